@@ -66,6 +66,9 @@ int sluice_set_attribute(int file, const char *name, const void *value, size_t c
 int64_t sluice_get_attribute(int file, const char *name, void *into, size_t count) {
     return fgetxattr(file, name, into, count);
 }
+int64_t sluice_get_attribute_at(const char *path, const char *name, void *into, size_t count) {
+    return lgetxattr(path, name, into, count);
+}
 int sluice_read_lease(int file, int take) { return fcntl(file, F_SETLEASE, take ? F_RDLCK : F_UNLCK); }
 
 static void sluice_tell_space(const struct statfs *s, struct sluice_space *space) {

@@ -36,9 +36,13 @@ package final class Rebuild: Sendable {
             report.setAside = earlier?.display
             return report
         }
+        // A directory that the daemon has refused is not taken by way of a rebuild.
+        let remembered = try await blocking { StateFiles.folderIdentities(in: state) }
+        let sources = SourceFolders(remembered: remembered ?? [:])
+        sources.apply(settings.folders.map(\.watch))
         for folder in settings.folders where !options.isForced {
             let rule = folder.watch
-            let missing = try await blocking { FolderGate(SourceFolders()[rule.path], [rule.requirement]).missing() }
+            let missing = try await blocking { FolderGate(sources[rule.path], [rule.requirement]).missing() }
             if let missing {
                 throw RebuildRefusal.folderAway(rule.name, rule.path, missing)
             }
@@ -54,9 +58,13 @@ package final class Rebuild: Sendable {
                 setup.destinations[destination.name] = try Agent.make(
                     destination, kinds, transport, secrets, clocks, log)
             }
-            let house = House(setup: setup, store: store, clocks: clocks, log: log)
+            for folder in settings.folders {
+                guard let identity = remembered?[folder.watch.path] else { continue }
+                try await store.remember(identity, at: folder.watch.path)
+            }
+            let house = House(setup: setup, store: store, clocks: clocks, log: log, sources: sources)
             let rebuild = Rebuild(house, options, transport, progress)
-            let report = try await rebuild.work()
+            let report = try await rebuild.work(unknown: settings.folders.filter { remembered?[$0.watch.path] == nil })
             await transport.stop()
             return report
         } catch {
@@ -77,7 +85,8 @@ package final class Rebuild: Sendable {
         asking = RebuildAsking(house.destinations, options, clocks: house.clocks)
     }
 
-    private func work() async throws -> RebuildReport {
+    /// - Parameter unknown: Folders of which the old database does not tell which directory they were.
+    private func work(unknown: [FolderSettings]) async throws -> RebuildReport {
         let (state, staging) = (house.settings.state, house.staging)
         let copies = try await blocking { try staging.copies() }
         let problem = try await blocking { try StateFiles.problem(in: state, copies: { copies.count }) }
@@ -103,8 +112,18 @@ package final class Rebuild: Sendable {
             try await take(copy: copy, &found)
         }
         try await takeFolders(&found)
+        for folder in unknown {
+            let path = folder.watch.path
+            // What is not there yet may be anything.
+            guard let owner = try? await blocking({ [sources = house.sources] in try sources[path].owner() }) else {
+                continue
+            }
+            found.troubles.append(
+                "which directory the folder \(folder.watch.name) was is not known any more: the one that stands at \(path.display) now, "
+                    + "of user \(Accounts.shown(owner)), is taken for it")
+        }
         try await house.store.unite(found.units.values.filter { $0.count > 1 })
-        for folder in house.settings.folders where !found.away.contains(folder.watch.path) {
+        for folder in house.settings.folders {
             try await house.store.noteWatched([folder.watch.name])
         }
 
@@ -141,7 +160,6 @@ package final class Rebuild: Sendable {
         var covered: [Place: FileLook] = [:]
         /// Copies that do not say where they come from, by their size.
         var loose: [Int64: [(copy: Int64, sha256: [UInt8])]] = [:]
-        var away: Set<FilePath> = []
         var givenBack: [String] = []
         var troubles: [String] = []
         /// Assets that travel together.

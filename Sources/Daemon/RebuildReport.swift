@@ -41,7 +41,7 @@ package enum RebuildRefusal: Error, Sendable, CustomStringConvertible {
     package var remedy: String {
         switch self {
         case .isWell: "`sluice run` starts with it. --force makes a new one all the same, and keeps this one beside it."
-        case .folderAway: "Mount it, or give --force to do without it."
+        case .folderAway: "Put the right one there, or give --force to do without it."
         }
     }
 }

@@ -35,3 +35,14 @@ extension Descriptor {
         }
     }
 }
+
+extension Files {
+    /// An attribute of what has this name itself; `nil` when it has none, or it cannot be read.
+    static func attribute(_ name: String, of path: FilePath, limit: Int = 8192) -> [UInt8]? {
+        var buffer = [UInt8](repeating: 0, count: limit)
+        let count = path.withCString { path in
+            buffer.withUnsafeMutableBytes { sluice_get_attribute_at(path, name, $0.baseAddress, $0.count) }
+        }
+        return count < 0 ? nil : Array(buffer.prefix(Int(count)))
+    }
+}

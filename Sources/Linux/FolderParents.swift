@@ -18,48 +18,72 @@ package enum FolderParents {
         // What is not there yet is told of by others.
         guard let real = known ?? Files.real(path), let top = look(real) else { return nil }
         let trusted: Set<UInt32> = [0, geteuid(), owner ?? top.owner]
-        if let weak = weakest(above: real, top.owner, trusted) { return weak }
-        // Each link on the way can be replaced where it stands.
-        var at = path.normalised
-        while !at.isEmpty, at != "/" {
-            if let link = look(at), link.mode & 0o170000 == 0o120000, let folder = Files.real(at.parent),
-                let weak = weakest(above: folder.appending(at.name), link.owner, trusted)
-            {
-                return weak
-            }
-            at = at.parent
-        }
-        return nil
+        return weakest(onTheWayTo: real, trusted) ?? weakest(onTheWayTo: path, trusted)
     }
 
-    /// - Parameters:
-    ///   - path: Without links but, perhaps, its last part.
-    ///   - owner: Of what it names.
+    /// The kernel's own limit (path_resolution(7)).
+    private static let mostLinks = 40
+
+    /// The last directory on the way to `path` in which somebody else could put another entry in place of the one that is followed.
+    /// A link leads on through directories of its own.
     private static func weakest(
-        above path: FilePath, _ owner: UInt32, _ trusted: Set<UInt32>
+        onTheWayTo path: FilePath, _ trusted: Set<UInt32>
     ) -> (directory: FilePath, why: String)? {
-        var owner = owner
-        var at = path.parent
-        while !at.isEmpty {
-            guard let parent = look(at) else { return nil }
-            if !trusted.contains(parent.owner) {
-                return (at, "belongs to user \(Accounts.shown(parent.owner))")
+        var weak: (directory: FilePath, why: String)?
+        // Never with a link in it.
+        guard var at = path.isAbsolute ? "/" : Files.real(".") else { return nil }
+        var names = Array(path.components.reversed())
+        var links = 0
+        while let name = names.popLast() {
+            if name == "." { continue }
+            if name == ".." {
+                at = at.parent
+                continue
             }
-            let isSticky = parent.mode & 0o1000 != 0
-            if !isSticky || !trusted.contains(owner) {
-                if parent.mode & 0o002 != 0 { return (at, "can be written by everybody") }
-                if parent.mode & 0o020 != 0, parent.group != 0 {
-                    return (at, "can be written by group \(parent.group)")
+            let entry = at.appending(name)
+            guard let directory = look(at), let found = look(entry) else { return weak }
+            if let why = weakness(of: at, directory, forEntryOf: found.owner, trusted) { weak = (at, why) }
+            guard found.mode & 0o170000 == 0o120000 else {
+                at = entry
+                continue
+            }
+            links += 1
+            guard links <= mostLinks, let target = Files.linkTarget(entry) else { return weak }
+            names += target.components.reversed()
+            if target.isAbsolute { at = "/" }
+        }
+        return weak
+    }
+
+    /// Who else could put something in place of an entry, in words that follow the directory's path.
+    private static func weakness(
+        of path: FilePath, _ directory: Look, forEntryOf owner: UInt32, _ trusted: Set<UInt32>
+    ) -> String? {
+        if !trusted.contains(directory.owner) { return "belongs to user \(Accounts.shown(directory.owner))" }
+        let isSticky = directory.mode & 0o1000 != 0
+        if isSticky, trusted.contains(owner) { return nil }
+        if directory.mode & 0o002 != 0 { return "can be written by everybody" }
+        if let list = Files.attribute("system.posix_acl_access", of: path) {
+            // The middle bits are what the list gives at most then, and say nothing of the group (acl(5)).
+            for entry in AccessList.entries(in: list) where entry.mayWrite && directory.mode & 0o020 != 0 {
+                switch entry.kind {
+                case .user where !trusted.contains(entry.number):
+                    return "can be written by user \(Accounts.shown(entry.number)), by its access control list"
+                case .group where entry.number != 0:
+                    return "can be written by group \(entry.number), by its access control list"
+                case .owningGroup where directory.group != 0: return "can be written by group \(directory.group)"
+                default: break
                 }
             }
-            if at == "/" { break }
-            owner = parent.owner
-            at = at.parent
+            return nil
         }
+        if directory.mode & 0o020 != 0, directory.group != 0 { return "can be written by group \(directory.group)" }
         return nil
     }
 
-    private static func look(_ path: FilePath) -> (owner: UInt32, group: UInt32, mode: UInt32)? {
+    private typealias Look = (owner: UInt32, group: UInt32, mode: UInt32)
+
+    private static func look(_ path: FilePath) -> Look? {
         var status = stat()
         guard path.withCString({ lstat($0, &status) }) == 0 else { return nil }
         return (status.st_uid, status.st_gid, status.st_mode)

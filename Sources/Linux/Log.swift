@@ -132,7 +132,7 @@ extension Log.Format {
     }
 
     /// journald names the stream that it reads in `$JOURNAL_STREAM` as `device:inode`; after a redirection it differs.
-    private static func isJournal(_ number: CInt) -> Bool {
+    package static func isJournal(_ number: CInt) -> Bool {
         guard let named = getenv("JOURNAL_STREAM") else { return false }
         var look = stat()
         guard fstat(number, &look) == 0 else { return false }

@@ -23,6 +23,12 @@ package final class FileSystems: Sendable {
     /// Device numbers are given to the next card that is plugged in: to be called when mounts may have changed.
     package func forget() { known.withLock { $0 = [:] } }
 
+    /// The number of the mount that holds `path`, in which links are followed; `nil` where the kernel does not tell (before 5.8).
+    package static func mount(of path: FilePath) -> UInt64? {
+        let number = path.withCString { sluice_mount_number(AT_FDCWD, $0) }
+        return number == 0 ? nil : number
+    }
+
     /// The file system that holds `path`, in which links are followed.
     ///
     /// - Parameter device: What a look at `path` showed.

@@ -89,6 +89,9 @@ package struct OpenFolder: ~Copyable, Sendable {
         return number == 0 ? nil : number
     }
 
+    /// The number of the mount that holds it; `nil` where the kernel does not tell (before 5.8).
+    package var mount: UInt64? { mountNumber(at: "") }
+
     /// The number of its mount, which no later mount of this boot gets; `nil` when the kernel does not tell (before 6.8).
     package var uniqueMount: UInt64? {
         let number = withNumber { sluice_unique_mount_number($0, "") }

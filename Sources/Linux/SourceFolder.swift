@@ -54,8 +54,10 @@ package final class SourceFolder: Sendable {
                 switch remembered.verdict(on: identity, daemon: geteuid()) {
                 case .same: news = remembered == identity ? nil : .remembered(path, identity)
                 case .replaced:
-                    // Whoever may rename there can put any directory of its owner's in the place, which he may not even look into.
-                    if let weak = FolderParents.weakest(above: path, trusting: remembered.owner, at: real) {
+                    // Whoever may rename there can put any directory in the place, which he may not even look into: also the owner
+                    // of the one before, where this one is not his.
+                    let owner = identity.owner == remembered.owner ? identity.owner : 0
+                    if let weak = FolderParents.weakest(above: path, trusting: owner, at: real) {
                         throw another(
                             identity, remembered, state.name, "\(weak.directory.display), above it, \(weak.why). ")
                     }
@@ -72,6 +74,9 @@ package final class SourceFolder: Sendable {
         if let news { tell(news) }
         return top.intoFolder()
     }
+
+    /// The number of the user whom the directory belongs to.
+    package func owner() throws(SystemError) -> UInt32 { try TopFolder(path).owner }
 
     private func another(
         _ found: FolderIdentity, _ remembered: FolderIdentity, _ name: String?, _ why: String = ""

@@ -53,6 +53,7 @@ extension Console {
         let environment: @Sendable (String) -> String? = { name in getenv(name).map { String(cString: $0) } }
         let isTerminal = isatty(STDOUT_FILENO) == 1
         let trouble = Atomic<CInt>(0)
+        let isJournal = Log.Format.isJournal(STDERR_FILENO)
         return Console(
             isTerminal: isTerminal, width: width(environment),
             colour: isTerminal && (environment("NO_COLOR") ?? "").isEmpty && environment("TERM") != "dumb",
@@ -62,6 +63,7 @@ extension Console {
                 return code == 0 ? nil : String(cString: strerror(code))
             }
         ) { bytes, isError in
+            let bytes = isError && isJournal ? journalErrors(bytes) : bytes
             var done = 0
             while done < bytes.count {
                 let wrote = bytes.withUnsafeBytes {
@@ -77,6 +79,11 @@ extension Console {
             }
             return true
         }
+    }
+
+    /// With the priority of an error before each line (sd-daemon(3)): `journalctl -p err` shows why the service did not start.
+    package static func journalErrors(_ bytes: [UInt8]) -> [UInt8] {
+        Array(bytes.split(separator: UInt8(ascii: "\n")).map { Array("<3>".utf8) + $0 + [UInt8(ascii: "\n")] }.joined())
     }
 
     /// `$COLUMNS`, else what the terminal says, else 100.

@@ -19,17 +19,7 @@ extension Schema {
 
 extension Store {
     /// What is remembered of the directories under configured paths.
-    package func folderIdentities() throws -> [FilePath: FolderIdentity] {
-        let rows = try connection.all("SELECT path, file_system, inode, born, owner FROM folder_identity", []) { row in
-            (
-                FilePath(bytes: row.blob(0)),
-                FolderIdentity(
-                    fileSystem: row.optionalText(1), inode: UInt64(bitPattern: row.integer(2)),
-                    born: row.optionalInteger(3), owner: UInt32(truncatingIfNeeded: row.integer(4)))
-            )
-        }
-        return Dictionary(rows, uniquingKeysWith: { first, _ in first })
-    }
+    package func folderIdentities() throws -> [FilePath: FolderIdentity] { try connection.folderIdentities() }
 
     /// Remembers the directory under a configured path. Durable when it returns.
     package func remember(_ identity: FolderIdentity, at path: FilePath) async throws {
@@ -51,7 +41,29 @@ extension Store {
     }
 }
 
+extension Connection {
+    fileprivate func folderIdentities() throws -> [FilePath: FolderIdentity] {
+        let rows = try all("SELECT path, file_system, inode, born, owner FROM folder_identity", []) { row in
+            (
+                FilePath(bytes: row.blob(0)),
+                FolderIdentity(
+                    fileSystem: row.optionalText(1), inode: UInt64(bitPattern: row.integer(2)),
+                    born: row.optionalInteger(3), owner: UInt32(truncatingIfNeeded: row.integer(4)))
+            )
+        }
+        return Dictionary(rows, uniquingKeysWith: { first, _ in first })
+    }
+}
+
 extension StateFiles {
+    /// What an old database remembers of the directories under configured paths; `nil` where it cannot be read. Changes nothing.
+    package static func folderIdentities(in state: FilePath) -> [FilePath: FolderIdentity]? {
+        // Damage is what this is for.
+        guard let connection = try? Connection(path: state.appending(database), asEvidence: true) else { return nil }
+        defer { connection.close() }
+        return try? connection.folderIdentities()
+    }
+
     /// Which of these names of sources that are being released a state folder does not know: they are of somebody else's making. A
     /// daemon may be using it. Changes nothing.
     package static func unknown(

@@ -29,6 +29,9 @@ package struct ConnectionLimits: Hashable, Sendable {
         self.trustedProxies = trustedProxies
     }
 
+    /// How many connections of a server that opens a file for each of them fit into so many descriptors.
+    package static func connections(openFiles: UInt64) -> Int { min(512, max(2, (Int(clamping: openFiles) - 64) / 2)) }
+
     func isTrusted(_ address: IPAddress) -> Bool { trustedProxies.contains { $0.contains(address) } }
 
     /// Whom a request is from: the peer, or, where that is a trusted proxy, the last address that it or another one names.

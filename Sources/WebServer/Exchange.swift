@@ -40,6 +40,8 @@ final class Exchange: @unchecked Sendable {
     let desk: Desk
     private let target: String
     private var phase = Phase.fresh
+    /// No other request of this connection is read.
+    private var endsConnection = false
     private var request: WebRequest?
     private var collected: [UInt8] = []
     private var limit = 0
@@ -131,6 +133,9 @@ final class Exchange: @unchecked Sendable {
             return refuse(WebDenial(desk.service.refusal(refusal.status, refusal.text)), headers: [:], connection)
         case .success(var request):
             if desk.isClosing { return false }
+            // libmicrohttpd takes lines of chunks that end in LF alone, where a proxy may see another end of the body: whatever
+            // comes behind it is no request.
+            endsConnection = request.headers["transfer-encoding"] != nil
             let id = Connections.ID(connection)
             request.peer = desk.connections.sender(of: id, forwardedFor: request.headers["x-forwarded-for"])
             let denial = desk.service.denial(of: request)
@@ -352,6 +357,7 @@ final class Exchange: @unchecked Sendable {
         }
         guard let response else { return false }
         defer { MHD_destroy_response(response) }
+        if endsConnection, MHD_add_response_header(response, "Connection", "close") != .YES { return false }
         for (name, value) in reply.headers where MHD_add_response_header(response, name, value) != .YES {
             // A name or value that is no header: sending the reply without it would say something else.
             return false

@@ -18,7 +18,7 @@ enum RequestHead {
         }
         let framing = framing(of: connection)
         // RFC 9112, section 3.2.
-        let lacksHost = framing.hosts == 0 && String(cString: version) != "HTTP/1.0"
+        let lacksHost = framing.hosts.isEmpty && String(cString: version) != "HTTP/1.0"
         if let fault = fault(of: connection, method, version) ?? framing.fault
             ?? (lacksHost ? "the request lacks Host" : nil)
         {
@@ -68,10 +68,16 @@ enum RequestHead {
     private struct Framing {
         var lengths: Set<String> = []
         var encodings: [String] = []
-        var hosts = 0
+        var hosts: [String] = []
 
         var fault: String? {
-            if hosts > 1 { return "the request has Host more than once" }
+            if hosts.count > 1 { return "the request has Host more than once" }
+            // RFC 3986, section 3.2.2: no character of it ends a host, or begins something else.
+            if let host = hosts.first,
+                host.utf8.contains(where: { $0 <= 0x20 || $0 >= 0x7F || " /?#@,\\".utf8.contains($0) })
+            {
+                return "Host is no name and port"
+            }
             if lengths.count > 1 { return "the request has several values of Content-Length" }
             if let length = lengths.first {
                 let isNumber = !length.isEmpty && length.utf8.allSatisfy(\.isDigit)
@@ -97,7 +103,7 @@ enum RequestHead {
                     switch String(cString: name).lowercased() {
                     case "content-length": framing.pointee.lengths.insert(text)
                     case "transfer-encoding": framing.pointee.encodings.append(text)
-                    case "host": framing.pointee.hosts += 1
+                    case "host": framing.pointee.hosts.append(text)
                     default: break
                     }
                     return .YES

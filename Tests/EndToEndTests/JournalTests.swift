@@ -21,6 +21,21 @@ struct JournalEndToEndTests {
         var _TRANSPORT: String
     }
 
+    @Test("why the program does not start has the priority of an error")
+    func start() async throws {
+        let folder = TemporaryFolder()
+        let config = try folder.write("sluice.yaml", Array("version: 1\nfolders: 5\n".utf8))
+        let child = try Child(
+            "/bin/sh",
+            [
+                "-c", "export JOURNAL_STREAM=$(stat -Lc %d:%i /proc/self/fd/2); exec \"$@\"", "sh",
+                try Setting.binary().display, "run", "--config", config.display,
+            ], output: folder.path.appending("out"), errors: folder.path.appending("err"))
+        #expect(try await child.end(within: .seconds(20)) == .status(78))
+        let lines = try child.complained().split(separator: "\n")
+        #expect(lines.contains { $0.contains("folders") } && lines.allSatisfy { $0.hasPrefix("<3>") }, "\(lines)")
+    }
+
     @Test("has each fact with its fields, which it can be asked for, and the same line for people")
     func fields() async throws {
         let journal = try await Journal()

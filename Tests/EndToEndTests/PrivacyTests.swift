@@ -94,7 +94,11 @@ struct PrivacyTests {
         let files = try secrets.enumerated().map {
             try fixture.folder.write(FilePath("secret\($0)"), Array("\($1)\n".utf8)).display
         }
-        fixture.receiverKeys = ["--token-file", files[0]]
+        // Secrets are often links to the version of the day.
+        let link = fixture.folder.path.appending("link")
+        try Files.makeLink(link, to: fixture.folder.path.appending("today"))
+        try Files.replace(fixture.folder.path.appending("today"), with: Array("\(secrets[0])\n".utf8))
+        fixture.receiverKeys = ["--token-file", link.display]
         fixture.destinationKeys = ", token: {file: \(files[0])}"
         fixture.topKeys = [
             "hooks:", "  - {name: web, url: \"\(web.url)\", secret: {file: \(files[1])}}",

@@ -9,33 +9,7 @@ import Testing
     "Folders in the hands of others, from the built program",
     .enabled(if: geteuid() == 0, "directories of several users, and mounts, take root: run the tests as root"),
     .timeLimit(.minutes(Patience.minutes(3))))
-struct SourceFolderTests {
-    private static let mallory: uid_t = 61_002
-
-    private func run(_ fixture: DaemonFixture, _ words: [String]) async throws -> (Child.Ending, String) {
-        let name = hexadecimal(Chance.bytes(6))
-        let child = try Child(
-            fixture.binary, words + ["--config", fixture.config.display],
-            output: fixture.folder.path.appending(FilePath("\(name).out")),
-            errors: fixture.folder.path.appending(FilePath("\(name).err")))
-        let ending = try await child.end(within: .seconds(20))
-        // Tables break their lines.
-        let words = try (child.printed() + child.complained()).split(whereSeparator: \.isWhitespace)
-        return (ending, words.joined(separator: " "))
-    }
-
-    private func completed(_ fixture: DaemonFixture, _ count: Int) async throws {
-        try await eventually("\(count) are complete; \(fixture.lastWords())", within: .seconds(40)) {
-            try await fixture.status()?.counts.completed == count
-        }
-    }
-
-    private func state(_ fixture: DaemonFixture, _ isIt: @escaping (String) -> Bool) async throws {
-        try await eventually("the folder is in its state; \(fixture.lastWords())", within: .seconds(40)) {
-            try await fixture.status()?.folders.first.map { isIt($0.state) } ?? false
-        }
-    }
-
+struct SourceFolderTests: FolderScenes {
     @Test("what is added from behind a link is refused with 65 and a sentence, and the file there stays")
     func added() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
@@ -79,7 +53,7 @@ struct SourceFolderTests {
         let away = fixture.folder.path.appending("away")
         try Files.rename(fixture.drop, to: away)
         try Files.makeFolders(fixture.drop)
-        #expect(fixture.drop.withCString { chown($0, Self.mallory, Self.mallory) } == 0)
+        #expect(fixture.drop.withCString { chown($0, mallory, mallory) } == 0)
         try Files.replace(fixture.drop.appending("planted.mp4"), with: noise(3000))
         try await state(fixture) { $0.hasPrefix("absent: another directory stands there, of user 61002") }
         fixture.killDaemon()
@@ -99,38 +73,6 @@ struct SourceFolderTests {
     }
 
     @Test(
-        "below a directory of somebody else's, a directory or a link of root's in the folder's place is absent as well",
-        arguments: [false, true])
-    func beside(isLink: Bool) async throws {
-        let folder = TemporaryFolder()
-        let theirs = folder.path.appending("theirs")
-        let fixture = try DaemonFixture(
-            source: .delete, binary: Setting.binary(), places: ["drop": theirs])
-        let private1 = theirs.appending("private")
-        let place = isLink ? folder.path.appending("rootsown") : private1
-        try Files.makeFolders(place)
-        try Files.replace(place.appending("secret.mp4"), with: noise(5000))
-        if isLink { try Files.makeLink(private1, to: place) }
-        #expect(theirs.withCString { chown($0, Self.mallory, Self.mallory) } == 0)
-        try await fixture.startReceiver()
-        try fixture.startDaemon()
-        try Files.replace(fixture.drop.appending("first.mp4"), with: noise(1000))
-        try await completed(fixture, 1)
-        try Files.rename(fixture.drop, to: theirs.appending("away"))
-        try Files.rename(private1, to: fixture.drop)
-        try await state(fixture) {
-            $0.contains("another directory stands there") && $0.contains("belongs to user 61002")
-        }
-        #expect(try Files.read((isLink ? place : fixture.drop).appending("secret.mp4")) == noise(5000))
-        try Files.rename(fixture.drop, to: private1)
-        try Files.rename(theirs.appending("away"), to: fixture.drop)
-        try Files.replace(fixture.drop.appending("second.mp4"), with: noise(2000))
-        try await completed(fixture, 2)
-        #expect(Set(try Outcome.files(in: fixture.received, hidden: false)) == ["first.mp4", "second.mp4"])
-        #expect(try await fixture.stopDaemon()?.ending == .status(0))
-    }
-
-    @Test(
         "a link of somebody else's in the folder's place, to the state or to everything, keeps no daemon from starting")
     func startsAnyway() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
@@ -138,7 +80,7 @@ struct SourceFolderTests {
         try Files.rename(fixture.drop, to: fixture.folder.path.appending("away"))
         for target in [fixture.state, "/"] as [FilePath] {
             try Files.makeLink(fixture.drop, to: target)
-            #expect(fixture.drop.withCString { lchown($0, Self.mallory, Self.mallory) } == 0)
+            #expect(fixture.drop.withCString { lchown($0, mallory, mallory) } == 0)
             try fixture.startDaemon()
             try await state(fixture) { $0.hasPrefix("absent") && $0.contains("symbolic link of user 61002") }
             #expect(try await fixture.stopDaemon()?.ending == .status(0))
@@ -216,6 +158,32 @@ struct SourceFolderTests {
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
     }
 
+    @Test("a move between two mounts of one file system is a copy, and `check` says so before")
+    func mountedApart() async throws {
+        let fixture = try DaemonFixture(source: .move, binary: Setting.binary())
+        try await fixture.startReceiver()
+        try fixture.startDaemon(
+            // As systemd mounts each path of ReadWritePaths=.
+            inMounts: """
+                mount --bind "\(fixture.drop.display)" "\(fixture.drop.display)"
+                mount --bind "\(fixture.done.display)" "\(fixture.done.display)"
+                """)
+        try await state(fixture) { $0 == "watching" }
+        let (_, said) = try await run(fixture, ["check", "--running"])
+        #expect(said.contains("is mounted apart from") && said.contains("a move is a copy"), "\(said)")
+        let (_, elsewhere) = try await run(fixture, ["check"])
+        #expect(!elsewhere.contains("a move is a copy"), "\(elsewhere)")
+        let path = fixture.drop.appending("a.mp4")
+        try Files.replace(path, with: noise(5000))
+        let inode = try FileLook(at: path).inode
+        let moved = fixture.done.appending("a.mp4")
+        try await eventually("it is moved; \(fixture.lastWords())", within: .seconds(40)) {
+            try FileLook.ifPresent(at: path) == nil && FileLook.ifPresent(at: moved) != nil
+        }
+        #expect(try Files.read(moved) == noise(5000) && FileLook(at: moved).inode != inode)
+        try await eventually("it is said") { try fixture.daemon?.complained().contains("each is copied") == true }
+    }
+
     @Test("the folder's file system can be unmounted while it is idle, and while an upload from a copy goes on")
     func unmounted() async throws {
         let disk = try SmallDisk()
@@ -227,6 +195,19 @@ struct SourceFolderTests {
         // Not lazily: an open descriptor refuses it.
         #expect(disk.path.withCString { umount($0) } == 0, "idle: \(String(cString: strerror(errno)))")
         try await state(fixture) { !$0.hasPrefix("failed") }
+        // Nor while files wait: here for the end of a pause.
+        let waiting = try SmallDisk(at: disk.path)
+        try Files.makeFolders(fixture.drop)
+        try await eventually("it is paused") { try await fixture.ask("pause") != nil }
+        try Files.replace(fixture.drop.appending("waits.mp4"), with: noise(100_000))
+        try await eventually("it waits; \(fixture.lastWords())", within: .seconds(40)) {
+            guard try await fixture.status()?.counts.ongoing == 1 else { return false }
+            return try Outcome.files(in: fixture.staging, hidden: true).count > 0
+        }
+        #expect(disk.path.withCString { umount($0) } == 0, "waiting: \(String(cString: strerror(errno)))")
+        withExtendedLifetime(waiting) {}
+        try await eventually("it goes on") { try await fixture.ask("resume") != nil }
+        try await completed(fixture, 1)
         let again = try SmallDisk(at: disk.path)
         try Files.makeFolders(fixture.drop)
         try Files.replace(fixture.drop.appending("a.mp4"), with: noise(600_000))
@@ -234,7 +215,7 @@ struct SourceFolderTests {
             try await fixture.ask("list")?.contains("uploading") == true
         }
         #expect(disk.path.withCString { umount($0) } == 0, "on its way: \(String(cString: strerror(errno)))")
-        try await completed(fixture, 1)
+        try await completed(fixture, 2)
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
         withExtendedLifetime(again) {}
     }

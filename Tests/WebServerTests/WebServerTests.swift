@@ -135,6 +135,31 @@ struct WebServerTests {
     }
 
     @Test(
+        "behind a body in chunks nothing is a request",
+        arguments: ["5\r\nhello\r\n0\r\n\r\n", "5\nhello\n0\n\n", "0;a\n\r\n"])
+    func behindChunks(_ body: String) async throws {
+        try await serving { server in
+            let wire = try Wire(port: server.port)
+            try await wire.send(
+                "POST /read HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n\(body)"
+                    + "GET /offset HTTP/1.1\r\nHost: h\r\n\r\n")
+            #expect(try await wire.reply().headers["connection"] == "close")
+            #expect(try await wire.isAtEnd())
+        }
+    }
+
+    @Test(
+        "a Host that is no name and port is refused",
+        arguments: ["a b", "a, b", "a/b", "u@h", "a?b", "a\\b", "h\u{E9}"])
+    func notAHost(_ host: String) async throws {
+        try await serving { server in
+            let wire = try Wire(port: server.port)
+            try await wire.send("GET /offset HTTP/1.1\r\nHost: \(host)\r\n\r\n")
+            #expect(try await wire.reply().status == 400)
+        }
+    }
+
+    @Test(
         "a head that two programs may read in two ways is refused, and nothing behind it is a request",
         arguments: [
             "GET / HTTP/1.1\r\nHost : h\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\nX-Two\t: 1\r\n\r\n",

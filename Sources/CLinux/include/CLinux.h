@@ -135,6 +135,7 @@ void sluice_give_back_memory(void);
 
 /// fsetxattr(2) and fgetxattr(2), whose header Swift's Glibc module leaves out.
 int sluice_set_attribute(int file, const char *name, const void *value, size_t count);
+int64_t sluice_get_attribute_at(const char *path, const char *name, void *into, size_t count);
 int64_t sluice_get_attribute(int file, const char *name, void *into, size_t count);
 
 /// Sleeps while `*number` is `seen` (futex(2), FUTEX_WAIT): until it is woken, for nothing now and then, or for

@@ -187,13 +187,21 @@ enum LocalChecks {
     private static func copies(_ folder: FolderSettings) -> CheckResult? {
         guard case .move(let target) = folder.afterUpload else { return nil }
         let (base, _) = existing(target.fixedFolder)
-        guard let here = try? SourceFolders()[folder.watch.path].open().look(at: ""),
-            let there = try? FileLook(at: resolved(base)), here.device != there.device
+        let to = resolved(base)
+        guard let source = try? SourceFolders()[folder.watch.path].open(), let here = try? source.look(at: ""),
+            let there = try? FileLook(at: to)
         else { return nil }
+        let copy = "a move is a copy, which is compared before the source goes"
+        if here.device != there.device {
+            return CheckResult(
+                .ok, "\(base.display) is on another file system than \(folder.watch.path.display): \(copy)")
+        }
+        // No name moves from one mount to another, even where both are of one file system (rename(2), EXDEV).
+        guard let from = source.mount, let target = FileSystems.mount(of: to), from != target else { return nil }
         return CheckResult(
             .ok,
-            "\(base.display) is on another file system than \(folder.watch.path.display): a move is a copy, which is compared before the "
-                + "source goes")
+            "\(base.display) is mounted apart from \(folder.watch.path.display): \(copy). In the unit each path of ReadWritePaths= "
+                + "is mounted apart: name a directory that holds both")
     }
 
     /// Why nothing in a folder would be looked at now; `nil` when it is there.

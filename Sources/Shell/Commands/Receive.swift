@@ -1,4 +1,5 @@
 internal import Core
+internal import Credentials
 internal import Linux
 internal import Receiver
 internal import WebServer
@@ -37,8 +38,11 @@ extension Verb {
         guard let into = arguments.path("into") else { throw Arguments.usage("--into DIR is missing", .receive) }
         let address = try listenAddress(arguments.text("listen") ?? "127.0.0.1:1080")
         let limit = try arguments.text("max-size").map(readSize)
-        let limits = ConnectionLimits(trustedProxies: try arguments.texts("trusted-proxy").map(readProxy))
-        let token = try readToken(arguments.path("token-file"), log)
+        let openFiles = Machine.openFileLimit.now
+        let limits = ConnectionLimits(
+            connections: ConnectionLimits.connections(openFiles: openFiles),
+            trustedProxies: try arguments.texts("trusted-proxy").map(readProxy))
+        let token = try await readToken(arguments.path("token-file"), log)
         let receiver: Receiver
         do {
             receiver = try await Receiver.start(
@@ -53,6 +57,11 @@ extension Verb {
         let isOpen = token == nil && !["127.0.0.1", "::1", "localhost"].contains(address.host)
         if let complaint = token.flatMap({ complaint(aboutToken: $0) }) { log.warning(complaint) }
         if isOpen { log.warning("anybody who reaches this address may upload; give --token-file", ["listen": host]) }
+        if limits.connections < ConnectionLimits().connections {
+            log.notice(
+                "fewer connections than usual: this process may have few open files",
+                ["connections": "\(limits.connections)", "open_files": "\(openFiles)"])
+        }
         Memory.stir()
         // Whoever started this may have gone away; that is no reason to stop.
         try? call.console.line("listening on http://\(host):\(receiver.port)/files/")
@@ -95,19 +104,18 @@ private func readProxy(_ text: String) throws -> IPSubnet {
     return subnet
 }
 
-/// The content of the file without the line feed at its end.
-private func readToken(_ file: FilePath?, _ log: Log) throws -> [UInt8]? {
+/// The token in a file, or none where no file is named.
+private func readToken(_ file: FilePath?, _ log: Log) async throws -> [UInt8]? {
     guard let file else { return nil }
+    let token: Secret
     do {
-        var token = try Files.read(file, limit: 4096)
-        if token.last == UInt8(ascii: "\n") { token.removeLast() }
-        if token.isEmpty { throw CommandError(.config, "\(file.display) is empty", remedy: "Put the token into it.") }
-        if try FileLook(at: file).mode & 0o044 != 0 {
-            log.warning("the token can be read by others; chmod 600 it", ["file": file.display])
-        }
-        return token
-    } catch let error as SystemError {
-        throw CommandError(
-            .config, "the token cannot be read: \(error)", remedy: "Name a file that this user may read.")
+        token = try await SecretReader().read(.file(file))
+    } catch {
+        throw CommandError(.config, "\(error)")
     }
+    // Secrets are often links to the version of the day.
+    if let look = try? FileLook(at: Files.real(file) ?? file), look.mode & 0o044 != 0 {
+        log.warning("the token can be read by others; chmod 600 it", ["file": file.display])
+    }
+    return Array(token.reveal().utf8)
 }

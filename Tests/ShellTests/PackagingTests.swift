@@ -1,0 +1,43 @@
+import Core
+import Linux
+import Testing
+
+/// The unit of systemd as it is packaged, by its text: what it does in a booted system takes one.
+@Suite("The packaged unit")
+struct PackagingTests {
+    /// The settings of a section, by their names.
+    private func settings() throws -> [Substring: [Substring]] {
+        let top = FilePath(#filePath).parent.parent.parent
+        let bytes = try Files.read(top.appending("packaging/systemd/sluice.service"))
+        let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n").filter { !$0.hasPrefix("#") }
+        let pairs = lines.compactMap { line in
+            line.firstIndex(of: "=").map { (line[..<$0], line[line.index(after: $0)...]) }
+        }
+        return Dictionary(grouping: pairs, by: \.0).mapValues { $0.map(\.1) }
+    }
+
+    @Test(
+        "the daemon is started again after every failure but those that wait for a person, and never for ever within a moment"
+    )
+    func restarts() throws {
+        let settings = try settings()
+        #expect(settings["Restart"] == ["on-failure"])
+        let kept = settings["RestartPreventExitStatus"]?.flatMap { $0.split(separator: " ") } ?? []
+        // sysexits.h; what systemd itself could not begin (systemd.exec(5)): program, group, user, capabilities, namespace,
+        // call filter, credentials.
+        #expect(Set(kept) == ["64", "78", "203", "216", "217", "218", "226", "228", "243"])
+        let pause = try #require(settings["RestartSec"]?.first.flatMap { Int($0.dropLast(1)) })
+        let burst = try #require(settings["StartLimitBurst"]?.first.flatMap { Int($0) })
+        #expect(settings["StartLimitIntervalSec"] == ["15min"])
+        // A disk that is full for hours needs nobody; what comes faster than the pause is stopped.
+        #expect(15 * 60 / pause < burst && burst < 15 * 60)
+    }
+
+    @Test("it leaves no core file, and has one right beyond its user's")
+    func rights() throws {
+        let settings = try settings()
+        #expect(settings["LimitCORE"] == ["0"])
+        #expect(settings["CapabilityBoundingSet"] == ["CAP_LEASE"] && settings["AmbientCapabilities"] == ["CAP_LEASE"])
+        #expect(settings["NoNewPrivileges"] == ["yes"] && settings["StateDirectoryMode"] == ["0750"])
+    }
+}
