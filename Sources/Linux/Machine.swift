@@ -62,6 +62,14 @@ package enum Machine {
         _ = sluice_forbid_dumps()
     }
 
+    /// How large a file of this process may get, in bytes (getrlimit(2), `RLIMIT_FSIZE`); `nil` for any size.
+    package static var fileSizeLimit: UInt64? {
+        var limit = rlimit()
+        // Cannot fail: the address is ours.
+        getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit)
+        return limit.rlim_cur == rlim_t.max ? nil : UInt64(limit.rlim_cur)
+    }
+
     /// How many descriptors a process may have (getrlimit(2), `RLIMIT_NOFILE`), now and when it asks for more.
     package static var openFileLimit: (now: UInt64, most: UInt64) {
         var limit = rlimit()

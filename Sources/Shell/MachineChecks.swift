@@ -15,6 +15,7 @@ enum MachineChecks {
             CheckFinding(about: "kernel", name: "release", CheckResult(.ok, "Linux \(Machine.kernel)")),
             openFiles(settings),
         ]
+        findings += fileSize()
         findings += await watches(settings)
         findings.append(rights(settings))
         findings.append(clock())
@@ -48,6 +49,21 @@ enum MachineChecks {
             )
         }
         return finding(.ok, "\(shown) are allowed, \(need) are enough")
+    }
+
+    /// Said where it may stand in the way; as of files, so of the database.
+    private static func fileSize() -> [CheckFinding] {
+        guard let limit = Machine.fileSizeLimit else { return [] }
+        let shown = shownBytes(Int64(clamping: limit))
+        return [
+            CheckFinding(
+                about: "kernel", name: "file size",
+                CheckResult(
+                    .warning,
+                    "no file of this process may be larger than \(shown): larger ones cannot be staged, and the database needs up to "
+                        + "\(shownBytes(Int64(Store.neededFileSize))) and more with many uploads: raise it with `ulimit -f`, under systemd "
+                        + "LimitFSIZE="))
+        ]
     }
 
     /// Directories that are counted; whoever has more needs no exact number.

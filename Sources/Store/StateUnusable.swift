@@ -31,6 +31,11 @@ package struct StateUnusable: Error, Sendable, CustomStringConvertible {
             return "Make room on the disk of \(database.parent.display)."
         }
         if error.isReadOnly { return "Let the daemon's user write \(database.parent.display) and the files in it." }
+        if let limit = Machine.fileSizeLimit, limit < Store.neededFileSize {
+            return
+                "No file of this process may be larger than \(shownBytes(Int64(clamping: limit))) (`ulimit -f`, LimitFSIZE= of the "
+                + "unit), and the database needs more: raise it."
+        }
         return "The state folder has to be on a local disk that works."
     }
 }

@@ -41,6 +41,8 @@ package actor Store {
     /// What is to be free again after the disk was full: enough for a batch of files, so that no change fits alone and
     /// the next does not.
     package static let neededRoom: Int64 = 1 << 20
+    /// What one of its files gets to at work: the log between two checkpoints, and some ten thousand uploads.
+    package static let neededFileSize: UInt64 = 64 << 20
     private var lastID: UploadID?
     /// The last upload of the runs before this one; empty when there is none.
     private(set) var lastOfBefore = ""

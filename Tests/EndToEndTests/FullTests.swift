@@ -37,7 +37,7 @@ struct FullTests {
     func tooLarge() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         try await fixture.startReceiver()
-        // Of 1024 bytes, as LimitFSIZE= would have it; the state needs some as well.
+        // Of 512 bytes, as LimitFSIZE= would have it; the state needs some as well.
         try fixture.startDaemon(inMounts: "ulimit -f 12000")
         let large = Clip(number: 0, size: 30_000_000, relative: "large.mp4")
         let camera = Camera(fixture, dice: dice)
@@ -57,6 +57,24 @@ struct FullTests {
         try fixture.startDaemon()
         try await eventually("it arrives", within: .seconds(40), every: .milliseconds(100)) {
             try FileLook.ifPresent(at: fixture.received.appending("large.mp4"))?.size == 30_000_000
+        }
+    }
+
+    @Test("a limit on the size of files that stops the state is named, at the start and by the doctor")
+    func limited() async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        try await fixture.startReceiver()
+        try fixture.writeConfiguration()
+        for (verb, ending) in [("run", Child.Ending.status(1)), ("doctor", .status(0))] {
+            let child = try Child(
+                "/bin/sh",
+                [
+                    "-c", "ulimit -f 40; exec \"$@\"", "sh", fixture.binary.display, verb, "--config",
+                    fixture.config.display,
+                ], output: fixture.folder.path.appending("said"), errors: fixture.folder.path.appending("errors"))
+            #expect(try await child.end(within: .seconds(20)) == ending, "\(verb)")
+            let said = try child.printed() + child.complained()
+            #expect(said.contains("LimitFSIZE=") && said.contains("20.5 kB"), "\(verb): \(said)")
         }
     }
 
