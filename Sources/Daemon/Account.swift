@@ -14,7 +14,12 @@ final class Account: Sendable {
         /// Since that step was opened.
         var sent: Int64 = 0
         var total: Int64 = 0
-        var next: Task<Void, Never>?
+        var pace: Pace
+        /// It waits for the next renewal of all.
+        var hasAsked = false
+        /// Its step is being renewed.
+        var isRenewing = false
+        var isClosed = false
         /// No more is to be had.
         var isLast = false
         /// What the requests that run now may still cost.
@@ -34,6 +39,38 @@ final class Account: Sendable {
         var underWay: Int64 { min(Account.margin * Int64(max(1, requests)), pledges > 0 ? pledged : needed) }
         /// What is on its way is not to be had any more.
         var isLow: Bool { left < underWay }
+
+        /// What may be lost in a crash: what it sends in two seconds, and at least what its requests need to begin.
+        func step(at now: MonotonicTime) -> Int64 {
+            max(Account.least + Account.margin * Int64(max(0, requests)), min(Ledger.step, 2 * pace.rate(at: now)))
+        }
+    }
+
+    /// How fast it sends.
+    private struct Pace {
+        /// Shorter ones say little.
+        private static let least = Duration.milliseconds(50)
+        private var since: MonotonicTime
+        private var sent: Int64 = 0
+        private var rate: Int64 = 0
+
+        init(at now: MonotonicTime) { since = now }
+
+        mutating func spend(_ bytes: Int64) { sent = sent.addingClamped(bytes) }
+
+        /// Bytes a second, of late.
+        func rate(at now: MonotonicTime) -> Int64 {
+            let elapsed = now.since(since)
+            let current = max(0, sent) / max(1, max(elapsed, Self.least).inMilliseconds) * 1000
+            return elapsed < Self.least ? max(rate, current) : current
+        }
+
+        /// A step begins.
+        mutating func turn(at now: MonotonicTime) {
+            guard now.since(since) >= Self.least else { return }
+            rate = rate(at: now)
+            (since, sent) = (now, 0)
+        }
     }
 
     let key: SpendingAccount
@@ -55,6 +92,8 @@ final class Account: Sendable {
     /// What one request may have on its way when bodies are told to wait: the socket's unsent 128 KiB, the library's buffer, and what was not
     /// charged yet.
     static let margin: Int64 = 256 << 10
+    /// The least that a request needs to begin with.
+    static let least = request + margin
     /// Without a body: header lines, the handshake, and what the server's answer costs.
     static let request: Int64 = 16 << 10
     /// Of a body that a quota cuts: less is not worth its request.
@@ -74,8 +113,11 @@ final class Account: Sendable {
         self.ledger = ledger
         counted = ledger.counters.sent(key)
         gate = Throttle(clocks: ledger.clocks)
-        state = Mutex(State(step: step))
+        state = Mutex(State(step: step, pace: Pace(at: ledger.clocks.monotonic())))
+        if !isFree { ledger.renewals.add(self) }
     }
+
+    deinit { ledger.renewals.remove(ObjectIdentifier(self)) }
 
     /// What a file of this size takes, with all that carries it.
     static func expected(_ size: Int64) -> Int64 { cost(ofBody: size) + 3 * request }
@@ -96,11 +138,14 @@ final class Account: Sendable {
             state.sent += bytes
             state.total += bytes
             if isFree { return false }
+            state.pace.spend(bytes)
             state.needed = max(0, state.needed - bytes)
             state.pledged = max(0, state.pledged - bytes)
             if state.isLow { gate.rate = 0 }
             // The whole of a small file is reserved at first.
-            if state.isLow || state.left < min(Ledger.step / 4, expected - state.total) { askForMore(&state) }
+            if state.isLow || state.left < min((state.step?.spending.bytes ?? 0) / 4, expected - state.total) {
+                askForMore(&state)
+            }
             return state.isLow && state.isLast
         }
         if isOver { end(nil) }
@@ -138,7 +183,7 @@ final class Account: Sendable {
                 } else {
                     askForMore(&state)
                 }
-                return (isEnough, state.isLast, state.next)
+                return (isEnough, state.isLast, isEnough || state.isLast ? nil : ledger.renewals.last)
             }
             if isEnough { return }
             if isLast {
@@ -209,25 +254,48 @@ final class Account: Sendable {
     private func end(_ error: (any Error)?) { state.withLock { $0.onEnd }?(error) }
 
     private func askForMore(_ state: inout State) {
-        guard state.next == nil, !state.isLast else { return }
-        state.next = Task { await self.takeMore() }
+        guard !state.hasAsked, !state.isRenewing, !state.isLast, !state.isClosed else { return }
+        state.hasAsked = true
+        ledger.renewals.next(in: ledger)
     }
 
-    private func takeMore() async {
-        let (step, sent, left) = state.withLock { ($0.step, $0.sent, $0.left) }
-        // No more than it is going to need.
-        let wanted = min(Ledger.step, max(expected - total, 0) + Self.margin) - max(0, left)
-        var failure: (any Error)?
-        var more: ReservedStep?
-        do { more = try await ledger.more(for: self, after: step, sent, max(wanted, Self.margin)) } catch {
-            failure = error
+    /// What it asks for of a renewal that others may have asked for; `nil`: it has what it needs. To be followed by
+    /// ``endRenewal(_:_:_:)``.
+    func beginRenewal() -> Renewal? {
+        let countsBytes = ledger.countsBytes(of: kind)
+        let now = ledger.clocks.monotonic()
+        return state.withLock { state in
+            let isNeeded = state.hasAsked
+            state.hasAsked = false
+            guard !state.isClosed, !state.isLast else { return nil }
+            // No more than it is going to need.
+            let whole = max(expected - state.total, 0).addingClamped(Self.margin)
+            let target = countsBytes ? min(whole, state.step(at: now)) : whole
+            let left = max(0, state.left)
+            // What is reserved without a quota is too much under one.
+            let kept = countsBytes && left > 2 * target && !isNeeded ? target : left
+            let wanted = isNeeded ? max(target - left, Self.margin) : max(0, target - left)
+            guard isNeeded || kept < left || wanted > target / 8 else { return nil }
+            state.isRenewing = true
+            return Renewal(
+                account: self, step: state.step, sent: state.sent, kept: kept, wanted: wanted, isNeeded: isNeeded)
         }
+    }
+
+    func endRenewal(_ renewal: Renewal, _ more: ReservedStep?, _ failure: (any Error)?) {
+        let now = ledger.clocks.monotonic()
         let isOver = state.withLock { state -> Bool in
-            state.next = nil
+            state.isRenewing = false
             if let more {
+                state.pace.turn(at: now)
                 state.step = more
-                state.sent -= sent
+                state.sent -= renewal.sent
                 if state.isLow { askForMore(&state) } else { gate.rate = nil }
+                return false
+            }
+            // Whoever did not ask goes on with what there is, and asks when that is used.
+            if !renewal.isNeeded {
+                if state.isLow { askForMore(&state) }
                 return false
             }
             state.isLast = true
@@ -244,7 +312,12 @@ final class Account: Sendable {
     ///
     /// - Parameter hasArrived: Its file, whether it is known to have begun or not.
     func closing(hasArrived: Bool = false) async -> Payment? {
-        await state.withLock { $0.next }?.value
+        let isRenewing = state.withLock { state in
+            state.isClosed = true
+            return state.isRenewing
+        }
+        if isRenewing { await ledger.renewals.last?.value }
+        ledger.renewals.remove(ObjectIdentifier(self))
         ledger.promise(0, to: self)
         let (step, sent, files) = state.withLock { state in
             defer { state.step = nil }

@@ -56,15 +56,17 @@ package final class Agent: Sendable {
     /// - Parameters:
     ///   - reloading: Where the settings came from; without it they stay as they are.
     ///   - reporting: Without it the files of `metrics` are not written.
+    ///   - countsLinks: What a run left reserved is bounded by what the machine's links have sent since.
     /// - Throws: `StateLocked`, `StoreError`, `SystemError`, or what a destination says of its settings.
     package static func start(
         _ settings: Settings, kinds: [DestinationKind], clocks: any Clocks = SystemClocks(), log: Log,
-        reloading: Reloading? = nil, reporting: Reporting? = nil
+        reloading: Reloading? = nil, reporting: Reporting? = nil, countsLinks: Bool = false
     ) async throws -> Agent {
         let staging = stagingArea(settings.staging)
         // With copies there, a database that is missing is a loss and no beginning.
         let store = try await Store.open(
             settings.state, clocks: clocks, sorting: sorting(settings),
+            sentByLinks: countsLinks ? Store.askKernel(clocks) : Store.askNobody,
             copies: { try staging.copies().count })
         try await blocking { try staging.prepare() }
         let forgotten = try await store.keepHooks(settings.hooks.map(\.name), from: await store.seq)

@@ -6,11 +6,12 @@ internal import Synchronization
 
 /// What was spent of every quota, and who may spend more: the book in memory, and the ledger on disk behind it.
 final class Ledger: Sendable {
-    /// The most that is reserved at a time.
+    /// The most that is reserved at a time where a quota counts bytes: what a crash may cost it for each transfer.
     static let step: Int64 = 8 << 20
 
     let clocks: any Clocks
     let counters: Counters
+    let renewals = Renewals()
     private let store: Store
     private let log: Log
     private let current: Mutex<Current>
@@ -46,7 +47,14 @@ final class Ledger: Sendable {
     var book: QuotaBook { current.withLock { $0.book } }
 
     /// Other rules count from now on. What is under way stays reserved.
-    func take(_ settings: Settings) { current.withLock { $0.book = settings.book(after: $0.book) } }
+    func take(_ settings: Settings) {
+        current.withLock { $0.book = settings.book(after: $0.book) }
+        // What is reserved without a quota is more than a new one may leave.
+        renewals.next(in: self)
+    }
+
+    /// Whether any quota counts the bytes of such work: also where a person lets it off.
+    func countsBytes(of kind: QuotaBook.Class) -> Bool { current.withLock { $0.book.room(for: kind).bytes != nil } }
 
     /// The zone is another one: what its days have used up is read anew with the next look.
     func zoneChanged() { current.withLock { $0.book.zoneChanged() } }
@@ -90,8 +98,9 @@ final class Ledger: Sendable {
     func first(
         _ key: SpendingAccount, _ kind: QuotaBook.Class, size: Int64, isBegun: Bool, isExcused: Bool
     ) -> (number: Int64, Reservation)? {
-        // Enough for the whole of a small file, so that none asks twice.
-        let wanted = min(Self.step, Account.expected(size) + Account.margin)
+        let whole = Account.expected(size).addingClamped(Account.margin)
+        // Where no quota counts bytes, nothing is lost by a step for the whole file, and none has to be renewed.
+        let wanted = countsBytes(of: kind) ? min(Account.least, whole) : whole
         return reserve(key, kind, wanted, files: isBegun ? 0 : 1, isExcused: isExcused)
     }
 
@@ -145,33 +154,43 @@ final class Ledger: Sendable {
         }
     }
 
-    /// Enters what was sent of a step and opens the next one, with what is left of the old and up to `wanted` bytes more: one
-    /// transaction.
+    /// Enters what was sent of steps and opens the next ones, with what is kept of the old and what is wanted beyond that, as far as it is
+    /// to be had: one transaction for all.
     ///
-    /// - Returns: `nil` when there is no more to be had.
-    /// - Throws: `StoreError` when it cannot be written.
-    func more(
-        for account: Account, after step: ReservedStep?, _ sent: Int64, _ wanted: Int64
-    ) async throws -> ReservedStep? {
-        let kept = Spending(
-            bytes: max(0, (step?.spending.bytes ?? 0) - sent), files: step?.spending.files ?? 0)
-        guard
-            let (number, reservation) = reserve(
-                account.key, account.kind, wanted, files: 0, keeping: kept, isExcused: account.isExcused, by: account)
-        else { return nil }
-        var next: ReservedStep?
+    /// - Returns: A step for each; `nil` where there is no more to be had.
+    /// - Throws: `StoreError` when they cannot be written.
+    func renew(_ renewals: [Renewal]) async throws -> [ReservedStep?] {
+        var next: [ReservedStep?] = renewals.map { _ in nil }
+        var taken: [(index: Int, number: Int64)] = []
+        var payments: [Payment] = []
+        var reservations: [Reservation] = []
+        for (index, renewal) in renewals.enumerated() {
+            let account = renewal.account
+            let kept = Spending(bytes: renewal.kept, files: renewal.step?.spending.files ?? 0)
+            guard
+                let (number, reservation) = reserve(
+                    account.key, account.kind, renewal.wanted, files: 0, keeping: kept, isExcused: account.isExcused,
+                    by: account)
+            else { continue }
+            taken.append((index, number))
+            reservations.append(reservation)
+            if let step = renewal.step { payments.append(Payment(settling: step, Spending(bytes: renewal.sent))) }
+        }
         defer {
             let now = clocks.wall()
             current.withLock { current in
-                current.book.settle(number, .none, at: now)
-                if let next {
-                    if let step { current.book.settle(step.id, Spending(bytes: sent), at: now) }
-                    current.book.open(next.id, next.spending, for: account.kind, at: now)
+                for (index, number) in taken {
+                    current.book.settle(number, .none, at: now)
+                    guard let step = next[index] else { continue }
+                    let renewal = renewals[index]
+                    if let before = renewal.step {
+                        current.book.settle(before.id, Spending(bytes: renewal.sent), at: now)
+                    }
+                    current.book.open(step.id, step.spending, for: renewal.account.kind, at: now)
                 }
             }
         }
-        let payments = step.map { [Payment(settling: $0, Spending(bytes: sent))] } ?? []
-        next = try await store.pay(payments, reserving: [reservation]).first
+        for (one, step) in zip(taken, try await store.pay(payments, reserving: reservations)) { next[one.index] = step }
         return next
     }
 

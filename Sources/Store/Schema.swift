@@ -7,7 +7,10 @@ internal import Core
 enum Schema {
     /// `PRAGMA application_id`: "slui" in ASCII.
     private static let mark: Int64 = 0x736C_7569
-    static let steps: [String] = [first, media, keeping, partDigests, named, trouble, namedAddress, leftThere, sources]
+    static let steps: [String] = [
+        first, media, keeping, partDigests, named, trouble, namedAddress, leftThere, sources,
+        stepLinks,
+    ]
     /// SQLITE_MISUSE: the code of the error for a database that a newer version wrote.
     static let tooNew: Int32 = 21
 

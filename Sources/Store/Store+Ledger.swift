@@ -78,11 +78,13 @@ extension Store {
         let (account, spending) = (reservation.account, reservation.spending)
         try connection.run(
             """
-            INSERT INTO usage_step (hour, destination, folder, network, bytes, files) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+            INSERT INTO usage_step (hour, destination, folder, network, bytes, files, links)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
             """,
             [
                 .integer(hour.lowerBound.milliseconds), .text(account.destination), .text(account.folder ?? ""),
                 .text(account.network.rawValue), .integer(max(0, spending.bytes)), .integer(max(0, spending.files)),
+                .init(sentByLinks(.now)?.text),
             ])
         return ReservedStep(id: connection.lastRow, account: account, spending: spending)
     }
@@ -99,7 +101,7 @@ extension Store {
         try enter(payment.spending, payment.account, hour)
     }
 
-    private func enter(_ spending: Spending, _ account: SpendingAccount, _ hour: Range<WallTime>) throws {
+    func enter(_ spending: Spending, _ account: SpendingAccount, _ hour: Range<WallTime>) throws {
         guard spending.bytes > 0 || spending.files > 0 else { return }
         try connection.run(
             """
@@ -120,27 +122,6 @@ extension Store {
 
     /// The hour that it is.
     private var hour: Range<WallTime> { Period.hour.interval(around: clocks.wall(), in: zone) }
-
-    /// Inside a transaction: what an earlier run has reserved and not settled was sent.
-    func closeLeftSteps() throws {
-        let left = try connection.all(
-            "SELECT hour, destination, folder, network, bytes, files FROM usage_step"
-        ) { row in
-            (
-                hour: WallTime(milliseconds: row.integer(0)),
-                account: SpendingAccount(
-                    destination: row.text(1), folder: row.text(2).isEmpty ? nil : row.text(2),
-                    network: NetworkClass(rawValue: row.text(3)) ?? .unknown),
-                spending: Spending(bytes: row.integer(4), files: row.integer(5))
-            )
-        }
-        for step in left {
-            // It may have been sent until a moment ago; but a clock that is not set yet says nothing of that.
-            let time = max(step.hour, clocks.wall())
-            try enter(step.spending, step.account, Period.hour.interval(around: time, in: zone))
-        }
-        if !left.isEmpty { try connection.run("DELETE FROM usage_step") }
-    }
 
     // MARK: Asking
 

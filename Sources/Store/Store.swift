@@ -1,6 +1,6 @@
 package import Core
 internal import Glibc
-internal import Linux
+package import Linux
 internal import Synchronization
 
 /// The durable record of every asset and upload. What it has answered survives a power cut.
@@ -25,6 +25,7 @@ package actor Store {
     let clocks: any Clocks
     /// By which the ledger keeps its hours and days.
     let zone: Zone
+    let sentByLinks: @Sendable (LinkQuestion) -> SentByLinks?
     /// Names this run in leases: claims of an earlier run are void, since the state folder has one daemon at a time.
     package nonisolated let owner: String
     /// What the files showed since they were opened.
@@ -78,13 +79,15 @@ package actor Store {
     ///
     /// - Parameters:
     ///   - zone: By which the ledger keeps its hours and days.
+    ///   - sentByLinks: ``askKernel(_:)``; without it, what a run leaves reserved behind was sent, all of it.
     ///   - copies: Counts the whole copies in the staging folder: with any, a database that is not there was lost.
     /// - Throws: ``StateLocked`` when another process has the folder; ``StateUnusable``; `SystemError`.
     package static func open(
         _ folder: FilePath, clocks: any Clocks, sorting: UploadSort, zone: Zone = .local,
+        sentByLinks: @escaping @Sendable (LinkQuestion) -> SentByLinks? = Store.askNobody,
         copies: @escaping @Sendable () throws -> Int = { 0 }
     ) async throws -> Store {
-        try await open(folder, StateFiles.database, clocks, sorting, zone) { lock in
+        try await open(folder, StateFiles.database, clocks, sorting, zone, sentByLinks) { lock in
             try StateFiles.look(at: folder, wasUsed: lock.wasUsed, copies: copies)
             return try !lock.wasUsed && copies() == 0
         }
@@ -97,7 +100,7 @@ package actor Store {
         _ folder: FilePath, clocks: any Clocks, sorting: UploadSort, isTrial: Bool
     ) async throws -> Store {
         let name = isTrial ? StateFiles.trial : StateFiles.rebuilt
-        return try await open(folder, name, clocks, sorting, .local) { _ in
+        return try await open(folder, name, clocks, sorting, .local, askNobody) { _ in
             try StateFiles.remove(name, in: folder)
             return true
         }
@@ -105,6 +108,7 @@ package actor Store {
 
     private static func open(
         _ folder: FilePath, _ name: FilePath, _ clocks: any Clocks, _ sorting: UploadSort, _ zone: Zone,
+        _ sentByLinks: @escaping @Sendable (LinkQuestion) -> SentByLinks?,
         mayBegin: @escaping @Sendable (InstanceLock) throws -> Bool
     ) async throws -> Store {
         let thread = OwnThread(name: "store")
@@ -120,7 +124,8 @@ package actor Store {
                 return Opened(lock: lock, writer: writer, reader: try Self.connect(path))
             }
             let store = Store(
-                opened, folder: folder, name: name, thread: thread, clocks: clocks, sorting: sorting, zone: zone)
+                opened, folder: folder, name: name, thread: thread, clocks: clocks, sorting: sorting, zone: zone,
+                sentByLinks: sentByLinks)
             try await store.prepare()
             return store
         } catch let error as StoreError {
@@ -138,7 +143,7 @@ package actor Store {
 
     private init(
         _ opened: Opened, folder: FilePath, name: FilePath, thread: OwnThread, clocks: any Clocks, sorting: UploadSort,
-        zone: Zone
+        zone: Zone, sentByLinks: @escaping @Sendable (LinkQuestion) -> SentByLinks?
     ) {
         let damage = Damage()
         writer = opened.writer
@@ -153,6 +158,7 @@ package actor Store {
         self.clocks = clocks
         self.sorting = sorting
         self.zone = zone
+        self.sentByLinks = sentByLinks
         openedAt = clocks.monotonic()
         owner = "\(getpid())-" + hexadecimal(Chance.bytes(8))
     }
@@ -179,6 +185,7 @@ package actor Store {
         lastOfBefore = lastID?.text ?? ""
         ranStored = try storedRun()
         ranAtZero.store(ranStored - Self.milliseconds(openedAt), ordering: .relaxed)
+        try await awaitQuietLinks()
         try begin()
         try piece { connection in
             // A wait was measured by the clock of the run that set it, and a lease belongs to the process that took it.

@@ -48,7 +48,7 @@ extension Verb {
                 loaded.settings, kinds: DestinationTable.builtIn, log: log,
                 reloading: Reloading(
                     load: { try await file.read() }, began: { notify.reloading() }, ended: { notify.reloaded() }),
-                reporting: .asAnswered)
+                reporting: .asAnswered, countsLinks: true)
         } catch { throw startError(error) }
         let server: ControlServer?
         do {

@@ -1,0 +1,104 @@
+package import Core
+internal import Glibc
+
+/// What every link of this network namespace had sent at one moment, as the kernel counts it (proc_net(5), `/proc/net/dev`).
+///
+/// What left in between is the most that any process here can have sent.
+package struct SentByLinks: Hashable, Sendable {
+    /// One start of the machine, and one network namespace of it.
+    private let place: String
+    private let at: MonotonicTime
+    /// By name and number: a link that was made anew has another number.
+    private let bytes: [String: UInt64]
+
+    /// Later than that, a counter of 32 bits may have begun anew, which drivers of small machines have.
+    private static let longest = Duration.seconds(30)
+
+    /// - Parameter now: What the clock says.
+    /// - Returns: `nil` where `/proc` does not say.
+    package init?(at now: MonotonicTime) {
+        guard let boot = Machine.boot, let space = Files.linkTarget("/proc/self/ns/net"),
+            let table = try? Files.read("/proc/self/net/dev", limit: 1 << 20)
+        else { return nil }
+        place = "\(boot)-\(space.display)"
+        at = now
+        bytes = Self.read(String(decoding: table, as: UTF8.self)) { if_nametoindex($0) }
+    }
+
+    init(place: String, at: MonotonicTime, bytes: [String: UInt64]) {
+        (self.place, self.at, self.bytes) = (place, at, bytes)
+    }
+
+    /// Two lines of titles, then `name: received bytes, and seven more, sent bytes, …`.
+    static func read(_ table: String, number: (String) -> UInt32) -> [String: UInt64] {
+        var bytes: [String: UInt64] = [:]
+        for line in table.split(separator: "\n").dropFirst(2) {
+            guard let colon = line.firstIndex(of: ":") else { continue }
+            let name = line[..<colon].drop { $0 == " " }
+            let fields = line[line.index(after: colon)...].split(separator: " ")
+            guard fields.count > 8, let sent = UInt64(fields[8]) else { continue }
+            bytes["\(name):\(number(String(name)))"] = sent
+        }
+        return bytes
+    }
+
+    // MARK: As text
+
+    /// No name of a link has a blank or a colon in it.
+    package var text: String {
+        ([place, "\(at.nanoseconds)"] + bytes.sorted { $0.key < $1.key }.map { "\($0.key):\($0.value)" })
+            .joined(separator: " ")
+    }
+
+    /// - Returns: `nil` for what is none.
+    package init?(_ text: String) {
+        let fields = text.split(separator: " ")
+        guard fields.count >= 2, let nanoseconds = Int64(fields[1]) else { return nil }
+        var bytes: [String: UInt64] = [:]
+        for field in fields.dropFirst(2) {
+            guard let colon = field.lastIndex(of: ":"), let sent = UInt64(field[field.index(after: colon)...]) else {
+                return nil
+            }
+            bytes[String(field[..<colon])] = sent
+        }
+        self.init(place: String(fields[0]), at: MonotonicTime(nanoseconds: nanoseconds), bytes: bytes)
+    }
+
+    // MARK: Answers
+
+    /// The most that can have been sent since an earlier moment; `nil` where nobody can tell: after a start of the machine, after a
+    /// link has gone, or after long.
+    package func most(since earlier: SentByLinks) -> Int64? {
+        let time = at.since(earlier.at)
+        guard place == earlier.place, time >= .zero, time <= Self.longest else { return nil }
+        var most: UInt64 = 0
+        for (link, before) in earlier.bytes {
+            guard let now = bytes[link], now >= before else { return nil }
+            most += min(now - before, UInt64(Int64.max) / 1024)
+        }
+        for (link, sent) in bytes where earlier.bytes[link] == nil { most += min(sent, UInt64(Int64.max) / 1024) }
+        return Int64(clamping: most)
+    }
+
+    /// Whether the kernel may still send for TCP connections that no process has any more: bytes that are yet to leave. `true` where
+    /// `/proc` does not say.
+    package static var isStillSending: Bool {
+        for name in ["/proc/self/net/tcp", "/proc/self/net/tcp6"] as [FilePath] {
+            do {
+                if hasUnsent(String(decoding: try Files.read(name, limit: 64 << 20), as: UTF8.self)) { return true }
+            } catch {
+                // Without IPv6 there is no such table.
+                if !error.isMissing || name == "/proc/self/net/tcp" { return true }
+            }
+        }
+        return false
+    }
+
+    /// FIN_WAIT1, LAST_ACK, CLOSING (include/net/tcp_states.h): closed here, and not acknowledged to the end.
+    static func hasUnsent(_ table: String) -> Bool {
+        table.split(separator: "\n").dropFirst().contains { line in
+            let fields = line.split(separator: " ", maxSplits: 4)
+            return fields.count > 3 && ["04", "09", "0B"].contains(fields[3])
+        }
+    }
+}
