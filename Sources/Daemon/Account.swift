@@ -143,7 +143,9 @@ final class Account: Sendable {
             state.pledged = max(0, state.pledged - bytes)
             if state.isLow { gate.rate = 0 }
             // The whole of a small file is reserved at first.
-            if state.isLow || state.left < min((state.step?.spending.bytes ?? 0) / 4, expected - state.total) {
+            // As late as the disk lets it be, so that the disk is synced seldom.
+            let step = state.step?.spending.bytes ?? 0
+            if state.isLow || state.left < min(max(step / 8, state.underWay + step / 16), expected - state.total) {
                 askForMore(&state)
             }
             return state.isLow && state.isLast
@@ -275,7 +277,7 @@ final class Account: Sendable {
             // What is reserved without a quota is too much under one.
             let kept = countsBytes && left > 2 * target && !isNeeded ? target : left
             let wanted = isNeeded ? max(target - left, Self.margin) : max(0, target - left)
-            guard isNeeded || kept < left || wanted > target / 8 else { return nil }
+            guard isNeeded || kept < left || wanted > target / 16 else { return nil }
             state.isRenewing = true
             return Renewal(
                 account: self, step: state.step, sent: state.sent, kept: kept, wanted: wanted, isNeeded: isNeeded)
