@@ -153,11 +153,14 @@ extension Agent {
                 holds.append(hold)
             }
             if let hold = house.stagingHolds["\(upload.asset)"] { holds.append(hold) }
-            // A held destination says it better than the wait of one of its uploads.
-            if let until = nextAttempt(upload), !holds.contains(where: { $0.kind != .global && $0.kind != .operator }) {
+            // A destination that is held says it better than the wait of one of its uploads.
+            let own = ownHold(row.failure)
+            if let until = nextAttempt(upload),
+                !holds.contains(where: { $0.kind == own || $0.kind.isOfDestination })
+            {
                 holds.append(
                     Hold(
-                        ownHold(row.failure),
+                        own,
                         since: row.failure.map { WallTime(milliseconds: $0.at) } ?? upload.createdAt,
                         until: until, text: row.failure?.message ?? "waits for its next attempt"))
             }

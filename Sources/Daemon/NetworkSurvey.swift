@@ -109,7 +109,7 @@ package struct NetworkSurvey: Sendable {
             guard let reach = reaches[destination.name], let site = sites[destination.name] else { continue }
             withoutEffect += destination.policy.rules.withoutEffect(at: site, reach).map { (destination.name, $0) }
             switch admission.way(to: remote(destination.name, settings, at: world.now), in: world) {
-            case .closed(let found): if let hold = found.first { holds.append((destination.name, hold)) }
+            case .closed(let found, _): if let hold = found.first { holds.append((destination.name, hold)) }
             case .open(let passage):
                 guard case .over(let paths) = reach else { continue }
                 let path = paths.first { metering.links[$0.link]?.name == passage.interface } ?? paths.first
