@@ -158,11 +158,13 @@ extension Agent {
             if let until = nextAttempt(upload),
                 !holds.contains(where: { $0.kind == own || $0.kind.isOfDestination })
             {
+                let retry = house.retry(folder: upload.folder, destination: upload.destination)
+                let rule = own == .backoff ? "; the next attempt waits by `\(retry.written)`" : ""
                 holds.append(
                     Hold(
                         own,
                         since: row.failure.map { WallTime(milliseconds: $0.at) } ?? upload.createdAt,
-                        until: until, text: row.failure?.message ?? "waits for its next attempt"))
+                        until: until, text: (row.failure?.message ?? "waits for its next attempt") + rule))
             }
         } else if let hold = house.stagingHolds["\(upload.asset)"] ?? house.troubles["staging"] {
             holds.append(hold)
