@@ -30,11 +30,8 @@ extension EffectivePieces {
     }
 
     private func times(_ window: Window) -> [(key: String, value: WrittenValue?)] {
-        func time(_ minutes: Int) -> String { "\(padded(minutes / 60, 2)):\(padded(minutes % 60, 2))" }
-        let days = Weekday.allCases.filter { window.days.contains($0) }
-        let named = days.count == Weekday.allCases.count ? "" : days.map(\.rawValue).joined(separator: ",") + " "
         let except = window.except.sorted().map { WrittenValue.text("\($0)") }
-        return [("between", .text("\(named)\(time(window.from))-\(time(window.to))"))]
+        return [("between", .text(window.words))]
             + (except.isEmpty ? [] : [("except", .list(except))])
     }
 

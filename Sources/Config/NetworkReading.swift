@@ -15,10 +15,13 @@ extension SettingsReading {
     func networks(_ fields: Fields) -> [NetworkRule] {
         let expected = "a list of networks, like `[{interface: \"wwan*\", metered: true}]`"
         guard let items = fields.items("networks", expected: expected) else { return [] }
-        return items.enumerated().compactMap { index, item in
+        let read = items.enumerated().compactMap { index, item -> RuleShadows.Item? in
             let key = "\(fields.path(of: "networks"))[\(index)]"
-            return network(Fields(item, .network, path: key, start: item.start, findings: findings))
+            let rule = network(Fields(item, .network, path: key, start: item.start, findings: findings))
+            return rule.map { RuleShadows.Item(rule: $0, place: item.start, key: key) }
         }
+        RuleShadows(findings: findings).check(read)
+        return read.map(\.rule)
     }
 
     private func network(_ fields: Fields) -> NetworkRule? {

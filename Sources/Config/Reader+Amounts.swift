@@ -120,6 +120,14 @@ extension ReleaseUnsure {
     }
 }
 
+extension Backoff {
+    /// As a configuration has it: `retry: {first: 5s, max: 30m}`.
+    package var written: String {
+        let last = attempts.map { ", attempts: \($0)" } ?? ""
+        return "retry: {first: \(Config.written(first)), max: \(Config.written(ceiling))\(last)}"
+    }
+}
+
 /// A length of time as the file would have it: `1h30m`.
 func written(_ duration: Duration) -> String {
     var rest = duration.inMilliseconds

@@ -194,6 +194,14 @@ extension Settings {
         return places.compactMap { place, rule in rule.map { (place, $0) } }
     }
 
+    /// Each list of `networks`, with its place.
+    package var networkRules: [(place: String, rules: [NetworkRule])] {
+        let places =
+            [("policy", policy.rules)] + destinations.map { ("destinations.\($0.name)", $0.policy.rules) }
+            + folders.map { ("folder \($0.watch.name)", $0.policy.rules) }
+        return places.filter { !$1.networks.isEmpty }.map { (place: $0, rules: $1.networks) }
+    }
+
     /// Of `policy`, of every destination and of every folder.
     package var allRules: [PolicyRules] {
         [policy.rules] + destinations.map(\.policy.rules) + folders.map(\.policy.rules)

@@ -32,8 +32,8 @@ struct SettingsReading {
                 destination: destination.settings, besides: staging.path, and: statePath, at: destination.place)
         }
         overlaps.checkFolders()
-        var meetings = WindowMeetings(
-            findings: findings, policy: policy, destinations: destinations.map(\.settings))
+        var meetings = WindowMeetings(findings: findings, policy: policy, destinations: destinations)
+        meetings.check(policyAt: main.node("policy")?.entries.place(of: "bandwidth") ?? main.start)
         for folder in folders { meetings.check(folder) }
         for (key, path) in [("textfile", metrics.textfile), ("status_file", metrics.statusFile)] {
             guard let path else { continue }

@@ -141,14 +141,18 @@ package struct Admission: Hashable, Sendable {
         holds += rules.holds("policy", in: world, excusing: excused)
         holds += remote.rules.holds("destinations.\(remote.name)", in: world, excusing: excused)
         if let folder { holds += bans(on: folder, in: world) }
+        let isMetered: Bool?
         switch way(to: remote, from: folder, in: world) {
-        case .closed(let more): holds += more
+        case .closed(let more, let countsAsMetered):
+            holds += more
+            // A quota that is used up holds behind that too, and is shown before the network changes.
+            isMetered = countsAsMetered
+        case .open(let passage): isMetered = passage.ledger == .local ? nil : passage.countsAsMetered
+        }
         // With a clock that is not believed nobody knows what counts, nor until when: its own hold says that.
-        case .open(let passage)
-        where passage.ledger != .local && !excused.contains(.quota) && world.clockTrouble == nil:
-            let kind = QuotaBook.Class(remote.name, from: folder?.name, isMetered: passage.countsAsMetered)
+        if let isMetered, !excused.contains(.quota), world.clockTrouble == nil {
+            let kind = QuotaBook.Class(remote.name, from: folder?.name, isMetered: isMetered)
             holds += world.quotas.holds(for: kind, isStarting: !isUnderWay)
-        case .open: break
         }
         return world.sortedOut(holds)
     }

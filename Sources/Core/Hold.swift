@@ -21,6 +21,9 @@ package struct Hold: Hashable, Sendable {
         case clock, power, busy
         /// The folder of the source is not there.
         case absent
+
+        /// The destination's own trouble.
+        package var isOfDestination: Bool { self == .destination || self == .rateLimit || self == .auth }
     }
 
     package var kind: Kind

@@ -103,8 +103,8 @@ package struct Metering: Hashable, Sendable {
             // Only what stands on nothing else than itself has no end.
             return Judgement(
                 metered: .unknown, source: .guess, reason: "unknown: \(link.name) stands on itself alone",
-                remedy: remedy(for: link, not: .unknown), forbidden: forbidden, isRoaming: isRoaming,
-                links: carrying.map(\.link.index))
+                remedy: remedy(for: Step(link: link, gateway: path.gateway), not: .unknown), forbidden: forbidden,
+                isRoaming: isRoaming, links: carrying.map(\.link.index))
         }
         let way = worst.step.way(from: link)
         return Judgement(
@@ -112,7 +112,7 @@ package struct Metering: Hashable, Sendable {
             reason: "\(worst.opinion.metered.rawValue): \(way)\(worst.opinion.text)",
             // Which of several carries a tunnel is not known, so a word about one of them might not help.
             remedy: worst.opinion.rule.map { "- \(flipped($0).yaml)" }
-                ?? remedy(for: worst.step.isSupposed ? link : worst.step.link, not: worst.opinion.metered),
+                ?? remedy(for: worst.step.isSupposed ? Step(link: link) : worst.step, not: worst.opinion.metered),
             forbidden: forbidden, isRoaming: isRoaming, links: carrying.map(\.link.index))
     }
 
@@ -270,7 +270,24 @@ package struct Metering: Hashable, Sendable {
         return rule
     }
 
-    private func remedy(for link: NetworkLink, not verdict: Metered) -> String {
-        "- \(NetworkRule(interface: link.name, isMetered: verdict == .unmetered).yaml)"
+    /// A Wi-Fi is named by what tells it from others: a rule about its interface would be about each network that the
+    /// interface is ever in.
+    private func remedy(for step: Step, not verdict: Metered) -> String? {
+        let isMetered = verdict == .unmetered
+        let link = step.link
+        if !link.isWireless { return "- \(NetworkRule(interface: link.name, isMetered: isMetered).yaml)" }
+        if let ssid = link.writableSSID { return "- \(NetworkRule(ssid: ssid, isMetered: isMetered).yaml)" }
+        return step.gateway.map { "- \(NetworkRule(gateway: $0, isMetered: isMetered).yaml)" }
+    }
+}
+
+extension NetworkLink {
+    /// Its name of a Wi-Fi, where a configuration can have that: text, without what acts on a line or a terminal.
+    package var writableSSID: String? {
+        guard let ssid, !ssid.isEmpty, let text = String(validating: ssid, as: UTF8.self), printable(text) == text
+        else {
+            return nil
+        }
+        return text
     }
 }

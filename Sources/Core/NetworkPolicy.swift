@@ -99,7 +99,8 @@ extension Admission {
 
     package enum Way: Hashable, Sendable {
         case open(Passage)
-        case closed([Hold])
+        /// Whether rules for metered networks count for the way that is closed.
+        case closed([Hold], countsAsMetered: Bool = false)
     }
 
     /// Which way bytes of a class may take, by what is known of the networks and what all three places say of them.
@@ -119,7 +120,7 @@ extension Admission {
             if !depends { return .open(.any) }
             let passage = passage(nil, cost, "\(cost.rawValue): \(text)", nil, places)
             let holds = holds(on: passage, remote, places, folder)
-            return holds.isEmpty ? .open(passage) : .closed(holds)
+            return holds.isEmpty ? .open(passage) : .closed(holds, countsAsMetered: passage.countsAsMetered)
         case .over(let paths):
             guard depends || world.network != nil else { return .open(.any) }
             guard var metering = world.network else {
@@ -139,7 +140,7 @@ extension Admission {
         among paths: [NetworkPath], _ metering: Metering, _ remote: Remote, _ places: [Place], _ folder: Origin?,
         isPinned: Bool
     ) -> Way {
-        var first: [Hold]?
+        var first: (holds: [Hold], passage: Passage)?
         var open: [Passage] = []
         for path in paths {
             let judgement = metering.judgement(of: path)
@@ -148,17 +149,20 @@ extension Admission {
             let isInside = metering.links[path.link]?.medium == .loopback
             let passage = passage(
                 isPinned && !isInside ? name : nil, judgement.metered, judgement.reason, judgement.remedy, places)
-            let holds =
-                judgement.forbidden.map { [Hold(.metered, since: remote.reachSince, text: $0)] }
-                ?? holds(on: passage, remote, places, folder)
+            let forbidden = judgement.forbidden.map { Hold(.metered, since: remote.reachSince, text: $0) }
+            var holds = holds(on: passage, remote, places, folder, mayBeAllowed: forbidden == nil)
+            if let forbidden { holds.insert(forbidden, at: 0) }
             if holds.isEmpty, name != nil {
                 open.append(passage)
                 if !isPinned || !passage.countsAsMetered { break }
             }
-            if first == nil, !holds.isEmpty { first = holds }
+            if first == nil, !holds.isEmpty { first = (holds, passage) }
         }
         if let passage = open.first(where: { !$0.countsAsMetered }) ?? open.first { return .open(passage) }
-        return .closed(first ?? [Hold(.offline, since: remote.reachSince, text: "there is no way to \(remote.name)")])
+        guard let first else {
+            return .closed([Hold(.offline, since: remote.reachSince, text: "there is no way to \(remote.name)")])
+        }
+        return .closed(first.holds, countsAsMetered: first.passage.countsAsMetered)
     }
 
     private func passage(
@@ -173,14 +177,18 @@ extension Admission {
             interface: interface, cost: cost, countsAsMetered: counts, ledger: ledger, reason: reason, remedy: remedy)
     }
 
-    private func holds(on passage: Passage, _ remote: Remote, _ places: [Place], _ folder: Origin?) -> [Hold] {
+    /// - Parameter mayBeAllowed: No rule forbids the network, which no person's word would change.
+    private func holds(
+        on passage: Passage, _ remote: Remote, _ places: [Place], _ folder: Origin?, mayBeAllowed: Bool = true
+    ) -> [Hold] {
         guard passage.countsAsMetered, folder?.excused.contains(.metered) != true else { return [] }
         return places.filter { $0.rules.metered?.isPause == true }.map { place in
-            let strictly = passage.cost == .unknown ? ", and what is unknown counts as metered" : ""
+            let strictly = passage.cost == .unknown ? ", and what is unknown counts as metered (`metered_unknown`)" : ""
             let remedy = passage.remedy.map { "; `\($0)` under `networks` would change that" } ?? ""
             return Hold(
                 .metered, since: remote.reachSince,
-                text: "`metered` of \(place.name) says pause; \(passage.reason)\(strictly)\(remedy)")
+                text: "`metered` of \(place.name) says pause; \(passage.reason)\(strictly)\(remedy)"
+                    + (mayBeAllowed ? "; `sluice allow --metered` lets an upload go all the same" : ""))
         }
     }
 

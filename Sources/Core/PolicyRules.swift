@@ -92,7 +92,8 @@ package struct PolicyRules: Hashable, Sendable {
         if opening.value(at: world.now, in: world.zone) { return nil }
         return Hold(
             .schedule, since: opening.lastChange(upTo: world.now, in: world.zone) ?? world.now,
-            until: opening.nextChange(after: world.now, in: world.zone), text: "outside the windows of \(place)")
+            until: opening.nextChange(after: world.now, in: world.zone),
+            text: "outside the windows of \(place): `windows: \(Window.yaml(windows))`")
     }
 
     private func still(_ place: String, _ world: Admission.World) -> Hold? {
@@ -101,7 +102,17 @@ package struct PolicyRules: Hashable, Sendable {
         return Hold(
             .schedule, since: isKnown ? rate.lastChange(upTo: world.now, in: world.zone) ?? world.now : world.now,
             until: isKnown ? rate.nextChange(after: world.now, in: world.zone) : nil,
-            text: "the bandwidth of \(place) is 0 now")
+            text: "the bandwidth of \(place) is 0 now: `\(stillRule(in: world))`")
+    }
+
+    /// What of `bandwidth` is 0, as a configuration has it.
+    private func stillRule(in world: Admission.World) -> String {
+        let still = bandwidth.first { rule in
+            guard rule.limit == 0, let window = rule.window, world.clockTrouble == nil else { return rule.limit == 0 }
+            return Timetable(anyOf: [window]).value(at: world.now, in: world.zone)
+        }
+        guard let window = still?.window else { return "bandwidth: 0" }
+        return "bandwidth: {between: \"\(window.words)\", limit: 0}"
     }
 
     /// When something of it begins or ends to forbid, or another limit counts.

@@ -344,8 +344,8 @@ extension QuotaBook.Line {
     ) -> Hold {
         let text =
             limit == 0
-            ? "the quota of \(place.words) allows nothing: \(words)"
-            : "the quota of \(place.words) is used up: \(words), \(spent) sent"
+            ? "the quota of \(place.words) allows nothing: \(words) (`quotas`)"
+            : "the quota of \(place.words) is used up: \(words) (`quotas`), \(spent) sent"
                 + (reserved.map { ", \($0) under way" } ?? "")
                 + (left.map { "; the \($0) that are left are too little to begin with" } ?? "")
         return Hold(.quota, since: since, until: limit == 0 ? nil : stretch?.upperBound, text: text)

@@ -144,25 +144,29 @@ package struct Template: Hashable, Sendable {
     }
 }
 
+/// How many slips of the finger lead from one word to the other: a letter more, less or in place of another, or two in each
+/// other's place.
+package func slips(from a: String, to b: String) -> Int {
+    let (a, b) = (Array(a), Array(b))
+    // Optimal string alignment: two letters in each other's place are one slip.
+    var before: [Int] = []
+    var last = Array(0...b.count)
+    for (i, x) in a.enumerated() {
+        var row = [i + 1]
+        for (j, y) in b.enumerated() {
+            var least = min(last[j] + (x == y ? 0 : 1), row[j] + 1, last[j + 1] + 1)
+            if i > 0, j > 0, x == b[j - 1], y == a[i - 1] { least = min(least, before[j - 1] + 1) }
+            row.append(least)
+        }
+        (before, last) = (last, row)
+    }
+    return last[b.count]
+}
+
 /// The word of `known` that is nearest to `written`, if it is near enough to be a slip of the finger.
 package func closest(to written: String, among known: [String]) -> String? {
-    func distance(_ a: [Character], _ b: [Character]) -> Int {
-        // Optimal string alignment: two letters in each other's place are one slip.
-        var before: [Int] = []
-        var last = Array(0...b.count)
-        for (i, x) in a.enumerated() {
-            var row = [i + 1]
-            for (j, y) in b.enumerated() {
-                var least = min(last[j] + (x == y ? 0 : 1), row[j] + 1, last[j + 1] + 1)
-                if i > 0, j > 0, x == b[j - 1], y == a[i - 1] { least = min(least, before[j - 1] + 1) }
-                row.append(least)
-            }
-            (before, last) = (last, row)
-        }
-        return last[b.count]
-    }
     guard written.count <= 64 else { return nil }
-    let near = known.map { (word: $0, far: distance(Array(written.lowercased()), Array($0.lowercased()))) }
+    let near = known.map { (word: $0, far: slips(from: written.lowercased(), to: $0.lowercased())) }
     guard let best = near.min(by: { $0.far < $1.far }), best.far <= max(1, min(3, best.word.count / 3)) else {
         return nil
     }

@@ -24,6 +24,19 @@ package struct Window: Hashable, Sendable {
     /// It never closes.
     package var isAlways: Bool { from == 0 && to == 1440 && except.isEmpty && days.count == Weekday.allCases.count }
 
+    /// As a configuration has it: `sat,sun 08:00-12:00`; without the days that are left out.
+    package var words: String {
+        func time(_ minutes: Int) -> String { "\(padded(minutes / 60, 2)):\(padded(minutes % 60, 2))" }
+        let named = Weekday.allCases.filter { days.contains($0) }.map(\.rawValue).joined(separator: ",")
+        return (days.count == Weekday.allCases.count ? "" : named + " ") + "\(time(from))-\(time(to))"
+    }
+
+    /// A list of them for a message, which is cut where it is long.
+    package static func yaml(_ windows: [Window]) -> String {
+        let shown = windows.prefix(4).map { "\"\($0.words)\"" } + (windows.count > 4 ? ["…"] : [])
+        return "[\(shown.joined(separator: ", "))]"
+    }
+
     private func begins(on day: CivilDay) -> Bool { days.contains(day.weekday) && !except.contains(day) }
 
     /// Whether a clock that shows this is in the window.
@@ -39,23 +52,24 @@ package struct Window: Hashable, Sendable {
 }
 
 extension Window {
-    /// Whether there is a minute of the week in which one of each list is open; dates left out. A list without windows is
-    /// always open.
-    package static func meet(_ places: [[Window]]) -> Bool {
+    /// Whether there is a minute of the week in which one of each list is open and none of `closed` is; dates left out. A list
+    /// without windows is always open.
+    package static func meet(_ places: [[Window]], outside closed: [Window] = []) -> Bool {
         var week = Array(repeating: true, count: 7 * 1440)
         for windows in places where !windows.isEmpty {
             var open = Array(repeating: false, count: week.count)
             for window in windows { window.mark(&open) }
             for minute in week.indices where !open[minute] { week[minute] = false }
         }
+        for window in closed { window.mark(&week, as: false) }
         return week.contains(true)
     }
 
-    private func mark(_ week: inout [Bool]) {
+    private func mark(_ week: inout [Bool], as isOpen: Bool = true) {
         for (number, day) in Weekday.allCases.enumerated() where days.contains(day) {
             let start = number * 1440 + from
             for minute in start..<start + (to > from ? to - from : 1440 - from + to) {
-                week[minute % week.count] = true
+                week[minute % week.count] = isOpen
             }
         }
     }

@@ -153,13 +153,18 @@ extension Agent {
                 holds.append(hold)
             }
             if let hold = house.stagingHolds["\(upload.asset)"] { holds.append(hold) }
-            // A held destination says it better than the wait of one of its uploads.
-            if let until = nextAttempt(upload), !holds.contains(where: { $0.kind != .global && $0.kind != .operator }) {
+            // A destination that is held says it better than the wait of one of its uploads.
+            let own = ownHold(row.failure)
+            if let until = nextAttempt(upload),
+                !holds.contains(where: { $0.kind == own || $0.kind.isOfDestination })
+            {
+                let retry = house.retry(folder: upload.folder, destination: upload.destination)
+                let rule = own == .backoff ? "; the next attempt waits by `\(retry.written)`" : ""
                 holds.append(
                     Hold(
-                        ownHold(row.failure),
+                        own,
                         since: row.failure.map { WallTime(milliseconds: $0.at) } ?? upload.createdAt,
-                        until: until, text: row.failure?.message ?? "waits for its next attempt"))
+                        until: until, text: (row.failure?.message ?? "waits for its next attempt") + rule))
             }
         } else if let hold = house.stagingHolds["\(upload.asset)"] ?? house.troubles["staging"] {
             holds.append(hold)

@@ -61,7 +61,7 @@ extension Dispatcher {
         let excused: Set<Excuse> = network == .any ? Set(Excuse.allCases) : []
         switch admission.way(to: remote, from: Admission.Origin(name: account, excused: excused), in: world) {
         case .open(let passage): return .success(passage)
-        case .closed(let holds):
+        case .closed(let holds, _):
             let nowhere = Hold(.offline, since: house.clocks.wall(), text: "no way is open")
             return .failure(Held(hold: holds.binding ?? nowhere))
         }

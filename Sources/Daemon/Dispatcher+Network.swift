@@ -142,7 +142,7 @@ extension Dispatcher {
             }
             house.log.notice(
                 "a way is open", ["destination": name, "interface": interface, "reason": passage.reason])
-        case .closed(let holds):
+        case .closed(let holds, _):
             guard let hold = holds.first else { return }
             house.log.notice(
                 "no way is open", ["destination": name, "hold": hold.kind.rawValue, "reason": hold.text])

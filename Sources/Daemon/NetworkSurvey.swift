@@ -23,6 +23,8 @@ package struct NetworkSurvey: Sendable {
     package var holds: [(destination: String, hold: Hold)] = []
     /// Rules of destinations that have no effect there, and why.
     package var withoutEffect: [(destination: String, words: String)] = []
+    /// Rules that name no network of this machine, and are close to one.
+    package var misnamed: [NetworkNames.Slip] = []
     /// What could not be found out.
     package var troubles: [String] = []
     /// What is known of the networks; `nil` when they could not be looked at.
@@ -43,7 +45,8 @@ package struct NetworkSurvey: Sendable {
         }
         let known = addresses
         do {
-            let (metering, reaches) = try await blocking { [report] in
+            let namesGateways = settings.allRules.contains { $0.networks.contains { $0.gateway != nil } }
+            let (metering, reaches, ways) = try await blocking { [report] in
                 var look = try NetworkLook(
                     metering: Metering(links: try Links.all(), report: report), gatewaysMatter: false)
                 var reaches: [String: Reach] = [:]
@@ -56,12 +59,26 @@ package struct NetworkSurvey: Sendable {
                             try known[host].map { try look.reach($0, port) } ?? .over(try look.waysOut())
                     }
                 }
-                return (look.metering, reaches)
+                return (look.metering, reaches, namesGateways ? try look.waysOut() : [])
             }
             (survey.metering, survey.reaches) = (metering, reaches)
             survey.judge(metering, sites, settings)
+            survey.misnamed = survey.names(ways).misnamed(in: settings.networkRules)
         } catch { survey.troubles.append("the networks cannot be looked at: \(error)") }
         return survey
+    }
+
+    /// What rules may name.
+    ///
+    /// - Parameter ways: Out of this machine, besides those to destinations.
+    private func names(_ ways: [NetworkPath]) -> NetworkNames {
+        let links = metering?.links.values.sorted { $0.index < $1.index } ?? []
+        let paths = reaches.values.flatMap { reach -> [NetworkPath] in
+            if case .over(let paths) = reach { paths } else { [] }
+        }
+        return NetworkNames(
+            interfaces: links.map(\.name), ssids: links.compactMap(\.writableSSID),
+            gateways: (ways + paths).compactMap(\.gateway))
     }
 
     /// Enters which interface each destination is known to leave by.
@@ -109,7 +126,7 @@ package struct NetworkSurvey: Sendable {
             guard let reach = reaches[destination.name], let site = sites[destination.name] else { continue }
             withoutEffect += destination.policy.rules.withoutEffect(at: site, reach).map { (destination.name, $0) }
             switch admission.way(to: remote(destination.name, settings, at: world.now), in: world) {
-            case .closed(let found): if let hold = found.first { holds.append((destination.name, hold)) }
+            case .closed(let found, _): if let hold = found.first { holds.append((destination.name, hold)) }
             case .open(let passage):
                 guard case .over(let paths) = reach else { continue }
                 let path = paths.first { metering.links[$0.link]?.name == passage.interface } ?? paths.first

@@ -65,7 +65,14 @@ private func notes(_ upload: UploadView, _ now: WallTime) -> [(text: String, sty
 }
 
 func holdText(_ hold: HoldView, _ now: WallTime) -> String {
-    "\(hold.kind): \(printable(hold.text))" + (hold.until.map { " (until \(Units.moment($0, now: now)))" } ?? "")
+    "\(hold.kind): \(printable(hold.text))"
+        + (hold.until.map { " (until \(Units.moment($0, now: now))\(timeLeft(until: $0, now)))" } ?? "")
+}
+
+/// `, in 3h 20m`; nothing when the moment has come, and where it is no time.
+private func timeLeft(until text: String, _ now: WallTime) -> String {
+    guard let until = Units.wallTime(text), until > now else { return "" }
+    return ", in \(Units.duration((until.milliseconds - now.milliseconds + 999) / 1000))"
 }
 
 /// What `show` prints: every field that says something.

@@ -19,18 +19,19 @@ struct WindowMeetingTests {
     }
 
     private static let never = "nothing of this folder is ever sent to `nas`: the windows of "
+    private static let remedy = "let them overlap, or take those of one out"
 
     @Test("that are never open together are warned of, of each destination for itself")
     func apart() throws {
         #expect(
             try warnings(policy: "", nas: "'22:00-06:00'", folder: "'08:00-18:00'") == [
-                Self.never + "`destinations.nas` and this folder are never open at the same time"
+                Self.never + "`destinations.nas` and this folder are never open at the same time; " + Self.remedy
             ])
         // Two of them meet by pairs, and all three never.
         #expect(
             try warnings(policy: "'08:00-12:00', '20:00-21:00'", nas: "'11:00-20:30'", folder: "'20:30-08:30'") == [
                 Self.never
-                    + "`policy`, `destinations.nas` and this folder are never open at the same time"
+                    + "`policy`, `destinations.nas` and this folder are never open at the same time; " + Self.remedy
             ])
         #expect(try warnings(policy: "'sat 00:00-24:00'", nas: "'sun 00:00-24:00'", folder: "").count == 1)
     }
@@ -40,5 +41,62 @@ struct WindowMeetingTests {
         #expect(try warnings(policy: "'08:00-18:00'", nas: "'17:59-20:00'", folder: "").isEmpty)
         #expect(try warnings(policy: "'sun 22:00-06:00'", nas: "'mon 05:00-07:00'", folder: "").isEmpty)
         #expect(try warnings(policy: "", nas: "", folder: "'22:00-06:00'").isEmpty)
+    }
+
+    private static func warnings(policy: String = "", nas: String = "", folder: String = "") throws -> [String] {
+        func rules(_ text: String) -> String { text.isEmpty ? "" : ", \(text)" }
+        let text = """
+            version: 1
+            policy: {min_battery: 5%\(rules(policy))}
+            folders:
+              - {name: cam, path: /a, upload_to: [nas, cloud]\(rules(folder))}
+            destinations:
+              nas: {type: tus, url: "https://nas.example/"\(rules(nas))}
+              cloud: {type: tus, url: "https://cloud.example/"}
+            """
+        return try read(text).warnings.map { "\($0.line ?? 0):\($0.column ?? 0): \($0.key): \($0.text)" }
+    }
+
+    private static let zero = "and 0 sends nothing; write `unlimited` for no limit, or leave a time without 0"
+
+    @Test("of which `bandwidth: 0` leaves nothing are warned of once, where the bandwidth stands")
+    func stillWithinWindows() throws {
+        let told = [
+            "2:84: policy.bandwidth: nothing is ever sent: `bandwidth` of `policy` is 0 at all times at which the windows of "
+                + "`policy` are open, " + Self.zero
+        ]
+        let windows = "windows: ['08:00-12:00']"
+        #expect(
+            try Self.warnings(policy: windows + ", bandwidth: [{between: '07:00-12:00', limit: 0}]").map {
+                $0.replacing(/^2:\d+/, with: "2:84")
+            } == told)
+        #expect(
+            try Self.warnings(
+                policy: windows
+                    + ", bandwidth: [{between: '07:00-10:00', limit: 0}, {between: '10:00-13:00', limit: 0}]"
+            )
+            .count == 1)
+        #expect(try Self.warnings(policy: windows + ", bandwidth: [{between: '07:00-11:59', limit: 0}]").isEmpty)
+        #expect(try Self.warnings(policy: windows + ", bandwidth: [{between: '07:00-12:00', limit: 1 MB/s}]").isEmpty)
+        let but = "bandwidth: [{between: '07:00-12:00', except: [2026-12-24], limit: 0}]"
+        #expect(try Self.warnings(policy: windows + ", " + but).isEmpty, "on that day something goes")
+    }
+
+    @Test("and a `bandwidth` of 0 of another place are warned of where they leave nothing")
+    func stillAtAnotherPlace() throws {
+        let found = try Self.warnings(
+            nas: "bandwidth: [{between: 'sat,sun 00:00-24:00', limit: 0}]", folder: "windows: ['sat 10:00-12:00']")
+        #expect(
+            found.map { $0.replacing(/^4:\d+/, with: "4:1") } == [
+                "4:1: folders[0]: nothing of this folder is ever sent to `nas`: `bandwidth` of `destinations.nas` is 0 at all "
+                    + "times at which the windows of this folder are open, " + Self.zero
+            ])
+        #expect(
+            try Self.warnings(nas: "bandwidth: 0").first?.contains("`destinations.nas` is 0 at all times, and 0 sends")
+                == true)
+        #expect(
+            try Self.warnings(
+                folder: "windows: ['fri 22:00-06:00'], bandwidth: [{between: 'fri 00:00-24:00', limit: 0}]"
+            ).isEmpty)
     }
 }

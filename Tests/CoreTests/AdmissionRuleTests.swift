@@ -104,7 +104,9 @@ struct AdmissionRuleTests {
             ]
             let closed = places.filter { !$1.windows.isEmpty && !$1.windows.contains { $0.holds(day, time) } }
             let texts = one.bans(at: one.now).filter { $0.kind == .schedule }.map(\.text)
-            #expect(texts == closed.map { "outside the windows of \($0.0)" }, "seed \(seed)")
+            #expect(
+                texts == closed.map { "outside the windows of \($0.0): `windows: \(Window.yaml($0.1.windows))`" },
+                "seed \(seed)")
             let held = places.filter { place in
                 place.1.busy.map { one.busy[$0.source]?.isFree != true } ?? false
             }

@@ -130,7 +130,10 @@ struct GuessTests {
         #expect(judgement.reason == "\(row.metered.rawValue): \(row.reason)")
         #expect(judgement.source == .guess)
         let wanted = row.metered == .unmetered
-        #expect(judgement.remedy == "- {interface: \"\(row.link.name)\", metered: \(wanted)}")
+        // A word about the interface would be about each Wi-Fi that it is ever in.
+        #expect(
+            judgement.remedy
+                == (row.link.isWireless ? nil : "- {interface: \"\(row.link.name)\", metered: \(wanted)}"))
         #expect(judgement.forbidden == nil)
         #expect(judgement.links == [row.link.index])
     }
@@ -270,6 +273,27 @@ struct PrecedenceTests {
         #expect(
             rule.yaml == #"{interface: "a\"\\*", ssid: "two\U0000000alines\U0000202e", "#
                 + #"gateway: "02:00:00:00:00:01", subnet: "10.0.0.0/8", metered: true, allowed: false}"#)
+    }
+
+    @Test("what would judge a Wi-Fi otherwise names that Wi-Fi or its gateway, and never the whole interface")
+    func remedyOfWiFi() {
+        var here = wifi
+        func remedy(gateway: String? = nil, _ managed: NetworkManagerMetered = .unknown) -> String? {
+            let vlan = made("vlan", "wlan0.5", 7, on: [3])
+            let world = Metering(links: [here, vlan], managed: ["wlan0": managed])
+            #expect(world.of(7, gateway: gateway).remedy == world.of(3, gateway: gateway).remedy, "it stands on that")
+            return world.of(3, gateway: gateway).remedy
+        }
+        #expect(remedy() == nil)
+        #expect(remedy(gateway: "02:00:00:00:00:01") == #"- {gateway: "02:00:00:00:00:01", metered: false}"#)
+        here.ssid = Array("Café Süd".utf8)
+        #expect(remedy(gateway: "02:00:00:00:00:01") == #"- {ssid: "Café Süd", metered: false}"#)
+        #expect(remedy(.guessYes) == #"- {ssid: "Café Süd", metered: false}"#)
+        #expect(remedy(.guessNo) == #"- {ssid: "Café Süd", metered: true}"#)
+        for name in [[0xFF, 0x41], Array("a\u{7}b".utf8), []] as [[UInt8]] {
+            here.ssid = name
+            #expect(remedy() == nil, "no configuration can have it: \(name)")
+        }
     }
 
     @Test("an interface that is not there is unknown")

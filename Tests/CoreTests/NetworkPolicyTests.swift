@@ -32,7 +32,7 @@ private func way(
 
 extension Admission.Way {
     fileprivate var passage: Admission.Passage? { if case .open(let passage) = self { passage } else { nil } }
-    fileprivate var hold: Hold? { if case .closed(let holds) = self { holds.first } else { nil } }
+    fileprivate var hold: Hold? { if case .closed(let holds, _) = self { holds.first } else { nil } }
 }
 
 private let pause = PolicyRules(metered: .pause)
@@ -121,9 +121,50 @@ struct WayTests {
         #expect(
             hold.text
                 == "`metered` of destinations.nas says pause; metered: wwan0 is a modem (DEVTYPE wwan); "
-                + "`- {interface: \"wwan0\", metered: false}` under `networks` would change that")
+                + "`- {interface: \"wwan0\", metered: false}` under `networks` would change that; "
+                + "`sluice allow --metered` lets an upload go all the same")
         #expect(hold.since == since && hold.until == nil)
         #expect(way([4], policy: pause, remote: pause, folder: pause).hold?.text.contains("of policy") == true)
+        #expect(way([3], policy: pause).hold?.text.contains("counts as metered (`metered_unknown`)") == true)
+        #expect(way([3], policy: pause).hold?.text.contains("interface:") == false, "that would be about every Wi-Fi")
+    }
+
+    @Test("a network that is forbidden and metered has a hold for each, and none names a word that would not help")
+    func forbiddenAndMetered() {
+        var policy = pause
+        policy.networks = [NetworkRule(interface: "wwan*", isAllowed: false)]
+        guard case .closed(let holds, true) = way([4], policy: policy) else {
+            Issue.record("\(way([4], policy: policy))")
+            return
+        }
+        #expect(holds.count == 2 && holds[0].text.contains("forbids wwan0") && holds[1].text.contains("says pause"))
+        #expect(!holds.contains { $0.text.contains("sluice allow") })
+    }
+
+    @Test("behind a metered network each quota that is used up is shown, and of others only what counts anywhere")
+    func quotasBehind() {
+        let quotas = [
+            Quota(period: .day, bytes: 0, network: .metered), Quota(period: .week(startsOn: .mon), bytes: 0),
+        ]
+        let rules = PolicyRules(metered: .pause, quotas: quotas)
+        func kinds(_ reach: Reach, excused: Set<Excuse> = []) -> [String] {
+            var book = QuotaBook(policy: rules)
+            for recount in book.advance(to: since, in: .utc) { book.recount(recount, spent: .none, at: since) }
+            let remote = Admission.Remote(
+                name: "nas", slots: 1, running: 0, pause: nil, health: DestinationHealth(), reach: reach,
+                reachSince: since)
+            let world = Admission.World(
+                now: since, monotonic: MonotonicTime(nanoseconds: 0), running: 0, everything: nil,
+                network: Metering(links: [loop, wire, wifi, modem]), quotas: book)
+            let origin = Admission.Origin(name: "door", excused: excused)
+            return Admission(total: 1, rules: rules).bans(on: remote, from: origin, in: world).map(\.kind.rawValue)
+        }
+        let over = Reach.over([NetworkPath(link: 4)])
+        #expect(kinds(over) == ["metered", "quota", "quota"])
+        #expect(kinds(over, excused: [.metered]) == ["quota", "quota"])
+        #expect(kinds(over, excused: [.quota]) == ["metered"])
+        #expect(kinds(.offline("no route")) == ["offline", "quota"])
+        #expect(kinds(.local) == [])
     }
 
     @Test("no way there is offline, and a network that nobody could look at is metered for whoever minds")
@@ -190,7 +231,7 @@ struct WayTests {
                 #expect(expected != nil, "seed \(seed)")
                 let name = expected.map { ["", "", "eth0", "wlan0", "wwan0"][Int($0)] }
                 #expect(passage.interface == (depends ? name : nil), "seed \(seed)")
-            case .closed(let holds):
+            case .closed(let holds, _):
                 #expect(expected == nil && !holds.isEmpty, "seed \(seed)")
             }
         }

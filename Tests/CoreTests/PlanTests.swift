@@ -106,7 +106,7 @@ struct PlanTests {
             Issue.record("\(plan.steps)")
             return
         }
-        #expect(holds.first?.text == "outside the windows of policy")
+        #expect(holds.first?.text == "outside the windows of policy: `windows: [\"22:00-06:00\"]`")
         #expect(plan.outcomes.first?.ends == utc("2026-11-21T22:00:00").advanced(by: .seconds(11_200)))
     }
 
@@ -169,7 +169,7 @@ struct PlanTests {
             Issue.record("\(plan.steps)")
             return
         }
-        #expect(holds.first?.text == "the quota of destinations.nas is used up: 5 GB a day, 5.0 GB sent")
+        #expect(holds.first?.text == "the quota of destinations.nas is used up: 5 GB a day (`quotas`), 5.0 GB sent")
         #expect(plan.outcomes.first?.waits.first?.hold.kind == .quota)
     }
 

@@ -35,7 +35,7 @@ struct QuotaTests {
             book.holds(for: Self.nas) == [
                 Hold(
                     .quota, since: utc("2026-11-20T14:02:00"), until: utc("2026-11-21T00:00:00"),
-                    text: "the quota of destinations.nas is used up: 20 GB a day, 20.0 GB sent")
+                    text: "the quota of destinations.nas is used up: 20 GB a day (`quotas`), 20.0 GB sent")
             ])
         #expect(book.holds(for: .init("other", from: "door", isMetered: false)).isEmpty)
         #expect(book.nextChange == utc("2026-11-21T00:00:00"))
@@ -52,7 +52,7 @@ struct QuotaTests {
         book.spend(Spending(bytes: 950_000), for: Self.nas, at: Self.now)
         #expect(
             book.holds(for: Self.nas).first?.text
-                == "the quota of policy is used up: 1 MB an hour, 950 kB sent; the 50.0 kB that are left are too little to begin with"
+                == "the quota of policy is used up: 1 MB an hour (`quotas`), 950 kB sent; the 50.0 kB that are left are too little to begin with"
         )
     }
 
@@ -62,7 +62,7 @@ struct QuotaTests {
         book.open(1, Spending(bytes: 100), for: Self.nas, at: Self.now)
         #expect(
             book.holds(for: Self.nas).first?.text
-                == "the quota of policy is used up: 100 B an hour, 0 B sent, 100 B under way")
+                == "the quota of policy is used up: 100 B an hour (`quotas`), 0 B sent, 100 B under way")
         #expect(book.holds(for: Self.nas, isStarting: false).isEmpty)
         book.settle(1, Spending(bytes: 30), at: Self.now)
         #expect(book.room(for: Self.nas).bytes == 70)
@@ -96,7 +96,7 @@ struct QuotaTests {
         book.settle(1, Spending(bytes: 500, files: 1), at: Self.now)
         book.open(2, Spending(bytes: 500, files: 1), for: Self.nas, at: Self.now)
         let hold = try #require(book.holds(for: Self.nas).first)
-        #expect(hold.text == "the quota of folder door is used up: 2 files a week, 1 sent, 1 under way")
+        #expect(hold.text == "the quota of folder door is used up: 2 files a week (`quotas`), 1 sent, 1 under way")
         #expect(hold.until == utc("2026-11-23T00:00:00"))
         #expect(book.holds(for: Self.nas, isStarting: false).isEmpty)
         #expect(book.holds(for: .init("nas", from: nil, isMetered: false)).isEmpty)
@@ -112,7 +112,7 @@ struct QuotaTests {
         book.spend(Spending(bytes: 100), for: metered, at: Self.now)
         #expect(
             book.holds(for: metered).first?.text
-                == "the quota of policy is used up: 100 B a month over metered networks, 100 B sent")
+                == "the quota of policy is used up: 100 B a month over metered networks (`quotas`), 100 B sent")
         #expect(book.holds(for: metered).first?.until == utc("2026-12-15T00:00:00"))
         #expect(book.holds(for: Self.nas).isEmpty)
     }
@@ -121,7 +121,7 @@ struct QuotaTests {
     func nothing() throws {
         var book = Self.book(nas: [Quota(period: .day, bytes: 0)])
         let hold = try #require(book.holds(for: Self.nas).first)
-        #expect(hold.text == "the quota of destinations.nas allows nothing: 0 B a day")
+        #expect(hold.text == "the quota of destinations.nas allows nothing: 0 B a day (`quotas`)")
         #expect(hold.until == nil)
         #expect(book.nextChange == nil)
         #expect(book.holds(for: Self.nas, isStarting: false) == [hold])

@@ -1,8 +1,31 @@
 import Core
+import Linux
 import TestKit
 import Testing
 
+@testable import Config
 @testable import Daemon
+
+@Suite("A look at what rules name")
+struct MisnamedRuleTests {
+    @Test("a rule that is a slip away from an interface of this machine is a warning of `check`, with its place")
+    func misnamed() async throws {
+        // Of a machine that has the loopback one alone, nothing can be told.
+        let there = try Links.all().map(\.name).first { $0.hasPrefix("eth") }
+        let written = there.map { "teh" + $0.dropFirst(3) } ?? "garage"
+        let scene = try await AgentScene {
+            $0.destinations[0].policy.rules.networks = [
+                NetworkRule(interface: "lo", isMetered: false), NetworkRule(interface: written, isMetered: true),
+            ]
+        }
+        let found = try await scene.agent.check(CheckRequest()).checks.filter { $0.detail.contains("did you mean") }
+        #expect(
+            found.map(\.detail)
+                == (there.map { ["`networks[1]`: no interface `\(written)` is here: did you mean `\($0)`?"] } ?? []))
+        #expect(found.allSatisfy { $0.about == "network" && $0.name == "destinations.nas" && $0.verdict == .warning })
+        try await scene.stop()
+    }
+}
 
 @Suite("A look at the ways")
 struct NetworkLookTests {

@@ -76,6 +76,25 @@ struct WhyTests {
         try await scene.stop()
     }
 
+    @Test(
+        "of an upload that waits for its next attempt outside a window both are told, each with its key and what it says"
+    )
+    func backoffBehindWindow() async throws {
+        let clocks = try Times.clocks(23)
+        let scene = try await AgentScene(retry: .seconds(86_400), clocks: clocks) { $0.policy.rules = Times.night }
+        scene.remote.standard = .fail(.again(after: nil))
+        let id = try await scene.add("a.mp4")
+        func holds() async throws -> [HoldView] { try await scene.agent.why(id).answers.first?.holds ?? [] }
+        let own = try await eventually("it has failed") { try await holds().first { $0.kind == "backoff" } }
+        #expect(own.text.hasSuffix("; the next attempt waits by `retry: {first: 1d, max: 4d}`"), "\(own.text)")
+        scene.goOn(clocks, to: try Times.local(23).advanced(by: .seconds(36_000)))
+        try await eventually("the window is closed") {
+            let kinds = try await holds().map(\.kind)
+            return kinds == ["schedule", "backoff"] ? kinds : nil
+        }
+        try await scene.stop()
+    }
+
     @Test("a file that waits for its marker in a folder that is gone waits for the folder")
     func absent() async throws {
         let scene = try await AgentScene {

@@ -108,7 +108,7 @@ struct ByHandTests {
         try scene.fixture.writeConfiguration()
         let (status, held) = try await trial(scene, "web")
         #expect(status == .status(75))
-        #expect(held.hold?.text == "the bandwidth of policy is 0 now")
+        #expect(held.hold?.text == "the bandwidth of policy is 0 now: `bandwidth: 0`")
         #expect(try web.events.isEmpty)
         #expect(
             try #require(try await scene.fixture.ask("hook", ["free"])).contains(

@@ -63,7 +63,7 @@ struct HookPolicyTests {
             hook.hold?.text
                 == (isByHand
                     ? "`sluice limit 0` lets nothing go; `sluice limit off` ends that"
-                    : "the bandwidth of policy is 0 now"))
+                    : "the bandwidth of policy is 0 now: `bandwidth: 0`"))
         #expect(hook.hold?.since.isEmpty == false)
         let words = try #require(hook.hold?.text)
         #expect(
@@ -101,7 +101,7 @@ struct HookPolicyTests {
             try await scene.hooks().first?.hold?.text == "everything is paused"
         }
         #expect(try await scene.fixture.ask("resume") != nil)
-        #expect(try await scene.hooks().first?.hold?.text == "the bandwidth of policy is 0 now")
+        #expect(try await scene.hooks().first?.hold?.text == "the bandwidth of policy is 0 now: `bandwidth: 0`")
     }
 
     @Test("a notice that is under way when a person pauses everything is stopped, and told after that")

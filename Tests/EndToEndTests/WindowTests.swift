@@ -45,7 +45,7 @@ struct WindowEndToEndTests {
         }
         let hold = try #require(waiting.holds.first)
         #expect(hold.kind == "schedule")
-        #expect(hold.text == "outside the windows of policy")
+        #expect(hold.text.hasPrefix("outside the windows of policy: `windows: ["))
         #expect(hold.until != nil)
         #expect(try Outcome.files(in: fixture.received, hidden: false).isEmpty)
         let outcome = Outcome(fixture: fixture, clips: camera.clips)
@@ -153,7 +153,7 @@ struct WindowEndToEndTests {
         let still = try await eventually("it is held") {
             try await why(fixture, path).flatMap { $0.state == "waiting" ? $0 : nil }
         }
-        #expect(still.text == "the bandwidth of policy is 0 now")
+        #expect(still.text == "the bandwidth of policy is 0 now: `bandwidth: 0`")
         fixture.policyKeys = ["bandwidth: unlimited"]
         try fixture.writeConfiguration()
         #expect(try await fixture.ask("reload") != nil)

@@ -144,6 +144,12 @@ package enum Checks {
             if let remedy = interface.remedy { words += "; `\(remedy)` under `policy.networks` would change that" }
             findings.append(CheckFinding(about: "network", name: interface.name, CheckResult(.ok, words)))
         }
+        for slip in survey.misnamed where request.isAll {
+            findings.append(
+                CheckFinding(
+                    about: "network", name: slip.place,
+                    CheckResult(.warning, "`networks[\(slip.number)]`: \(slip.text)")))
+        }
         for (destination, words) in survey.withoutEffect where request.means(destination: destination) {
             findings.append(CheckFinding(about: "network", name: destination, CheckResult(.warning, words)))
         }

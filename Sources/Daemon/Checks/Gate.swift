@@ -85,7 +85,7 @@ struct GateByHand: Gate {
         lane.meter = meter
         switch admission.way(to: remote, from: Admission.Origin(name: name, excused: excused), in: world) {
         case .open(let passage): lane.interface = passage.interface
-        case .closed(let holds):
+        case .closed(let holds, _):
             if let hold = holds.binding { return .failure(Held(hold: hold)) }
         }
         let answer = await Lane.$current.withValue(lane) { await question() }
