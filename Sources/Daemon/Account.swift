@@ -19,6 +19,8 @@ final class Account: Sendable {
         var hasAsked = false
         /// Its step is being renewed.
         var isRenewing = false
+        /// Of the step, by a renewal that is not on disk yet: nothing of that may leave any more.
+        var givenBack: Int64 = 0
         var isClosed = false
         /// No more is to be had.
         var isLast = false
@@ -34,7 +36,7 @@ final class Account: Sendable {
         var onEnd: (@Sendable ((any Error)?) -> Void)?
 
         /// What may still be sent of what is reserved.
-        var left: Int64 { (step?.spending.bytes ?? 0) - sent }
+        var left: Int64 { (step?.spending.bytes ?? 0) - sent - givenBack }
         /// What may already be on its way, of each request that runs; but no more is than there is to send.
         var underWay: Int64 { min(Account.margin * Int64(max(1, requests)), pledges > 0 ? pledged : needed) }
         /// What is on its way is not to be had any more.
@@ -185,7 +187,8 @@ final class Account: Sendable {
                 } else {
                     askForMore(&state)
                 }
-                return (isEnough, state.isLast, isEnough || state.isLast ? nil : ledger.renewals.last)
+                // Once it is closed nobody asks for more.
+                return (isEnough, state.isLast || state.isClosed, isEnough || state.isLast ? nil : ledger.renewals.last)
             }
             if isEnough { return }
             if isLast {
@@ -279,6 +282,7 @@ final class Account: Sendable {
             let wanted = isNeeded ? max(target - left, Self.margin) : max(0, target - left)
             guard isNeeded || kept < left || wanted > target / 16 else { return nil }
             state.isRenewing = true
+            state.givenBack = left - kept
             return Renewal(
                 account: self, step: state.step, sent: state.sent, kept: kept, wanted: wanted, isNeeded: isNeeded)
         }
@@ -288,6 +292,7 @@ final class Account: Sendable {
         let now = ledger.clocks.monotonic()
         let isOver = state.withLock { state -> Bool in
             state.isRenewing = false
+            state.givenBack = 0
             if let more {
                 state.pace.turn(at: now)
                 state.step = more
@@ -297,7 +302,7 @@ final class Account: Sendable {
             }
             // Whoever did not ask goes on with what there is, and asks when that is used.
             if !renewal.isNeeded {
-                if state.isLow { askForMore(&state) }
+                if state.isLow { askForMore(&state) } else { gate.rate = nil }
                 return false
             }
             state.isLast = true
