@@ -17,10 +17,10 @@ package enum Patience {
 
 /// Waits until `look` finds something, and returns it. Looks again after each `pause`, so it returns as soon as it may.
 ///
-/// - Throws: ``Overdue`` after `limit`; whatever `look` throws, at once.
+/// - Throws: ``Overdue`` after `limit`, with `what` as it reads then; whatever `look` throws, at once.
 @discardableResult
 package func eventually<Found>(
-    _ what: String, within limit: Duration = .seconds(20), every pause: Duration = .milliseconds(5),
+    _ what: @autoclosure () -> String, within limit: Duration = .seconds(20), every pause: Duration = .milliseconds(5),
     isolation: isolated (any Actor)? = #isolation, _ look: () async throws -> Found?
 ) async throws -> Found {
     let clock = ContinuousClock()
@@ -28,17 +28,17 @@ package func eventually<Found>(
     let deadline = clock.now.advanced(by: limit)
     while true {
         if let found = try await look() { return found }
-        if clock.now >= deadline { throw Overdue(what: what, limit: limit) }
+        if clock.now >= deadline { throw Overdue(what: what(), limit: limit) }
         try await Task.sleep(for: pause)
     }
 }
 
 /// Waits until `condition` is known and holds: `false` is an answer, and not the one that is waited for.
 package func eventually(
-    _ what: String, within limit: Duration = .seconds(20), every pause: Duration = .milliseconds(5),
+    _ what: @autoclosure () -> String, within limit: Duration = .seconds(20), every pause: Duration = .milliseconds(5),
     isolation: isolated (any Actor)? = #isolation, holds condition: () async throws -> Bool?
 ) async throws {
-    let _: Void = try await eventually(what, within: limit, every: pause, isolation: isolation) {
+    let _: Void = try await eventually(what(), within: limit, every: pause, isolation: isolation) {
         try await condition() == true ? () : nil
     }
 }

@@ -49,11 +49,12 @@ struct SourceFolderTests: FolderScenes {
         try Files.replace(fixture.drop.appending("first.mp4"), with: noise(1000))
         try await completed(fixture, 1)
         try await eventually("it is released") { try Files.names(in: fixture.drop).isEmpty }
-        // Its own user moves it away, and puts one of his there.
-        let away = fixture.folder.path.appending("away")
+        // Somebody moves it away, and puts one of his there. It is his before it has the name: one of root's would be taken.
+        let (away, his) = (fixture.folder.path.appending("away"), fixture.folder.path.appending("his"))
+        try Files.makeFolders(his)
+        #expect(his.withCString { chown($0, mallory, mallory) } == 0)
         try Files.rename(fixture.drop, to: away)
-        try Files.makeFolders(fixture.drop)
-        #expect(fixture.drop.withCString { chown($0, mallory, mallory) } == 0)
+        try Files.rename(his, to: fixture.drop)
         try Files.replace(fixture.drop.appending("planted.mp4"), with: noise(3000))
         try await state(fixture) { $0.hasPrefix("absent: another directory stands there, of user 61002") }
         fixture.killDaemon()
