@@ -12,7 +12,7 @@ internal import WebServer
 /// | POST `/files/`         | 201 and `Location`; twice with the same `sluiceId`: the same `Location` |
 /// | HEAD `/files/`         | our own: 200 when the content that `Upload-Length` and `Upload-Metadata` name is held, else 404 |
 /// | HEAD                   | 200 and the offset, below which everything is on the disk              |
-/// | PATCH                  | 204; 409 other offset, 413 too long, 423 interrupted, 460 wrong digest, 507 full |
+/// | PATCH                  | 204; 409 other offset, 413 too long, 423 interrupted, 460 wrong digest, 503 all there and not finished, 507 full |
 /// | DELETE                 | 204; a finished upload's file goes too, if it is still the same file   |
 final class TusService: WebService {
     private static let version = ("Tus-Resumable", "1.0.0")
@@ -253,7 +253,13 @@ final class TusService: WebService {
         }
         let (shelf, arrival) = (shelf, sink.arrival)
         if sink.outcome == .interrupted { return no(423, "a newer request has taken this upload over") }
-        let standing = try await blocking { try arrival.settle(on: shelf) }
+        let standing: Arrival.Standing
+        do { standing = try await blocking { try arrival.settle(on: shelf) } } catch {
+            guard sink.outcome == .stored, arrival.hasAllBytes else { throw error }
+            // A 507 or 500 here would read as a refusal of the file. This is no verdict: a HEAD tries again and tells.
+            shelf.log("failed to finish \(shown(request)): \(error)")
+            return no(503, "every byte is here, but the upload could not be finished", [("Retry-After", "1")])
+        }
         switch sink.outcome {
         case .tooLong: return refused(request, 413, "the body is longer than what is missing of the upload")
         case .failed(let error): return failed(error, request)

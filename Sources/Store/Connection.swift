@@ -54,6 +54,8 @@ final class Connection {
             throw StoreError(code: code, message: message, sql: "open")
         }
         self.handle = handle
+        // Other programs may read or copy the database: one that replays the log of a killed daemon, or writes, has it for itself.
+        sqlite3_busy_timeout(handle, 5000)
         if asEvidence { sluice_leave_log(handle) }
     }
 

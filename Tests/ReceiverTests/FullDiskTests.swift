@@ -47,6 +47,29 @@ struct FullDiskTests {
         await inbox.stop()
     }
 
+    @Test("the last bytes are no refused file when there is room for them and none for their record")
+    func unrecorded() async throws {
+        let disk = try SmallDisk(files: 64)
+        let inbox = Inbox(into: disk.path)
+        try await inbox.start()
+        let content = noise(200_000)
+        let location = try await inbox.made(content.count, ["filename": "a", "sha256": sha256(content)])
+        var fillers: [FilePath] = []
+        do throws(SystemError) {
+            while true {
+                let filler = disk.path.appending(FilePath(".filler-\(fillers.count)"))
+                _ = try Descriptor.open(filler, for: .creating)
+                fillers.append(filler)
+            }
+        } catch { try #require(error.isFull) }
+        #expect(try await inbox.patch(location, at: 0, content).status == 503)
+        #expect(try await inbox.ask("HEAD", location).status == 507)
+        for filler in fillers { try Files.remove(filler) }
+        #expect(try await inbox.offset(location) == content.count)
+        #expect(try inbox.content("a") == content)
+        await inbox.stop()
+    }
+
     @Test(
         "a folder that another disk is mounted on gets its files all the same, or loses nothing while they do not fit")
     func mounted() async throws {
@@ -63,7 +86,9 @@ struct FullDiskTests {
 
         let second = noise(2_500_000, seed: 2)
         let late = try await inbox.made(second.count, ["sluicePath": "card/b"])
-        #expect(try await inbox.patch(late, at: 0, second).status == 507)
+        // No refusal of the file: its sender is to ask again.
+        #expect(try await inbox.patch(late, at: 0, second).status == 503)
+        #expect(try await inbox.ask("HEAD", late).status == 507)
         #expect(try Files.names(in: disk.path) == ["a"])
         #expect(try await inbox.ask("DELETE", location).status == 204)
         #expect(try Files.names(in: disk.path).isEmpty)

@@ -1,3 +1,4 @@
+import Core
 import TestKit
 import Testing
 
@@ -13,5 +14,24 @@ struct LockTests {
         first.release()
         let second = try InstanceLock(folder: folder.path)
         withExtendedLifetime((first, second)) {}
+    }
+
+    @Test("a program that has the database for itself for a moment keeps the store from nothing")
+    func busyElsewhere() async throws {
+        let folder = TemporaryFolder()
+        let first = try await Store.open(folder.path, clocks: ManualClocks(), sorting: .newestFirst)
+        await first.close()
+        let other = try Connection(path: folder.path.appending("sluice.db"))
+        try other.execute("BEGIN IMMEDIATE")
+        let proved = Task {
+            let store = try await Store.open(folder.path, clocks: ManualClocks(), sorting: .newestFirst)
+            try await store.prove()
+            await store.close()
+        }
+        // What the moment lasts: longer than opening takes.
+        try await Task.sleep(for: .milliseconds(500))
+        try other.execute("COMMIT")
+        other.close()
+        try await proved.value
     }
 }
