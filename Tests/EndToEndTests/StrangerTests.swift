@@ -117,8 +117,20 @@ struct StrangerTests {
         try await uploads(fixture, to: port)
     }
 
-    private func fixture(_ more: String...) async throws -> DaemonFixture {
-        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+    @Test("a receiver with 200 descriptors has places for as many as they suffice, says so, and a camera uploads")
+    func fewDescriptors() async throws {
+        let folder = TemporaryFolder()
+        let script = "#!/bin/sh\n[ \"$1\" = receive ] && ulimit -n 200\nexec \(try Setting.binary().display) \"$@\"\n"
+        let limited = try folder.write("limited", Array(script.utf8))
+        try #require(limited.withCString { chmod($0, 0o755) } == 0)
+        let fixture = try await fixture(binary: limited)
+        let said = try #require(fixture.receiver).complained()
+        #expect(said.contains("connections=68") && said.contains("open_files=200"), "\(said)")
+        try await uploads(fixture, to: try #require(fixture.address.split(separator: ":").last.flatMap { Int($0) }))
+    }
+
+    private func fixture(_ more: String..., binary: FilePath? = nil) async throws -> DaemonFixture {
+        let fixture = try DaemonFixture(source: .delete, binary: binary ?? Setting.binary())
         let file = try fixture.folder.write("token", Array(Self.token.utf8))
         fixture.receiverKeys = ["--token-file", file.display] + more
         fixture.destinationKeys = ", token: {file: \(file.display)}"
