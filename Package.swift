@@ -16,7 +16,7 @@ func room(_ name: String, _ below: [Target.Dependency]) -> Target {
 
 /// Rooms that wait for others most of their time: what they save in room is worth more than what they lose in speed.
 let unhurried: Set = [
-    "Store", "Watch", "Transport", "Staging", "Linux", "Core", "Config", "WebServer", "Credentials", "Notices", "Media",
+    "Store", "Watch", "Names", "Transport", "Staging", "Linux", "Core", "Config", "WebServer", "Credentials", "Notices", "Media",
     "Destinations", "Receiver", "Daemon", "Control", "Shell",
 ]
 let small: [SwiftSetting] = [.unsafeFlags(["-Osize"], .when(configuration: .release))]
@@ -44,6 +44,7 @@ let package = Package(
         library("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
         library("CExpat", pkgConfig: "expat", apt: "libexpat1-dev"),
         library("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
+        library("CCares", pkgConfig: "libcares", apt: "libc-ares-dev"),
         library("CYAML", pkgConfig: "yaml-0.1", apt: "libyaml-dev"),
         library("CMicroHTTPD", pkgConfig: "libmicrohttpd", apt: "libmicrohttpd-dev"),
         library("CCrypto", pkgConfig: "libcrypto", apt: "libssl-dev"),
@@ -56,7 +57,8 @@ let package = Package(
         room("Digests", ["Core", "CCrypto"]),
         room("Config", ["Core", "Linux", "CYAML"]),
         room("Store", ["Core", "Linux", "CSQLite"]),
-        room("Transport", ["Core", "Linux", "CCurl", "CZlib"]),
+        room("Names", ["Core", "Linux", "CCares"]),
+        room("Transport", ["Core", "Linux", "Names", "CCurl", "CZlib"]),
         room("WebServer", ["Core", "Linux", "CMicroHTTPD"]),
         room("Credentials", ["Core", "Linux"]),
         room("Notices", ["Core", "Linux", "Transport", "Credentials", "Digests"]),
@@ -72,7 +74,7 @@ let package = Package(
         room(
             "Daemon",
             [
-                "Core", "Linux", "Config", "Store", "Transport", "Media", "Watch", "Staging", "Destinations",
+                "Core", "Linux", "Config", "Store", "Names", "Transport", "Media", "Watch", "Staging", "Destinations",
                 "Credentials", "Notices",
             ]),
         room("Control", ["Core", "Linux", "Digests", "Daemon", "WebServer", "Transport"]),
@@ -104,7 +106,8 @@ let package = Package(
         tests("WebServerTests", ["Core", "Linux", "WebServer"]),
         tests("ReceiverTests", ["Core", "Digests", "Linux", "Receiver", "WebServer"]),
         tests("ConfigTests", ["Config", "Core", "Linux"]),
-        tests("TransportTests", ["Transport", "Core", "Linux"]),
+        tests("NamesTests", ["Core", "Linux", "Names"]),
+        tests("TransportTests", ["Transport", "Names", "Core", "Linux"]),
         tests("WatchTests", ["Watch", "Linux", "Core"]),
         tests("MediaTests", ["Core", "Linux", "Media"]),
         tests("StoreTests", ["Core", "Store"]),
@@ -112,7 +115,7 @@ let package = Package(
         tests("ScaleTests", ["Benchmarks", "Core", "Linux", "Store"]),
         tests(
             "DaemonTests",
-            ["Config", "Core", "Daemon", "Destinations", "Linux", "Staging", "Store", "Transport", "Watch"]),
+            ["Config", "Core", "Daemon", "Destinations", "Linux", "Names", "Staging", "Store", "Transport", "Watch"]),
         tests("StagingTests", ["Core", "Digests", "Linux", "Staging"]),
         tests("NoticesTests", ["Core", "Credentials", "Digests", "Linux", "Notices", "Transport"]),
         tests("CredentialsTests", ["Credentials", "Core", "Linux"]),

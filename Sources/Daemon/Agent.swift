@@ -3,6 +3,7 @@ package import Core
 internal import Credentials
 package import Destinations
 package import Linux
+internal import Names
 internal import Notices
 internal import Staging
 internal import Store
@@ -93,7 +94,7 @@ package final class Agent: Sendable {
         self.house = house
         self.kinds = kinds
         self.reloading = reloading
-        transport = Transport()
+        transport = Transport(names: house.nameBook)
         secrets = SecretReader()
         firstWatch = Mutex([])
         startedAt = house.clocks.wall()

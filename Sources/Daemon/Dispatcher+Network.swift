@@ -1,6 +1,7 @@
 internal import Config
 internal import Core
 internal import Linux
+internal import Names
 internal import Store
 
 // Which way bytes may take now, and what follows when that changes.
@@ -86,6 +87,7 @@ extension Dispatcher {
 
     private func take(_ picture: NetworkPicture) async {
         network = picture.metering
+        if let nameServers = picture.nameServers { house.lanes.set(nameServers: nameServers) }
         if let addresses = picture.addresses {
             let lost = self.addresses.subtracting(addresses)
             self.addresses = addresses
@@ -197,7 +199,7 @@ extension Dispatcher {
             isExcused: isExcused, isFree: passage.ledger == .local, in: house.ledger)
         var lane =
             isExcused
-            ? Lane(throttles: [], interface: passage.interface)
+            ? house.lanes.freeLane(to: destination, passage)
             : house.lanes.lane(to: destination, from: nil, passage)
         lane.account = account
         if let interface = lane.interface { lent.insert(interface) }

@@ -6,7 +6,7 @@ internal import Store
 // What the machine runs on.
 
 extension Dispatcher {
-    /// Between two looks while something waits or runs: the kernel tells of a battery's level only when it is asked.
+    /// Between two looks while something waits or runs: not every driver tells of a battery's level without being asked.
     static let powerLook: Duration = .seconds(60)
 
     private var dependsOnPower: Bool { house.settings.allRules.contains(where: \.dependsOnPower) }
@@ -14,8 +14,10 @@ extension Dispatcher {
     func lookAtPower() async {
         guard dependsOnPower else {
             power = nil
+            powerNews = nil
             return
         }
+        listenToPower()
         let supplies = powerSupplies
         do {
             let found = Power(
@@ -33,6 +35,23 @@ extension Dispatcher {
         }
     }
 
+    /// From before the first look on, so that nothing is missed.
+    private func listenToPower() {
+        if powerNews != nil { return }
+        do {
+            powerNews = try DeviceNews(of: powerClass, threadName: "power-news") { [bell = house.dispatchBell] in
+                bell.ring()
+            }
+            newsTrouble = nil
+        } catch {
+            if newsTrouble != "\(error)" {
+                house.log.warning(
+                    "a machine that goes on its battery will be noticed up to a minute late", ["reason": "\(error)"])
+            }
+            newsTrouble = "\(error)"
+        }
+    }
+
     /// When to look again; `nil` when nothing would follow from it.
     func nextPowerLook() async throws -> Duration? {
         guard power != nil, dependsOnPower else { return nil }
@@ -41,5 +60,11 @@ extension Dispatcher {
     }
 
     /// For tests, which make up what the machine runs on.
-    func read(_ supplies: PowerSupplies) { powerSupplies = supplies }
+    ///
+    /// - Parameter subsystem: Whose devices' news stand for those of batteries.
+    func read(_ supplies: PowerSupplies, newsOf subsystem: String = "power_supply") {
+        powerSupplies = supplies
+        powerClass = subsystem
+        powerNews = nil
+    }
 }

@@ -2,6 +2,7 @@ internal import Config
 internal import Core
 internal import Destinations
 internal import Linux
+internal import Names
 internal import Store
 
 /// Decides what goes next, by asking `Core.Admission`, and sees each attempt through to its verdict.
@@ -30,6 +31,11 @@ actor Dispatcher {
     /// What the machine runs on, as far as somebody needs to know.
     var power: Power?
     var powerSupplies = PowerSupplies()
+    var powerClass = "power_supply"
+    /// Tells when that changes; `nil` while nobody needs to know.
+    var powerNews: DeviceNews?
+    /// Why nobody tells, as it was said.
+    var newsTrouble: String?
     /// What the log was told of the reasons to wait.
     var holdNews = HoldNews<UploadClass>()
     /// Why that is not known, as it was said.
@@ -127,7 +133,7 @@ actor Dispatcher {
         self.closeInterface = closeInterface
         self.loseAddresses = loseAddresses
         self.reconsiderSource = reconsiderSource
-        networks = Networks(clocks: house.clocks, busAddress: busAddress)
+        networks = Networks(clocks: house.clocks, names: house.nameBook, busAddress: busAddress)
     }
 
     /// Dispatches until the task is cancelled; then stops every transfer and returns when each has let go.
@@ -138,6 +144,7 @@ actor Dispatcher {
             if let news { ClockNews.shared.forget(news) }
             networks.stop()
             fileNews?.stop()
+            powerNews?.stop()
         }
         while !Task.isCancelled {
             do {

@@ -1,6 +1,7 @@
 internal import Config
 internal import Core
 internal import Linux
+internal import Names
 internal import Staging
 internal import Store
 internal import Synchronization
@@ -27,6 +28,7 @@ struct House: Sendable {
     let making: LiveStaging
     /// How fast bytes may go.
     let lanes: Lanes
+    let nameBook = NameBook()
     let ledger: Ledger
     /// What happened since the start, in numbers.
     let counters = Counters()

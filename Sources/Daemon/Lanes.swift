@@ -1,14 +1,17 @@
 internal import Config
 internal import Core
+internal import Names
 internal import Synchronization
 internal import Transport
 
 /// How the requests of one transfer may go: what policy granted to it. Whatever is sent in its task goes that way.
 struct Lane: Sendable {
     /// Each byte of a body is drawn from all of them.
-    let throttles: [Throttle]
+    var throttles: [Throttle]
     /// The interface to leave by, and no other; `nil` where any may be used.
     var interface: String?
+    /// Who may be asked for the addresses of names, as it is known now; `nil` where anybody may.
+    var nameServers: (@Sendable () -> NameServers?)?
     /// Who pays for what it sends; one of ``accounts`` where it is about uploads.
     var account: Account?
     /// By the ids of uploads.
@@ -45,6 +48,7 @@ struct LaneTransport: Transporting {
         var request = request
         // What does not leave this machine is not held to an interface: a helper of the destination may be here.
         request.interface = WebAddress(request.url).isLoopback ? nil : lane.interface
+        if request.interface != nil { request.nameServers = lane.nameServers?() }
         request.throttles += lane.throttles
         request.onAddressLost = lane.onAddressLost
         guard let account = lane.account else {
@@ -84,6 +88,7 @@ final class Lanes: Sendable {
         var metered: [String: Throttle] = [:]
     }
 
+    private let nameServers = Mutex<[String: NameServers]>([:])
     private let everything: Throttle
     private let limits = Mutex(Limits())
     private let clocks: any Clocks
@@ -91,6 +96,16 @@ final class Lanes: Sendable {
     init(clocks: any Clocks) {
         self.clocks = clocks
         everything = Throttle(clocks: clocks)
+    }
+
+    /// - Parameter servers: Who may be asked for names on behalf of each destination, as was found now.
+    func set(nameServers servers: [String: NameServers]) { nameServers.withLock { $0 = servers } }
+
+    /// One without any limit of speed.
+    func freeLane(to destination: String, _ passage: Admission.Passage) -> Lane {
+        var lane = Lane(throttles: [], interface: passage.interface)
+        lane.nameServers = { [weak self] in self?.nameServers.withLock { $0[destination] } }
+        return lane
     }
 
     /// - Parameter folder: `nil` for what belongs to no file.
@@ -102,7 +117,9 @@ final class Lanes: Sendable {
                 let places = ["policy", "destinations.\(destination)"] + (folder.map { ["folder \($0)"] } ?? [])
                 throttles += places.map { throttle($0, &limits.metered) }
             }
-            return Lane(throttles: throttles, interface: passage.interface)
+            var lane = freeLane(to: destination, passage)
+            lane.throttles = throttles
+            return lane
         }
     }
 

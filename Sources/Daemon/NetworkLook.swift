@@ -1,5 +1,6 @@
 internal import Core
 internal import Linux
+internal import Names
 
 /// One look at the routes: which ways lead to a destination. Asks the kernel, which may take a few milliseconds.
 struct NetworkLook {
@@ -10,6 +11,7 @@ struct NetworkLook {
     /// Who packets would be handed to, each with its hardware address where that is known; only where they matter.
     private(set) var routers: [Neighbour: HardwareAddress?] = [:]
     private var mounts: MountTable?
+    private var servers: [IPAddress]?
 
     init(metering: Metering, gatewaysMatter: Bool) throws {
         var metering = metering
@@ -34,6 +36,27 @@ struct NetworkLook {
     mutating func waysOut() throws -> [NetworkPath] {
         // Nobody's addresses (RFC 5737, RFC 3849), so whatever routes they have are those to everywhere.
         try paths(to: ["192.0.2.1", "2001:db8::1"].compactMap { IPAddress($0) }, port: nil)
+    }
+
+    /// The DNS servers, each over the first of its ways that bytes may go by.
+    mutating func nameServers(_ mayGo: ([NetworkPath]) -> Bool) throws -> NameServers {
+        let all = servers ?? NameServers.configured()
+        servers = all
+        let own = Set(metering.links.values.flatMap(\.addresses).map(\.address))
+        var found = NameServers()
+        for server in all {
+            if server.isLoopback || own.contains(server) {
+                found.hasLocal = true
+                continue
+            }
+            let path = try paths(to: [server], port: 53).first { mayGo([$0]) }
+            if let name = path.flatMap({ metering.links[$0.link]?.name }) {
+                found.interfaces[server] = name
+            } else {
+                found.forbidden.append(server)
+            }
+        }
+        return found
     }
 
     mutating func reach(_ addresses: [IPAddress], _ port: UInt16) throws -> Reach {

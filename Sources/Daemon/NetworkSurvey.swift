@@ -1,6 +1,7 @@
 package import Config
 package import Core
 package import Linux
+internal import Names
 
 /// What the networks of this machine cost and who goes where, for a person who asks before anything is sent.
 package struct NetworkSurvey: Sendable {

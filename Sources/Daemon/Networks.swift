@@ -1,5 +1,6 @@
 internal import Core
 internal import Linux
+internal import Names
 internal import Synchronization
 
 /// What is known of the networks, and how each destination is reached: one look.
@@ -10,6 +11,8 @@ struct NetworkPicture: Sendable {
     var addresses: Set<IPAddress>?
     /// By the name of the destination.
     var reaches: [String: Reach] = [:]
+    /// Who may be asked for names, by the destination that needs them; `nil` where that was not found out.
+    var nameServers: [String: NameServers]?
     /// Something was asked whose answer comes by itself in a moment, without news.
     var isUnfinished = false
 }
@@ -30,27 +33,38 @@ final class Networks: Sendable {
 
     private struct Name {
         var addresses: [IPAddress]?
-        var trouble = ""
+        /// `nil` where nothing is wrong.
+        var trouble: Trouble?
         var askedAt: MonotonicTime
         var isAsked = true
+        var asking: Task<Void, Never>?
+    }
+
+    private enum Trouble {
+        /// No server may be asked, and why.
+        case forbidden(String)
+        case other
     }
 
     /// How a name stands that a destination is known by.
     private enum Answer {
         case known([IPAddress])
         case asked
-        case unknown(String)
+        case unknown
+        case forbidden(String)
     }
 
     private let state = Mutex(State())
     private let clocks: any Clocks
     private let busAddress: String
+    private let names: NameBook
 
     private static let namesAreGoodFor: Duration = .seconds(600)
     private static let failuresAreGoodFor: Duration = .seconds(30)
 
-    init(clocks: any Clocks, busAddress: String) {
+    init(clocks: any Clocks, names: NameBook, busAddress: String) {
         self.clocks = clocks
+        self.names = names
         self.busAddress = busAddress
     }
 
@@ -63,6 +77,7 @@ final class Networks: Sendable {
         let news = try NetworkNews { [weak self] kind in
             guard let self else { return }
             // What a name means may be another thing in another network.
+            if kind == .mayForbid { self.stopAsking() }
             self.doubtNames()
             self.state.withLock { $0.managers }?.lookAgain()
             self.tell(kind)
@@ -107,9 +122,16 @@ final class Networks: Sendable {
 
     /// A destination could not be reached: what its name means may be another thing by now.
     func doubtNames() {
+        names.forget()
         state.withLock { state in
             for (name, known) in state.names where !known.isAsked { state.names[name]?.askedAt = .longAgo }
         }
+    }
+
+    /// What was asked may go another way from now on.
+    private func stopAsking() {
+        let tasks = state.withLock { $0.names.values.compactMap(\.asking) }
+        for task in tasks { task.cancel() }
     }
 
     private func tell(_ kind: NetworkNews.Kind) { state.withLock { $0.tell }?(kind) }
@@ -118,6 +140,7 @@ final class Networks: Sendable {
         let (news, managers) = state.withLock { ($0.news, $0.managers) }
         news?.stop()
         managers?.stop()
+        stopAsking()
     }
 
     /// What the managers said last; `nil` before they did.
@@ -143,14 +166,17 @@ final class Networks: Sendable {
                 var picture = NetworkPicture(
                     metering: depends ? metering : nil,
                     addresses: Set(metering.links.values.flatMap(\.addresses).map(\.address)))
+                if depends { picture.nameServers = [:] }
                 for (name, site) in sites {
                     if depends, report == nil, case .server = site {
                         picture.reaches[name] = .unseen("NetworkManager and ModemManager have not answered yet")
                         continue
                     }
-                    picture.reaches[name] = try reach(site, &look, depends: depends) { paths in
-                        mayAsk(name, metering, paths)
-                    }
+                    let mayGo = { paths in mayAsk(name, metering, paths) }
+                    var servers = NameServers()
+                    if depends, case .server = site { servers = try look.nameServers(mayGo) }
+                    picture.nameServers?[name] = servers
+                    picture.reaches[name] = try reach(site, &look, servers, depends: depends, mayAsk: mayGo)
                 }
                 picture.isUnfinished = look.isUnfinished
                 try state.withLock { $0.news }?.follow(look.routers)
@@ -162,7 +188,8 @@ final class Networks: Sendable {
     }
 
     private func reach(
-        _ site: DestinationSite, _ look: inout NetworkLook, depends: Bool, mayAsk: ([NetworkPath]) -> Bool
+        _ site: DestinationSite, _ look: inout NetworkLook, _ servers: NameServers, depends: Bool,
+        mayAsk: ([NetworkPath]) -> Bool
     ) throws -> Reach {
         switch site {
         case .here: return .local
@@ -177,44 +204,59 @@ final class Networks: Sendable {
                 if ways.isEmpty { return .offline("no network of this machine leads out") }
                 if !mayAsk(ways) { return .over(ways) }
             }
-            switch answer(host) {
+            switch answer(host, servers) {
             case .known(let addresses): return try look.reach(addresses, port)
             case .asked: return .offline("the name \(printable(host)) is being looked up")
             // Whoever tries it says why it does not work.
             case .unknown: return .over(ways)
+            case .forbidden(let text): return .offline(text)
             }
         }
     }
 
     /// What is known of a name; asks for it where that is nothing, or old.
-    private func answer(_ host: String) -> Answer {
+    private func answer(_ host: String, _ servers: NameServers) -> Answer {
         let now = clocks.monotonic()
         let (answer, isToAsk) = state.withLock { state -> (Answer, Bool) in
             guard let known = state.names[host] else {
                 state.names[host] = Name(askedAt: now)
                 return (.asked, true)
             }
-            let answer = known.addresses.map { Answer.known($0) } ?? (known.isAsked ? .asked : .unknown(known.trouble))
+            let answer =
+                switch (known.addresses, known.trouble) {
+                case (let addresses?, _): Answer.known(addresses)
+                case (nil, .forbidden(let text)?): Answer.forbidden(text)
+                case (nil, _): known.isAsked ? Answer.asked : .unknown
+                }
             let limit = known.addresses == nil ? Self.failuresAreGoodFor : Self.namesAreGoodFor
             guard !known.isAsked, now.since(known.askedAt) > limit else { return (answer, false) }
             state.names[host]?.isAsked = true
             state.names[host]?.askedAt = now
             return (answer, true)
         }
-        if isToAsk { Task { await self.ask(host) } }
+        if isToAsk {
+            let task = Task { await self.ask(host, servers) }
+            // Where it has ended already, cancelling it later does nothing.
+            state.withLock { $0.names[host]?.asking = task }
+        }
         return answer
     }
 
-    private func ask(_ host: String) async {
+    private func ask(_ host: String, _ servers: NameServers) async {
         let answer: Result<[IPAddress], any Error>
-        do { answer = .success(try await HostNames.addresses(of: host)) } catch { answer = .failure(error) }
+        do { answer = .success(try await names.addresses(of: host, servers, isFresh: true)) } catch {
+            answer = .failure(error)
+        }
         let isNews = state.withLock { state in
             let before = state.names[host]
             var name = Name(addresses: before?.addresses, askedAt: before?.askedAt ?? .longAgo, isAsked: false)
             switch answer {
             case .success(let addresses): name.addresses = addresses
             // An old answer is better than none.
-            case .failure(let error): name.trouble = "\(error)"
+            case .failure(let error as NameQuestion.Failure):
+                name.trouble = if case .notAllowed(let text) = error { .forbidden(text) } else { .other }
+            case .failure(is CancellationError): name.askedAt = .longAgo
+            case .failure: name.trouble = .other
             }
             state.names[host] = name
             return before?.addresses != name.addresses || before?.addresses == nil

@@ -1,6 +1,6 @@
 internal import CLinux
 internal import Core
-internal import Glibc
+package import Glibc
 
 /// Wakes a thread that waits in the kernel (eventfd(2)). Any thread may ring; one listens.
 package final class Bell: Sendable {
@@ -31,7 +31,7 @@ package final class Bell: Sendable {
     ///
     /// - Parameter others: They are polled, and not read: what is ready stays ready.
     /// - Returns: `others`, and what came of each.
-    func wait(or others: [pollfd], longest: Duration?) -> [pollfd] {
+    package func wait(or others: [pollfd], longest: Duration?) -> [pollfd] {
         let milliseconds = longest.map { CInt(clamping: max(0, ($0.inNanoseconds + 999_999) / 1_000_000)) } ?? -1
         return descriptor.withNumber { bell in
             var watched = others + [pollfd(fd: bell, events: Int16(POLLIN), revents: 0)]

@@ -6,6 +6,7 @@ internal import Glibc
 /// Numbers of netlink(7), rtnetlink(7), linux/genetlink.h and linux/nl80211.h.
 enum Netlink {
     static let routing: CInt = 0
+    static let deviceEvents: CInt = 15
     static let generic: CInt = 16
 
     /// Types of messages.

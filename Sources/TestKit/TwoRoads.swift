@@ -49,6 +49,10 @@ package final class TwoRoads: Sendable {
         try nft("add", "chain", "inet", "witness", "out", "{ type filter hook output priority 0 ; }")
         for name in ["wan", "lte"] {
             for counter in [name, "\(name)-resets"] { try nft("add", "counter", "inet", "witness", counter) }
+            try nft("add", "counter", "inet", "witness", "\(name)-names")
+            try nft(
+                "add", "rule", "inet", "witness", "out", "oifname", "\(name)0", "udp", "dport", "53", "counter", "name",
+                "\(name)-names")
             for (test, counter) in [("==", "\(name)-resets"), ("!=", name)] {
                 try nft(
                     "add", "rule", "inet", "witness", "out", "oifname", "\(name)0", "meta", "l4proto", "tcp", "tcp",
@@ -69,6 +73,8 @@ package final class TwoRoads: Sendable {
     }
 
     /// Bytes of TCP, headers of IP included, that have left the box by `wan` or `lte`.
+    ///
+    /// Questions to DNS servers, over UDP, are `wan-names` and `lte-names`.
     ///
     /// But for resets, which are `wan-resets` and `lte-resets`: the kernel itself answers so to what comes for a socket that is
     /// gone, by whatever way its routes have then, and no program is asked.

@@ -1,5 +1,6 @@
 package import Core
 package import Linux
+package import Names
 
 /// One HTTP request, on its way to ``Transporting``.
 ///
@@ -48,8 +49,10 @@ package struct Request: Sendable {
     /// Connects here, whatever the address says; the address gives the path and the `Host` header.
     package var unixSocket: FilePath?
     /// The network interface to leave by: its name, as `ip link` shows it. Without it the request fails (`.interface`), and a connection
-    /// that is kept serves requests of the same interface alone. Name look-ups may leave by another one.
+    /// that is kept serves requests of the same interface alone.
     package var interface: String?
+    /// Who may be asked for the addresses of names, and by which interface; without it the system asks whom it likes.
+    package var nameServers: NameServers?
     /// Bytes of the body that the socket has taken so far; of a framed one, those of the file. Called from the transport's thread: must be cheap.
     package var onSent: (@Sendable (Int64) -> Void)?
     /// More bytes that have left on the wire, headers of IP and TCP, TLS, answers' acknowledgements and what was sent again

@@ -31,6 +31,14 @@ final class Transfer: @unchecked Sendable {
     /// Something of the answer came while it waits.
     private(set) var isAnsweredInLine = false
 
+    /// The addresses of a name, which libcurl is not to look up by itself.
+    struct Resolved {
+        var host: String
+        var port: UInt16
+        var addresses: [IPAddress]
+    }
+    var resolved: Resolved?
+
     private var times = TransferTimes()
     private var isConnected = false
     private var sent: Int64 = 0
@@ -324,6 +332,15 @@ final class Transfer: @unchecked Sendable {
         sluice_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(request.limits.connect.inMilliseconds) + 1000)
         sluice_set_long(easy, CURLOPT_EXPECT_100_TIMEOUT_MS, 1000)
         if let file = request.caFile { _ = file.withCString { sluice_set_string(easy, CURLOPT_CAINFO, $0) } }
+        if let resolved {
+            let addresses = resolved.addresses.map { $0.isIPv6 ? "[\($0)]" : "\($0)" }.joined(separator: ",")
+            // With `+` they are believed as long as libcurl's own.
+            guard let list = curl_slist_append(nil, "+\(resolved.host):\(resolved.port):\(addresses)") else {
+                throw error(.other, 0, "libcurl: out of memory")
+            }
+            lists.append(list)
+            sluice_set_list(easy, CURLOPT_RESOLVE, list)
+        }
         if let socket = request.unixSocket {
             _ = socket.withCString { sluice_set_string(easy, CURLOPT_UNIX_SOCKET_PATH, $0) }
         }

@@ -1,6 +1,7 @@
 internal import CCurl
 package import Core
 package import Linux
+package import Names
 internal import Synchronization
 
 /// Requests over the network, by libcurl.
@@ -9,9 +10,15 @@ internal import Synchronization
 /// are kept and used again. A transport that nobody refers to any more ends by itself.
 package final class Transport: Transporting {
     private let loop: Loop
+    private let names: NameBook
 
-    /// - Parameter counts: Where what a socket has sent is read.
-    package init(counts: @escaping @Sendable (_ socket: CInt) -> SocketCounts? = Sockets.counts) {
+    /// - Parameters:
+    ///   - names: What is known of names that may not be asked for just anyhow.
+    ///   - counts: Where what a socket has sent is read.
+    package init(
+        names: NameBook = NameBook(), counts: @escaping @Sendable (_ socket: CInt) -> SocketCounts? = Sockets.counts
+    ) {
+        self.names = names
         loop = Loop(counts: counts)
     }
 
@@ -19,6 +26,7 @@ package final class Transport: Transporting {
 
     package func send(_ request: Request) async throws(TransportError) -> Response {
         let transfer = Transfer(request)
+        try await lookUp(transfer)
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in loop.start(transfer, continuation) }
         } onCancel: {
@@ -26,6 +34,31 @@ package final class Transport: Transporting {
         }
         let response = try result.get()
         return request.onBody == nil ? try response.decoded(limit: request.answerLimit) : response
+    }
+
+    /// Finds the addresses of the machine that the request goes to first, where the system may not do that by itself.
+    private func lookUp(_ transfer: Transfer) async throws(TransportError) {
+        let request = transfer.request
+        guard let servers = request.nameServers, request.unixSocket == nil,
+            case .server(let host, let port)? = WebAddress(request.url).firstStop(usingProxy: request.mayUseProxy),
+            IPAddress(host) == nil, !Proxies.isHere(host)
+        else { return }
+        let found: Result<[IPAddress], any Error>
+        do { found = .success(try await names.addresses(of: host, servers)) } catch { found = .failure(error) }
+        // Also where there was no answer.
+        let owed = names.takeOwed(for: host)
+        if owed > 0 { transfer.charge(owed) }
+        switch found {
+        case .success(let addresses):
+            transfer.resolved = Transfer.Resolved(host: host, port: port, addresses: addresses)
+        case .failure(let error as NameQuestion.Failure):
+            switch error {
+            case .notAllowed(let text): throw transfer.error(.interface, 0, text)
+            case .unknown(let text, _): throw transfer.error(.resolve, 0, text)
+            }
+        case .failure(let error as SystemError): throw transfer.unable(error)
+        case .failure: throw transfer.cancelled
+        }
     }
 
     /// Ends what runs over `interface` (`.interface`, abortively) and closes its kept connections. When this returns nothing

@@ -96,9 +96,15 @@ package struct WebAddress: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The machine that a request to this address is sent to first; `nil` where it names none.
-    package var site: DestinationSite? {
+    package var site: DestinationSite? { firstStop(usingProxy: true) }
+
+    /// The same.
+    ///
+    /// - Parameter usingProxy: Whether a proxy of the environment may stand before it.
+    func firstStop(usingProxy: Bool) -> DestinationSite? {
         let host = host.filter { $0 != "[" && $0 != "]" }
         guard !host.isEmpty, let port = UInt16(port ?? (scheme == "https" ? "443" : "80")) else { return nil }
+        if !usingProxy { return .server(host: host, port: port) }
         let stop = Proxies.firstStop(scheme: scheme ?? "", host: host, port: port)
         return .server(host: stop.host, port: stop.port)
     }

@@ -1,4 +1,5 @@
 import Core
+import Glibc
 import Linux
 import TestKit
 import Testing
@@ -43,6 +44,34 @@ struct PowerTests {
         try await scene.reach(.completed, [id])
         // Nothing waits: nobody looks.
         #expect(try await scene.agent.dispatcher.nextPowerLook() == nil)
+        try await scene.stop()
+    }
+
+    @Test(
+        "what the kernel tells of a battery is looked at, at once",
+        .enabled(if: geteuid() == 0, "only root can have the kernel tell of a device: run the tests as root"))
+    func news() async throws {
+        let folder = TemporaryFolder()
+        func charger(_ isOnline: Bool) throws {
+            for (name, value) in [
+                ("BAT0/type", "Battery"), ("BAT0/status", isOnline ? "Charging" : "Discharging"),
+                ("AC/type", "Mains"), ("AC/online", isOnline ? "1" : "0"),
+            ] { try folder.write(FilePath(name), Array("\(value)\n".utf8)) }
+        }
+        try charger(true)
+        let scene = try await AgentScene { $0.folders[0].policy.rules = PolicyRules(onBattery: .pause) }
+        // Memory devices stand for batteries, which not every machine has.
+        await scene.agent.dispatcher.read(PowerSupplies(root: folder.path), newsOf: "mem")
+        scene.remote.standard = .waitUploading
+        let id = try await scene.add("a.mp4")
+        try await scene.isRunning(1)
+        for isOnline in [false, true] {
+            try charger(isOnline)
+            try DeviceEvent.make()
+            try await scene.isRunning(isOnline ? 1 : 0)
+        }
+        scene.remote.letGo()
+        try await scene.reach(.completed, [id])
         try await scene.stop()
     }
 }

@@ -1,7 +1,7 @@
 import Core
 import Testing
 
-@testable import Linux
+@testable import Names
 
 @Suite("Names of hosts")
 struct HostNamesTests {

@@ -1,5 +1,6 @@
 package import Core
 internal import Glibc
+internal import Linux
 
 /// The addresses behind names of hosts, as the system finds them (getaddrinfo(3)).
 package enum HostNames {
@@ -17,7 +18,7 @@ package enum HostNames {
         return try await blocking { try look(host) }
     }
 
-    private static func look(_ host: String) throws -> [IPAddress] {
+    static func look(_ host: String) throws -> [IPAddress] {
         var hints = addrinfo()
         hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
         var list: UnsafeMutablePointer<addrinfo>?
@@ -30,18 +31,20 @@ package enum HostNames {
         var at = list
         while let entry = at {
             defer { at = entry.pointee.ai_next }
-            guard let address = address(entry.pointee), !found.contains(address) else { continue }
+            guard let address = address(entry.pointee.ai_addr, Int(entry.pointee.ai_addrlen)), !found.contains(address)
+            else { continue }
             found.append(address)
         }
         if found.isEmpty { throw Unknown(description: "\(printable(host)) has no address") }
         return found
     }
 
-    private static func address(_ entry: addrinfo) -> IPAddress? {
-        guard let socket = entry.ai_addr else { return nil }
-        let bytes = UnsafeRawBufferPointer(start: socket, count: Int(entry.ai_addrlen))
+    /// The address in a `sockaddr`; `nil` for what is none of IPv4 or IPv6.
+    static func address(_ socket: UnsafePointer<sockaddr>?, _ length: Int) -> IPAddress? {
+        guard let socket else { return nil }
+        let bytes = UnsafeRawBufferPointer(start: socket, count: length)
         // `sin_addr` and `sin6_addr` of ip(7) and ipv6(7): behind the port, and behind port and flow.
-        switch entry.ai_family {
+        switch CInt(socket.pointee.sa_family) {
         case AF_INET where bytes.count >= 8: return IPAddress(Array(bytes[4..<8]))
         case AF_INET6 where bytes.count >= 24: return IPAddress(Array(bytes[8..<24]))
         default: return nil

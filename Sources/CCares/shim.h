@@ -1,0 +1,3 @@
+#pragma once
+#include <sys/uio.h>
+#include <ares.h>

@@ -1,0 +1,60 @@
+package import Core
+internal import Synchronization
+
+/// The addresses behind names that were looked up lately, and what was sent to ask for them and nobody was charged with yet.
+package final class NameBook: Sendable {
+    package typealias Ask = @Sendable (String, NameServers) async throws -> NameQuestion.Answer
+
+    private struct Entry {
+        var addresses: [IPAddress] = []
+        var foundAt: ContinuousClock.Instant?
+        var owed: Int64 = 0
+    }
+
+    private let entries = Mutex<[String: Entry]>([:])
+    private let ask: Ask
+    /// As long as libcurl believes its own answers.
+    private static let goodFor: Duration = .seconds(60)
+
+    /// - Parameter ask: Finds the addresses of a name.
+    package init(asking ask: @escaping Ask = NameQuestion.ask) { self.ask = ask }
+
+    /// - Parameters:
+    ///   - host: A name.
+    ///   - isFresh: Asks whatever is known.
+    /// - Throws: ``NameQuestion/Failure``, or `SystemError` where nobody can be asked for want of means.
+    package func addresses(of host: String, _ servers: NameServers, isFresh: Bool = false) async throws -> [IPAddress] {
+        if !isFresh {
+            let known = entries.withLock { $0[host] }
+            if let known, let foundAt = known.foundAt, foundAt.duration(to: .now) < Self.goodFor {
+                return known.addresses
+            }
+        }
+        do {
+            let answer = try await ask(host, servers)
+            entries.withLock { entries in
+                var entry = entries[host] ?? Entry()
+                (entry.addresses, entry.foundAt) = (answer.addresses, .now)
+                entry.owed += answer.sent
+                entries[host] = entry
+            }
+            return answer.addresses
+        } catch let error as NameQuestion.Failure {
+            entries.withLock { $0[host, default: Entry()].owed += error.sent }
+            throw error
+        }
+    }
+
+    /// Bytes that were sent to ask for a name; whoever takes them pays for them.
+    package func takeOwed(for host: String) -> Int64 {
+        entries.withLock { entries in
+            defer { entries[host]?.owed = 0 }
+            return entries[host]?.owed ?? 0
+        }
+    }
+
+    /// In another network the names may mean something else.
+    package func forget() {
+        entries.withLock { entries in for host in entries.keys { entries[host]?.foundAt = nil } }
+    }
+}

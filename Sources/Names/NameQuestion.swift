@@ -1,0 +1,138 @@
+internal import CCares
+package import Core
+internal import Glibc
+internal import Linux
+internal import Synchronization
+
+/// One question for the addresses of a name, which goes to DNS servers over the interfaces that they may be asked by, and nowhere
+/// else (c-ares).
+package final class NameQuestion: Sendable {
+    package struct Answer: Hashable, Sendable {
+        /// In the order in which they are to be tried (RFC 6724), each once.
+        package var addresses: [IPAddress]
+        /// Bytes that left this machine, with their IP headers.
+        package var sent: Int64
+    }
+
+    package enum Failure: Error, Hashable, Sendable, CustomStringConvertible {
+        /// No server may be asked.
+        case notAllowed(String)
+        /// None has an answer, or none answered.
+        case unknown(String, sent: Int64)
+
+        package var description: String {
+            switch self {
+            case .notAllowed(let text), .unknown(let text, _): text
+            }
+        }
+        package var sent: Int64 {
+            switch self {
+            case .notAllowed: 0
+            case .unknown(_, let sent): sent
+            }
+        }
+    }
+
+    private let host: String
+    private let servers: NameServers
+    private let bell: Bell
+    private let isCancelled = Atomic(false)
+
+    private init(_ host: String, _ servers: NameServers) throws(SystemError) {
+        self.host = host
+        self.servers = servers
+        bell = try Bell()
+    }
+
+    /// Asks, on a thread that is there for such things. A cancelled task has its question ended at once.
+    ///
+    /// - Parameter host: A name.
+    /// - Throws: ``Failure``; `SystemError` where nobody can be asked for want of means.
+    package static func ask(_ host: String, _ servers: NameServers) async throws -> Answer {
+        let question = try NameQuestion(host, servers)
+        return try await withTaskCancellationHandler {
+            try await blocking { try question.run() }
+        } onCancel: {
+            question.isCancelled.store(true, ordering: .releasing)
+            question.bell.ring()
+        }
+    }
+
+    private func run() throws -> Answer {
+        // Neither a resolver on this machine nor multicast DNS can be held to an interface: the system asks as it does.
+        if servers.hasLocal || host.lowercased().hasSuffix(".local") {
+            let sent = Self.mostBytes(for: host)
+            do { return Answer(addresses: try HostNames.look(host), sent: sent) } catch {
+                throw Failure.unknown("\(error)", sent: sent)
+            }
+        }
+        let mayAsk = !servers.interfaces.isEmpty
+        guard let channel = NameChannel(lookups: mayAsk ? "fb" : "f"),
+            channel.setServers(channel.servers.filter { servers.interfaces[$0] != nil }) || !mayAsk
+        else { throw SystemError(call: "ares_init", subject: printable(host), code: ENOMEM) }
+        let sockets = NameSockets(servers.interfaces)
+        defer { withExtendedLifetime(sockets) {} }
+        return try ask(channel, sockets)
+    }
+
+    private func ask(_ channel: consuming NameChannel, _ sockets: NameSockets) throws -> Answer {
+        let context = Unmanaged.passUnretained(sockets).toOpaque()
+        var hints = ares_addrinfo_hints()
+        hints.ai_family = AF_UNSPEC
+        hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
+        ares_set_socket_functions(channel.channel, NameSockets.functions, context)
+        host.withCString { name in
+            ares_getaddrinfo(
+                channel.channel, name, nil, &hints,
+                { context, status, _, list in
+                    if let context {
+                        Unmanaged<NameSockets>.fromOpaque(context).takeUnretainedValue().take(status, list)
+                    }
+                }, context)
+        }
+        while sockets.result == nil { turn(channel.channel) }
+        // Its sockets are closed by it, which `sockets` is there for.
+        ares_cancel(channel.channel)
+        let (status, addresses) = sockets.result ?? (CInt(ARES_ECANCELLED), [])
+        if isCancelled.load(ordering: .acquiring) { throw CancellationError() }
+        if !addresses.isEmpty { return Answer(addresses: addresses, sent: sockets.sent) }
+        if servers.interfaces.isEmpty, !servers.forbidden.isEmpty {
+            let names = servers.forbidden.map(\.description).joined(separator: ", ")
+            throw Failure.notAllowed(
+                "\(printable(host)) cannot be looked up: no allowed network leads to the DNS server \(names)")
+        }
+        throw Failure.unknown("\(printable(host)): \(String(cString: ares_strerror(status)))", sent: sockets.sent)
+    }
+
+    /// Waits until a socket is ready or a time is over, and lets c-ares go on.
+    private func turn(_ channel: ares_channel) {
+        var numbers = [ares_socket_t](repeating: -1, count: 16)
+        let ready = UInt32(bitPattern: ares_getsock(channel, &numbers, 16))
+        var watched: [pollfd] = []
+        for (index, number) in numbers.enumerated() {
+            // ARES_GETSOCK_READABLE and ARES_GETSOCK_WRITABLE of ares.h.
+            let events =
+                (ready >> UInt32(index) & 1 != 0 ? POLLIN : 0) | (ready >> UInt32(index + 16) & 1 != 0 ? POLLOUT : 0)
+            if events != 0 { watched.append(pollfd(fd: number, events: Int16(events), revents: 0)) }
+        }
+        var wait = timeval()
+        let longest = ares_timeout(channel, nil, &wait).map {
+            Duration.seconds(Int64($0.pointee.tv_sec)) + .microseconds(Int64($0.pointee.tv_usec))
+        }
+        watched = bell.wait(or: watched, longest: longest)
+        if isCancelled.load(ordering: .acquiring) { return ares_cancel(channel) }
+        var isIdle = true
+        for one in watched where one.revents != 0 {
+            isIdle = false
+            let failed = Int16(POLLERR | POLLHUP)
+            ares_process_fd(
+                channel, one.revents & (Int16(POLLIN) | failed) != 0 ? one.fd : ares_socket_t(-1),
+                one.revents & Int16(POLLOUT) != 0 ? one.fd : ares_socket_t(-1))
+        }
+        if isIdle { ares_process_fd(channel, -1, -1) }
+    }
+
+    /// What a resolver of its own ways sends at most for a name, as far as anybody outside can tell: two questions, each sent twice
+    /// (RFC 1035, section 4.1; 11 bytes of EDNS, RFC 6891), over IPv6.
+    private static func mostBytes(for host: String) -> Int64 { 4 * Int64(host.utf8.count + 2 + 12 + 4 + 11 + 48) }
+}

@@ -1,0 +1,95 @@
+internal import CCares
+internal import Core
+internal import Glibc
+internal import Linux
+
+/// The sockets of one ``NameQuestion``: each is held to the interface of the server that it goes to, and counts what it sends.
+///
+/// Used on one thread.
+final class NameSockets {
+    private let interfaces: [IPAddress: String]
+    /// Those that may send, by their numbers, and what a header takes there.
+    private var bound: [CInt: Int64] = [:]
+    private var streams: Set<CInt> = []
+    private(set) var sent: Int64 = 0
+    private(set) var result: (status: CInt, addresses: [IPAddress])?
+
+    init(_ interfaces: [IPAddress: String]) { self.interfaces = interfaces }
+
+    func take(_ status: CInt, _ list: UnsafeMutablePointer<ares_addrinfo>?) {
+        defer { if let list { ares_freeaddrinfo(list) } }
+        var found: [IPAddress] = []
+        var at = list?.pointee.nodes
+        while let node = at?.pointee {
+            at = node.ai_next
+            if let address = HostNames.address(node.ai_addr, Int(node.ai_addrlen)), !found.contains(address) {
+                found.append(address)
+            }
+        }
+        result = (status, found)
+    }
+
+    /// `nonisolated(unsafe)`, proof: written once, before anybody has it. c-ares keeps the address for as long as a channel lives.
+    nonisolated(unsafe) static let functions: UnsafePointer<ares_socket_functions> = {
+        let functions = UnsafeMutablePointer<ares_socket_functions>.allocate(capacity: 1)
+        functions.initialize(to: made)
+        return UnsafePointer(functions)
+    }()
+
+    private static var made: ares_socket_functions {
+        ares_socket_functions(
+            asocket: { family, kind, number, context in
+                let made = socket(family, kind | CInt(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), number)
+                if made >= 0, kind == CInt(SOCK_STREAM.rawValue) { NameSockets.of(context)?.streams.insert(made) }
+                return made
+            },
+            aclose: { number, context in
+                NameSockets.of(context)?.bound[number] = nil
+                NameSockets.of(context)?.streams.remove(number)
+                return close(number)
+            },
+            aconnect: { number, address, length, context in
+                guard let own = NameSockets.of(context), let address else { return -1 }
+                return own.connect(number, address, length)
+            },
+            arecvfrom: { number, buffer, count, flags, from, length, _ in
+                guard let buffer else { return -1 }
+                return recvfrom(number, buffer, count, flags, from.map { UnsafeMutablePointer($0) }, length)
+            },
+            asendv: { number, pieces, count, context in
+                guard let own = NameSockets.of(context) else { return -1 }
+                return own.send(number, pieces, count)
+            })
+    }
+
+    private static func of(_ context: UnsafeMutableRawPointer?) -> NameSockets? {
+        context.map { Unmanaged<NameSockets>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    /// To a server over its interface. Other addresses are those of the answer, which c-ares connects a socket to, and sends
+    /// nothing, to learn which of them to try first.
+    private func connect(_ number: CInt, _ address: UnsafePointer<sockaddr>, _ length: ares_socklen_t) -> CInt {
+        if let server = HostNames.address(address, Int(length)), let interface = interfaces[server] {
+            do { try Sockets.bind(number, to: interface) } catch {
+                errno = error.code
+                return -1
+            }
+            let isStream = streams.contains(number)
+            let header: Int64 = (server.isIPv6 ? 40 : 20) + (isStream ? 32 : 8)
+            bound[number] = header
+            // A connection begins, acknowledges and ends.
+            if isStream { sent += 6 * (header + 8) }
+        }
+        return Glibc.connect(number, address, length)
+    }
+
+    private func send(_ number: CInt, _ pieces: UnsafePointer<iovec>?, _ count: CInt) -> ares_ssize_t {
+        guard let header = bound[number] else {
+            errno = EPERM
+            return -1
+        }
+        let written = writev(number, pieces, count)
+        if written > 0 { sent += Int64(written) + header }
+        return written
+    }
+}
