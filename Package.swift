@@ -16,7 +16,8 @@ func room(_ name: String, _ below: [Target.Dependency]) -> Target {
 
 /// Rooms that wait for others most of their time: what they save in room is worth more than what they lose in speed.
 let unhurried: Set = [
-    "Store", "Watch", "Names", "Transport", "Staging", "Linux", "Core", "Config", "WebServer", "Credentials", "Notices", "Media",
+    "Store", "Watch", "Names", "Transport", "Staging", "Linux", "Core", "Config", "WebServer", "Credentials", "Notices",
+    "Media",
     "Destinations", "Receiver", "Daemon", "Control", "Shell",
 ]
 let small: [SwiftSetting] = [.unsafeFlags(["-Osize"], .when(configuration: .release))]

@@ -5,6 +5,18 @@ internal import Store
 
 // What the machine runs on.
 
+/// Where that is read, and who tells when it changes.
+struct PowerWatch {
+    var supplies = PowerSupplies()
+    /// The class of devices whose news are heard.
+    var subsystem = "power_supply"
+    /// `nil` while nobody needs to know.
+    var news: DeviceNews?
+    /// Why nothing is known, and why nobody tells, as it was said.
+    var trouble: String?
+    var newsTrouble: String?
+}
+
 extension Dispatcher {
     /// Between two looks while something waits or runs: not every driver tells of a battery's level without being asked.
     static let powerLook: Duration = .seconds(60)
@@ -14,41 +26,42 @@ extension Dispatcher {
     func lookAtPower() async {
         guard dependsOnPower else {
             power = nil
-            powerNews = nil
+            powerWatch.news = nil
             return
         }
         listenToPower()
-        let supplies = powerSupplies
+        let supplies = powerWatch.supplies
         do {
             let found = Power(
                 try await blocking { try supplies.all() }, at: house.clocks.wall(), after: power)
             if let found, let power, found.isSame(as: power) { return }
             power = found
-            powerTrouble = nil
+            powerWatch.trouble = nil
         } catch {
             // What is not known holds nothing: there may be no battery at all.
             power = nil
-            if powerTrouble != "\(error)" {
+            if powerWatch.trouble != "\(error)" {
                 house.log.warning("what the machine runs on is not known", ["reason": "\(error)"])
             }
-            powerTrouble = "\(error)"
+            powerWatch.trouble = "\(error)"
         }
     }
 
     /// From before the first look on, so that nothing is missed.
     private func listenToPower() {
-        if powerNews != nil { return }
+        if powerWatch.news != nil { return }
         do {
-            powerNews = try DeviceNews(of: powerClass, threadName: "power-news") { [bell = house.dispatchBell] in
+            powerWatch.news = try DeviceNews(of: powerWatch.subsystem, threadName: "power-news") {
+                [bell = house.dispatchBell] in
                 bell.ring()
             }
-            newsTrouble = nil
+            powerWatch.newsTrouble = nil
         } catch {
-            if newsTrouble != "\(error)" {
+            if powerWatch.newsTrouble != "\(error)" {
                 house.log.warning(
                     "a machine that goes on its battery will be noticed up to a minute late", ["reason": "\(error)"])
             }
-            newsTrouble = "\(error)"
+            powerWatch.newsTrouble = "\(error)"
         }
     }
 
@@ -63,8 +76,8 @@ extension Dispatcher {
     ///
     /// - Parameter subsystem: Whose devices' news stand for those of batteries.
     func read(_ supplies: PowerSupplies, newsOf subsystem: String = "power_supply") {
-        powerSupplies = supplies
-        powerClass = subsystem
-        powerNews = nil
+        powerWatch.supplies = supplies
+        powerWatch.subsystem = subsystem
+        powerWatch.news = nil
     }
 }

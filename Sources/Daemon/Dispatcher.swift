@@ -30,16 +30,9 @@ actor Dispatcher {
     var expiryLook: WallTime?
     /// What the machine runs on, as far as somebody needs to know.
     var power: Power?
-    var powerSupplies = PowerSupplies()
-    var powerClass = "power_supply"
-    /// Tells when that changes; `nil` while nobody needs to know.
-    var powerNews: DeviceNews?
-    /// Why nobody tells, as it was said.
-    var newsTrouble: String?
+    var powerWatch = PowerWatch()
     /// What the log was told of the reasons to wait.
     var holdNews = HoldNews<UploadClass>()
-    /// Why that is not known, as it was said.
-    var powerTrouble: String?
     /// What is known of the sources of `busy`.
     var busy = BusyBook()
     var busyLook = BusyLook()
@@ -144,7 +137,7 @@ actor Dispatcher {
             if let news { ClockNews.shared.forget(news) }
             networks.stop()
             fileNews?.stop()
-            powerNews?.stop()
+            powerWatch.news?.stop()
         }
         while !Task.isCancelled {
             do {

@@ -26,6 +26,10 @@ package struct NetworkSurvey: Sendable {
     package var withoutEffect: [(destination: String, words: String)] = []
     /// Rules that name no network of this machine, and are close to one.
     package var misnamed: [NetworkNames.Slip] = []
+    /// The DNS servers of this machine, where some rule depends on the network.
+    package var nameServers: [IPAddress] = []
+    /// Those among them that are on this machine, and ask others by ways of their own.
+    package var localNameServers: [IPAddress] = []
     /// What could not be found out.
     package var troubles: [String] = []
     /// What is known of the networks; `nil` when they could not be looked at.
@@ -40,9 +44,18 @@ package struct NetworkSurvey: Sendable {
             survey.troubles.append("NetworkManager cannot be asked: \(error)")
         }
         var addresses: [String: [IPAddress]] = [:]
-        for case .server(let host, _) in sites.values where addresses[host] == nil {
+        let isHeld = settings.allRules.contains(where: \.dependsOnNetwork)
+        for (name, site) in sites {
+            guard case .server(let host, _) = site, addresses[host] == nil else { continue }
             // Whoever is asked at this address says the same, and better.
-            addresses[host] = try? await HostNames.addresses(of: host)
+            guard isHeld, IPAddress(host) == nil else {
+                addresses[host] = try? await HostNames.addresses(of: host)
+                continue
+            }
+            let remote = survey.remote(name, settings, at: SystemClocks().wall())
+            if let servers = try? await nameServers(for: remote, settings, report) {
+                addresses[host] = try? await NameQuestion.ask(host, servers).addresses
+            }
         }
         let known = addresses
         do {
@@ -64,9 +77,34 @@ package struct NetworkSurvey: Sendable {
             }
             (survey.metering, survey.reaches) = (metering, reaches)
             survey.judge(metering, sites, settings)
+            if isHeld {
+                let own = Set(metering.links.values.flatMap(\.addresses).map(\.address))
+                survey.nameServers = NameServers.configured()
+                survey.localNameServers = survey.nameServers.filter { $0.isLoopback || own.contains($0) }
+            }
             survey.misnamed = survey.names(ways).misnamed(in: settings.networkRules)
         } catch { survey.troubles.append("the networks cannot be looked at: \(error)") }
         return survey
+    }
+
+    /// Who may be asked for names on behalf of a destination.
+    private static func nameServers(
+        for remote: Admission.Remote, _ settings: Settings, _ report: NetworkReport
+    ) async throws -> NameServers {
+        let admission = Admission(total: settings.policy.total, rules: settings.policy.rules)
+        return try await blocking {
+            var look = try NetworkLook(
+                metering: Metering(links: try Links.all(), report: report), gatewaysMatter: false)
+            var world = Admission.World(
+                now: SystemClocks().wall(), monotonic: SystemClocks().monotonic(), running: 0, everything: nil)
+            world.network = look.metering
+            return try look.nameServers { paths in
+                var remote = remote
+                remote.reach = .over(paths)
+                if case .open = admission.way(to: remote, in: world) { return true }
+                return false
+            }
+        }
     }
 
     /// What rules may name.

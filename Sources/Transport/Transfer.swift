@@ -32,12 +32,7 @@ final class Transfer: @unchecked Sendable {
     private(set) var isAnsweredInLine = false
 
     /// The addresses of a name, which libcurl is not to look up by itself.
-    struct Resolved {
-        var host: String
-        var port: UInt16
-        var addresses: [IPAddress]
-    }
-    var resolved: Resolved?
+    var resolved: ResolvedName?
 
     private var times = TransferTimes()
     private var isConnected = false
@@ -48,7 +43,7 @@ final class Transfer: @unchecked Sendable {
     /// Bytes of the body that the peer's kernel has acknowledged, at least.
     private var acknowledged: Int64 = 0
     /// The end of the connection that carried the body, as it was seen last; `nil` where the kernel does not tell.
-    private var tail: Tail?
+    private var tail: ConnectionTail?
     /// What it was charged with.
     private var bytesOnWire: Int64 = 0
     /// When it was charged last: how much of the body had gone by then, and the time.
@@ -159,15 +154,6 @@ final class Transfer: @unchecked Sendable {
         request.onWire?(more)
     }
 
-    private struct Tail {
-        /// Bytes that were written and not acknowledged.
-        var queued: Int64
-        /// Bytes among them that have not left and never will.
-        var kept: Int64
-        /// TLS has more in hand than libcurl counts as sent: a record is cut only when it is whole.
-        var isSecure: Bool
-    }
-
     /// What the kernel says of the connection now. A body is the last that is written to it, but for the farewell of TLS.
     func observe(_ counts: SocketCounts, isSecure: Bool, at end: SocketCounts.End?) {
         acknowledged = max(acknowledged, mostSent - counts.queued)
@@ -177,7 +163,7 @@ final class Transfer: @unchecked Sendable {
             case .reset: max(0, counts.unsent - 3 * counts.largest)
             case .orderly, nil: counts.isOver ? counts.unsent : 0
             }
-        tail = Tail(queued: counts.queued, kept: kept, isSecure: isSecure)
+        tail = ConnectionTail(queued: counts.queued, kept: kept, isSecure: isSecure)
     }
 
     /// Called when nothing is written any more and everything that was is counted.
@@ -332,15 +318,7 @@ final class Transfer: @unchecked Sendable {
         sluice_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(request.limits.connect.inMilliseconds) + 1000)
         sluice_set_long(easy, CURLOPT_EXPECT_100_TIMEOUT_MS, 1000)
         if let file = request.caFile { _ = file.withCString { sluice_set_string(easy, CURLOPT_CAINFO, $0) } }
-        if let resolved {
-            let addresses = resolved.addresses.map { $0.isIPv6 ? "[\($0)]" : "\($0)" }.joined(separator: ",")
-            // With `+` they are believed as long as libcurl's own.
-            guard let list = curl_slist_append(nil, "+\(resolved.host):\(resolved.port):\(addresses)") else {
-                throw error(.other, 0, "libcurl: out of memory")
-            }
-            lists.append(list)
-            sluice_set_list(easy, CURLOPT_RESOLVE, list)
-        }
+        if let resolved { try set(easy, CURLOPT_RESOLVE, curl_slist_append(nil, resolved.entry)) }
         if let socket = request.unixSocket {
             _ = socket.withCString { sluice_set_string(easy, CURLOPT_UNIX_SOCKET_PATH, $0) }
         }
@@ -367,9 +345,7 @@ final class Transfer: @unchecked Sendable {
         if !request.asksFirst || request.body.count ?? 0 <= 1 << 20 { lines.append("Expect:") }
         var list: UnsafeMutablePointer<curl_slist>?
         for line in lines { list = curl_slist_append(list, line) ?? list }
-        guard let list else { return }
-        lists.append(list)
-        sluice_set_list(easy, CURLOPT_HTTPHEADER, list)
+        try set(easy, CURLOPT_HTTPHEADER, list)
     }
 
     private func setBody(_ easy: UnsafeMutableRawPointer) throws(TransportError) {
@@ -402,6 +378,14 @@ final class Transfer: @unchecked Sendable {
         // Without a number libcurl sends it in chunks (RFC 9112, section 7.1).
         sluice_set_off(easy, CURLOPT_INFILESIZE_LARGE, Int(request.body.count ?? -1))
         try set(easy, CURLOPT_CUSTOMREQUEST, request.method)
+    }
+
+    private func set(
+        _ easy: UnsafeMutableRawPointer, _ option: CURLoption, _ list: UnsafeMutablePointer<curl_slist>?
+    ) throws(TransportError) {
+        guard let list else { throw error(.other, 0, "libcurl: out of memory") }
+        lists.append(list)
+        sluice_set_list(easy, option, list)
     }
 
     private func set(_ easy: UnsafeMutableRawPointer, _ option: CURLoption, _ value: String) throws(TransportError) {

@@ -50,7 +50,7 @@ package final class Transport: Transporting {
         if owed > 0 { transfer.charge(owed) }
         switch found {
         case .success(let addresses):
-            transfer.resolved = Transfer.Resolved(host: host, port: port, addresses: addresses)
+            transfer.resolved = ResolvedName(host: host, port: port, addresses: addresses)
         case .failure(let error as NameQuestion.Failure):
             switch error {
             case .notAllowed(let text): throw transfer.error(.interface, 0, text)

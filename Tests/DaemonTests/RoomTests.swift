@@ -65,8 +65,11 @@ struct RoomTests {
         let scene = try await scene(RemoteSpace(free: 1000), retry: .milliseconds(1))
         scene.remote.standard = .failAfterWord(.pending(after: .milliseconds(2)))
         _ = try await scene.add("a.mp4", size: 100)
+        try await eventually("it has begun") { scene.remote.began.count > 0 }
+        // Before it began the answer was good for a millisecond, which a busy machine may need several of.
+        let looks = scene.remote.looks
         try await eventually("it is asked about again and again") { scene.remote.began.count > 20 }
-        #expect(scene.remote.looks < scene.remote.began.count / 4)
+        #expect(scene.remote.looks == looks)
         try await scene.stop()
     }
 

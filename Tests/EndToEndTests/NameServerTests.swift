@@ -69,6 +69,14 @@ struct NameServerTests {
         }
         #expect(wan > 0 && lte == 0)
         #expect(try await blocking { try roads.bytes(by: "lte") } == 0)
+        let check = try Child(
+            scene.fixture.binary, ["check", "--config", scene.fixture.config.display],
+            output: scene.fixture.folder.path.appending("check.out"),
+            errors: scene.fixture.folder.path.appending("check.err"))
+        _ = try await check.end(within: .seconds(30))
+        // Its tables break their lines.
+        let said = try check.printed().split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        #expect(said.contains("\(TwoRoads.server): asked by allowed networks alone"), "\(said)")
         let carried = try await blocking { try roads.bytes(by: "wan") } + wan
         try await eventually("all of it is charged") {
             let text = try await scene.fixture.ask("status", ["--json"]) ?? ""

@@ -134,6 +134,21 @@ package enum Checks {
         return findings
     }
 
+    /// Who is asked for names, where some rule depends on the network.
+    private static func nameServers(_ survey: NetworkSurvey) -> CheckResult? {
+        guard !survey.nameServers.isEmpty else { return nil }
+        let local = survey.localNameServers.map(\.description).joined(separator: ", ")
+        if !local.isEmpty {
+            return CheckResult(
+                .warning,
+                "names are looked up through \(local) on this machine, which asks other servers by ways of its own: no rule "
+                    + "holds its questions to a network, and they are counted as four for each name; servers of the "
+                    + "network itself in /etc/resolv.conf would be asked by allowed networks alone")
+        }
+        let all = survey.nameServers.map(\.description).joined(separator: ", ")
+        return CheckResult(.ok, "\(all): asked by allowed networks alone")
+    }
+
     /// Each interface with what it costs, what decided, and what would change it; and which destinations could not be reached.
     private static func network(_ survey: NetworkSurvey, _ request: CheckRequest) -> [CheckFinding] {
         var findings = survey.troubles.map { CheckFinding(about: "network", name: "", CheckResult(.warning, $0)) }
@@ -143,6 +158,9 @@ package enum Checks {
             if !interface.carries.isEmpty { words += "; " + interface.carries.joined(separator: ", ") + " by it" }
             if let remedy = interface.remedy { words += "; `\(remedy)` under `policy.networks` would change that" }
             findings.append(CheckFinding(about: "network", name: interface.name, CheckResult(.ok, words)))
+        }
+        if request.isAll, let words = nameServers(survey) {
+            findings.append(CheckFinding(about: "network", name: "DNS", words))
         }
         for slip in survey.misnamed where request.isAll {
             findings.append(

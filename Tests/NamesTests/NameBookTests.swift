@@ -1,0 +1,36 @@
+import Core
+import Synchronization
+import Testing
+
+@testable import Names
+
+@Suite("What is known of names")
+struct NameBookTests {
+    private let address = IPAddress("192.0.2.7")
+
+    @Test("a name is asked for once, what that sent is owed once, and in another network it is asked for again")
+    func known() async throws {
+        let asked = Atomic(0)
+        let addresses = [try #require(address)]
+        let book = NameBook { _, _ in
+            _ = asked.add(1, ordering: .relaxed)
+            return NameQuestion.Answer(addresses: addresses, sent: 150)
+        }
+        for _ in 1...3 { #expect(try await book.addresses(of: "a.test", NameServers()) == addresses) }
+        #expect(asked.load(ordering: .relaxed) == 1)
+        #expect(book.takeOwed(for: "a.test") == 150)
+        #expect(book.takeOwed(for: "a.test") == 0)
+        book.forget()
+        _ = try await book.addresses(of: "a.test", NameServers())
+        _ = try await book.addresses(of: "a.test", NameServers(), isFresh: true)
+        #expect(asked.load(ordering: .relaxed) == 3)
+        #expect(book.takeOwed(for: "a.test") == 300)
+    }
+
+    @Test("what was sent in vain is owed as well")
+    func inVain() async throws {
+        let book = NameBook { _, _ in throw NameQuestion.Failure.unknown("nobody knows", sent: 90) }
+        await #expect(throws: NameQuestion.Failure.self) { try await book.addresses(of: "a.test", NameServers()) }
+        #expect(book.takeOwed(for: "a.test") == 90)
+    }
+}

@@ -1,0 +1,31 @@
+import Core
+import Testing
+
+@testable import Names
+
+@Suite("Questions for names")
+struct NameQuestionTests {
+    @Test("without a server that may be asked files alone are, and the sentence names the servers")
+    func forbidden() async throws {
+        let server = try #require(IPAddress("192.0.2.53"))
+        let error = await #expect(throws: NameQuestion.Failure.self) {
+            try await NameQuestion.ask("nas.example.test", NameServers(forbidden: [server]))
+        }
+        #expect(
+            error
+                == .notAllowed(
+                    "nas.example.test cannot be looked up: no allowed network leads to the DNS server 192.0.2.53"))
+        let own = try await NameQuestion.ask("localhost", NameServers(forbidden: [server]))
+        #expect(own.addresses.allSatisfy { $0.isLoopback } && !own.addresses.isEmpty && own.sent == 0)
+    }
+
+    @Test("what a resolver on this machine is asked is counted as four questions, an answer or not")
+    func local() async throws {
+        let known = try await NameQuestion.ask("localhost", NameServers(hasLocal: true))
+        #expect(known.sent == 4 * Int64(9 + 77))
+        let error = await #expect(throws: NameQuestion.Failure.self) {
+            try await NameQuestion.ask("no such name", NameServers(hasLocal: true))
+        }
+        #expect(error?.sent == 4 * Int64(12 + 77))
+    }
+}
