@@ -28,6 +28,7 @@ int sluice_tcp_counts(int socket, struct sluice_tcp_counts *counts) {
     int options = info.tcpi_state == 2 /* TCP_SYN_SENT */ ? 20 : info.tcpi_options & TCPI_OPT_TIMESTAMPS ? 12 : 0;
     counts->sent = (int64_t)info.tcpi_bytes_sent;
     counts->segments = info.tcpi_segs_out;
+    counts->incoming = info.tcpi_segs_in;
     int queued = 0;
     if (ioctl(socket, SIOCOUTQ, &queued) != 0) return -1;
     counts->unsent = info.tcpi_notsent_bytes;
@@ -36,6 +37,12 @@ int sluice_tcp_counts(int socket, struct sluice_tcp_counts *counts) {
     counts->unanswered = info.tcpi_unacked;
     counts->received = (int64_t)info.tcpi_bytes_received;
     counts->largest = info.tcpi_snd_mss;
+    // Since 5.0 and 4.19; 0 before.
+    counts->gaps = (int64_t)info.tcpi_total_retrans + info.tcpi_reord_seen;
+    counts->gapped = info.tcpi_sacked > 0;
+    // As many blocks as there is room for (RFC 2018): three beside time stamps, else four.
+    counts->selective = options == 12 ? 28 : 36;
+    counts->per_trip = info.tcpi_rcv_space;
     counts->header = (domain == AF_INET ? 20 : 40) + 20 + options;
     return 0;
 }

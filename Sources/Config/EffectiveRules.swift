@@ -63,6 +63,7 @@ extension EffectivePieces {
         fields += [
             ("bytes", quota.bytes.map { .bytes($0) }), ("files", quota.files.map { .number($0) }),
             ("network", .plain(quota.network.rawValue)),
+            ("direction", quota.bytes.map { _ in .plain(quota.direction.rawValue) }),
         ]
         return .fields(fields)
     }

@@ -15,7 +15,8 @@ extension SettingsReading {
             let rule = Fields(item, .quota, path: key, start: item.start, findings: findings)
             guard let quota = quota(rule) else { continue }
             for (earlier, other) in read where other.period == quota.period && other.network == quota.network {
-                let twice = [("bytes", other.bytes, quota.bytes), ("files", other.files, quota.files)]
+                let isSame = other.direction == quota.direction
+                let twice = [("bytes", isSame ? other.bytes : nil, quota.bytes), ("files", other.files, quota.files)]
                 for (name, one, another) in twice where one != nil && another != nil {
                     rule.error(
                         "is counted by quotas[\(earlier)] already, over the same time and networks; keep the smaller one",
@@ -35,6 +36,10 @@ extension SettingsReading {
         let bytes = fields.take("bytes", as: .bytes)
         let files = fields.take("files", as: .whole(0...1_000_000_000))
         let network = fields.take("network", as: Reader<Quota.Network>.choice)
+        let direction = fields.take("direction", as: Reader<Quota.Direction>.choice)
+        if direction != nil, fields.has("files"), !fields.has("bytes") {
+            fields.error("is about `bytes`; files count when they are begun", "direction")
+        }
         if !fields.has("bytes"), !fields.has("files") {
             fields.findings.error(
                 "limits nothing; add `bytes`, like `bytes: 20 GB`, or `files`, like `files: 500`", at: fields.start,
@@ -47,7 +52,8 @@ extension SettingsReading {
         }
         guard let period, bytes != nil || files != nil else { return nil }
         return Quota(
-            period: period, bytes: bytes?.value, files: files.map { Int64($0.value) }, network: network?.value ?? .any)
+            period: period, bytes: bytes?.value, files: files.map { Int64($0.value) }, network: network?.value ?? .any,
+            direction: direction?.value ?? .sent)
     }
 
     private func period(_ fields: Fields) -> Period? {

@@ -70,7 +70,7 @@ struct Section: Sendable {
         path: "networks[]", keys: ["interface", "ssid", "gateway", "subnet", "roaming", "metered", "allowed"])
     /// An item of any `quotas`.
     static let quota = Section(
-        path: "quotas[]", keys: ["per", "starts_on", "bytes", "files", "network"],
+        path: "quotas[]", keys: ["per", "starts_on", "bytes", "files", "network", "direction"],
         elsewhere: [
             "between": "a quota counts whole hours, days, weeks or months; the time of the day stands under `windows`",
             "limit": "a quota has `bytes`, `files` or both; a rate stands under `bandwidth`",

@@ -23,7 +23,7 @@ package struct Hook: Hashable, Sendable {
     package static let types = [
         "loaded", "added", "state", "attempt", "attempt_failed", "recovered", "completed", "failed", "cancelled",
         "removed", "flushed", "source",
-        "credential", "safe_to_remove", "paused", "resumed", "remote_delete",
+        "credential", "safe_to_remove", "paused", "resumed", "quota_reached", "remote_delete",
     ]
     /// What a person sends by hand.
     package static let test = "test"

@@ -201,6 +201,9 @@ package struct Plan: Hashable, Sendable {
 
     /// What quotas count besides the bytes of files, in percent: the headers of full segments over Ethernet, and a little.
     package static let overhead: Int64 = 4
+    /// What comes in for what is sent, in percent: an acknowledgement of every other segment, and a little; and for each file, its answers.
+    package static let answering: Int64 = 3
+    package static let answer: Int64 = 1 << 10
     /// For how long anything is planned ahead where nobody says until when.
     package static let longest = Duration.seconds(31 * 86_400)
     /// The furthest end that anybody may ask for.

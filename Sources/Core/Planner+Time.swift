@@ -50,7 +50,9 @@ extension Planner {
         for (number, line) in world.quotas.lines.enumerated() {
             // Also with too little for anything new, which what runs uses up.
             guard let left = line.unspent, left > 0 else { continue }
-            let flow = counted[number].reduce(0.0) { $0 + lanes[$1].speed * Double(counts[$1]) } * carrying
+            let flow =
+                counted[number].reduce(0.0) { $0 + lanes[$1].speed * Double(counts[$1]) }
+                * carrying * line.quota.direction.share
             if flow > 0, Double(left) / flow * 1000 <= wait {
                 wait = Double(left) / flow * 1000
                 usedUp = number
@@ -68,7 +70,10 @@ extension Planner {
         // What rounding left of it is nothing.
         if !isBoundary, let usedUp, let kind = lanes[counted[usedUp][0]].kind {
             let left = world.quotas.lines[usedUp].unspent ?? 0
-            if left > 0 { world.quotas.spend(Spending(bytes: left), for: kind, at: now) }
+            if left > 0 {
+                let isSent = world.quotas.lines[usedUp].quota.direction == .sent
+                world.quotas.spend(isSent ? Spending(bytes: left) : Spending(received: left), for: kind, at: now)
+            }
             isDue = true
         }
         end()
@@ -97,7 +102,9 @@ extension Planner {
             lanes[number].step?.to = now
             guard let kind = lanes[number].kind else { continue }
             let counted = Int64(lanes[number].sent * carrying)
-            world.quotas.spend(Spending(bytes: counted - lanes[number].counted), for: kind, at: now)
+            let more = counted - lanes[number].counted
+            let came = counted * Plan.answering / 100 - lanes[number].counted * Plan.answering / 100
+            world.quotas.spend(Spending(bytes: more, received: came), for: kind, at: now)
             lanes[number].counted = counted
         }
     }
@@ -115,12 +122,20 @@ extension Planner {
         }
     }
 
+    /// Counts what the server says of so many files of a queue, where a quota counts that.
+    private mutating func countAnswers(to files: Int64, _ number: Int) {
+        guard countsReceived, let kind = lanes[number].kind else { return }
+        world.quotas.spend(Spending(received: Plan.answer * files), for: kind, at: now)
+        if world.quotas.room(for: kind).bytes == 0 { isDue = true }
+    }
+
     /// Takes out what is sent.
     mutating func end() {
         for number in lanes.indices
         where counts[number] > 0 && lanes[number].running.contains(where: { $0.left <= 0.5 }) {
             for var item in lanes[number].running where item.left <= 0.5 {
                 settle(&item)
+                countAnswers(to: item.files, number)
                 lanes[number].step?.files += item.files
                 if isRecording {
                     ended(Plan.Ended(queue: number, place: item.place, files: item.files, at: now))
@@ -135,6 +150,18 @@ extension Planner {
             } else if lanes[number].running.isEmpty, !lanes[number].holds.isEmpty {
                 finish(number, .held(lanes[number].holds))
             }
+        }
+    }
+}
+
+extension Quota.Direction {
+    /// Bytes that count for each that is sent.
+    fileprivate var share: Double {
+        let coming = Double(Plan.answering) / 100
+        return switch self {
+        case .sent: 1
+        case .received: coming
+        case .both: 1 + coming
         }
     }
 }

@@ -114,6 +114,7 @@ struct Planner {
     var shared: [Int] = []
     var caps: [PlanShares.Cap] = []
     let countsFiles: Bool
+    let countsReceived: Bool
     /// The queues that each quota counts.
     var counted: [[Int]] = []
 
@@ -131,6 +132,7 @@ struct Planner {
         origins = question.origins
         lastServed = remotes.count - 1
         countsFiles = world.quotas.lines.contains { $0.quota.files != nil }
+        countsReceived = world.quotas.lines.contains { $0.quota.direction != .sent }
         lanes = question.queues.map { queue in
             var rest = queue.rest
             rest.files = max(0, rest.files)

@@ -48,7 +48,7 @@ package struct QuotaBook: Hashable, Sendable {
         /// What came in while the ledger is being read: the answer may be older.
         fileprivate var meanwhile = Spending.none
         /// Less is too little for anything, and so nothing.
-        fileprivate let least: Int64
+        let least: Int64
         fileprivate var bytesUsedUp: WallTime?
         fileprivate var filesUsedUp: WallTime?
     }
@@ -68,8 +68,10 @@ package struct QuotaBook: Hashable, Sendable {
 
     /// What may still be sent.
     package struct Room: Hashable, Sendable {
-        /// `nil`: no quota counts bytes.
+        /// To be sent, with what comes back for it; `nil`: no quota counts bytes.
         package var bytes: Int64?
+        /// Left to those that count what comes in, and to those that count both; `nil`: none does.
+        fileprivate var (received, both): (Int64?, Int64?) = (nil, nil)
         /// To be begun; `nil`: no quota counts files.
         package var files: Int64?
         /// The quota that leaves the fewest bytes.
@@ -77,6 +79,11 @@ package struct QuotaBook: Hashable, Sendable {
 
         /// No quota at all.
         package init() {}
+
+        /// The most that may be set aside for what comes in beside so many bytes that are sent.
+        package func received(beside bytes: Int64) -> Int64 {
+            max(0, min(received ?? .max, both.map { $0 - bytes } ?? .max))
+        }
     }
 
     package private(set) var lines: [Line]
@@ -225,6 +232,7 @@ package struct QuotaBook: Hashable, Sendable {
         guard let open = steps.removeValue(forKey: step) else { return }
         change(open.kind, at: now) { line in
             line.reserved.bytes -= open.spending.bytes
+            line.reserved.received -= open.spending.received
             line.reserved.files -= open.spending.files
             line.add(actual)
         }
@@ -253,13 +261,23 @@ package struct QuotaBook: Hashable, Sendable {
         return kind.folder == nil ? holds.filter { !$0.sparesBegun } : holds
     }
 
+    /// Whether any quota counts what comes in for such work.
+    package func countsReceived(of kind: Class) -> Bool {
+        lines.contains { $0.quota.bytes != nil && $0.quota.direction != .sent && $0.counts(kind) }
+    }
+
     /// What may be reserved now: as much as the tightest of the quotas leaves.
     package func room(for kind: Class) -> Room {
         var room = Room()
         for line in lines where line.counts(kind) {
-            if let left = line.bytesLeft, room.bytes.map({ left < $0 }) ?? true {
+            if let left = line.sendable, room.bytes.map({ left < $0 }) ?? true {
                 room.bytes = left
                 room.binding = line
+            }
+            switch line.quota.direction {
+            case .sent: break
+            case .received: room.received = [room.received, line.unspent].compactMap { $0 }.min()
+            case .both: room.both = [room.both, line.unspent].compactMap { $0 }.min()
             }
             if let left = line.filesLeft { room.files = min(left, room.files ?? .max) }
         }
@@ -270,10 +288,19 @@ package struct QuotaBook: Hashable, Sendable {
 extension QuotaBook.Line {
     /// Without what is reserved; `nil`: bytes are not counted.
     package var bytesLeft: Int64? {
-        unspent.map { $0 < least ? 0 : $0 }
+        unspent.map { sendable == 0 ? 0 : $0 }
+    }
+    /// Bytes that may be sent with what is left: where what comes in counts, less or more than that.
+    package var sendable: Int64? {
+        unspent.map { left in
+            let sendable = quota.direction.sendable(of: left)
+            return sendable < least ? 0 : sendable
+        }
     }
     /// As ``bytesLeft``, also where it is too little for anything.
-    var unspent: Int64? { left(quota.bytes, spent?.bytes, reserved.bytes) }
+    var unspent: Int64? { left(quota.bytes, used, max(0, quota.direction.bytes(of: reserved))) }
+    /// Bytes that count, without what is reserved; `nil` until they are read.
+    package var used: Int64? { spent.map { quota.direction.bytes(of: $0) } }
     /// To be begun; `nil`: files are not counted.
     package var filesLeft: Int64? { left(quota.files, spent?.files, reserved.files) }
 
@@ -324,15 +351,17 @@ extension QuotaBook.Line {
         var holds: [Hold] = []
         // A quota of nothing is one of nothing tomorrow, too.
         if let limit = quota.bytes, let words = quota.byteWords,
-            isStarting ? bytesLeft == 0 : spent.bytes >= limit, let since = bytesUsedUp
+            isStarting ? bytesLeft == 0 : quota.direction.bytes(of: spent) >= limit, let since = bytesUsedUp
         {
+            let underWay = quota.direction.bytes(of: reserved)
             holds.append(
                 hold(
-                    since, limit, words, shownBytes(spent.bytes), reserved.bytes > 0 ? shownBytes(reserved.bytes) : nil,
+                    since, limit, words, "\(shownBytes(quota.direction.bytes(of: spent))) \(quota.direction.words)",
+                    underWay > 0 ? shownBytes(underWay) : nil,
                     left: unspent.flatMap { $0 > 0 ? shownBytes($0) : nil }))
         }
         if isStarting, let limit = quota.files, let words = quota.fileWords, filesLeft == 0, let since = filesUsedUp {
-            var hold = hold(since, limit, words, "\(spent.files)", reserved.files > 0 ? "\(reserved.files)" : nil)
+            var hold = hold(since, limit, words, "\(spent.files) sent", reserved.files > 0 ? "\(reserved.files)" : nil)
             hold.sparesBegun = true
             holds.append(hold)
         }
@@ -345,7 +374,7 @@ extension QuotaBook.Line {
         let text =
             limit == 0
             ? "the quota of \(place.words) allows nothing: \(words) (`quotas`)"
-            : "the quota of \(place.words) is used up: \(words) (`quotas`), \(spent) sent"
+            : "the quota of \(place.words) is used up: \(words) (`quotas`), \(spent)"
                 + (reserved.map { ", \($0) under way" } ?? "")
                 + (left.map { "; the \($0) that are left are too little to begin with" } ?? "")
         return Hold(.quota, since: since, until: limit == 0 ? nil : stretch?.upperBound, text: text)

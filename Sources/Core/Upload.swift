@@ -174,6 +174,8 @@ package protocol UploadNotes: AnyObject, Sendable {
     func sending(_ offset: Int64)
     /// Bytes that left for a destination with no socket of ours, for the ledger, which counts the others at their sockets.
     func spent(_ bytes: Int64)
+    /// Bytes that came from such a destination, or are about to: its files are read back.
+    func received(_ bytes: Int64)
     func entered(_ phase: UploadPhase)
     /// A person wants it to end behind what is on its way: to be asked before each further part or request with bytes of the file.
     /// What is on its way is waited for and written down, and then the attempt ends as a cancelled one does. When no byte is left to
@@ -187,6 +189,7 @@ extension UploadNotes {
     /// As ``named(_:at:)``, of what has no address.
     package func named(_ id: String) async throws { try await named(id, at: nil) }
     package var mayClearUp: Bool { false }
+    package func received(_ bytes: Int64) {}
     package func isOfAnother(_ id: String) async throws -> Bool { false }
 }
 
@@ -202,9 +205,15 @@ package protocol BundleNotes: AnyObject, Sendable {
     func sending(_ id: String, _ offset: Int64)
     /// As ``UploadNotes/spent(_:)``.
     func spent(_ id: String, _ bytes: Int64)
+    /// As ``UploadNotes/received(_:)``.
+    func received(_ id: String, _ bytes: Int64)
     func entered(_ phase: UploadPhase)
     /// As ``UploadNotes/isToPause``: a file that is not being sent yet is left out.
     func isToPause(_ id: String) -> Bool
+}
+
+extension BundleNotes {
+    package func received(_ id: String, _ bytes: Int64) {}
 }
 
 /// One configured remote. A value with addresses and credentials and no progress.

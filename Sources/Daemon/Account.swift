@@ -13,10 +13,14 @@ final class Account: Sendable {
         var step: ReservedStep?
         /// Since that step was opened.
         var sent: Int64 = 0
+        var received: Int64 = 0
         var total: Int64 = 0
         var pace: Pace
-        /// It waits for the next renewal of all.
+        /// It waits for the next renewal of all, perhaps for nothing but what comes in.
         var hasAsked = false
+        var asksForAnswers = false
+        /// A quota counts what comes in.
+        var countsReceived: Bool
         /// Its step is being renewed.
         var isRenewing = false
         /// Of the step, by a renewal that is not on disk yet: nothing of that may leave any more.
@@ -39,8 +43,12 @@ final class Account: Sendable {
         var left: Int64 { (step?.spending.bytes ?? 0) - sent - givenBack }
         /// What may already be on its way, of each request that runs; but no more is than there is to send.
         var underWay: Int64 { min(Account.margin * Int64(max(1, requests)), pledges > 0 ? pledged : needed) }
+        /// What may still come in of what is reserved; below 0: more has come.
+        var receivedLeft: Int64 { (step?.spending.received ?? 0) - received }
         /// What is on its way is not to be had any more.
-        var isLow: Bool { left < underWay }
+        var isLow: Bool { left < underWay || isFull }
+        /// More has come in than was set aside for it, and counts.
+        var isFull: Bool { countsReceived && received > 0 && receivedLeft <= 0 }
 
         /// What may be lost in a crash: what it sends in two seconds, and at least what its requests need to begin.
         func step(at now: MonotonicTime) -> Int64 {
@@ -88,7 +96,8 @@ final class Account: Sendable {
     /// What it will send, as far as one can tell.
     private let expected: Int64
     private let ledger: Ledger
-    private let counted: SentBytes
+    private let counted: ByteCounter
+    private let arrived: ByteCounter
     private let state: Mutex<State>
 
     /// What one request may have on its way when bodies are told to wait: the socket's unsent 128 KiB, the library's buffer, and what was not
@@ -98,6 +107,8 @@ final class Account: Sendable {
     static let least = request + margin
     /// Without a body: header lines, the handshake, and what the server's answer costs.
     static let request: Int64 = 16 << 10
+    /// So little is soon there.
+    private static let leastAnswer: Int64 = 4 << 10
     /// Of a body that a quota cuts: less is not worth its request.
     private static let leastPiece: Int64 = 32 << 10
 
@@ -113,9 +124,11 @@ final class Account: Sendable {
         self.isExcused = isExcused
         self.countsNotes = countsNotes
         self.ledger = ledger
-        counted = ledger.counters.sent(key)
+        (counted, arrived) = ledger.counters.network(key)
         gate = Throttle(clocks: ledger.clocks)
-        state = Mutex(State(step: step, pace: Pace(at: ledger.clocks.monotonic())))
+        state = Mutex(
+            State(
+                step: step, pace: Pace(at: ledger.clocks.monotonic()), countsReceived: ledger.countsReceived(of: kind)))
         if !isFree { ledger.renewals.add(self) }
     }
 
@@ -155,6 +168,22 @@ final class Account: Sendable {
         if isOver { end(nil) }
     }
 
+    /// Takes note of bytes that have come in. From any thread; cheap.
+    func receive(_ bytes: Int64) {
+        arrived.add(bytes)
+        let isOver = state.withLock { state -> Bool in
+            state.received += bytes
+            if isFree { return false }
+            if state.isFull { gate.rate = 0 }
+            // An answer may be longer than anybody thought.
+            if state.receivedLeft < max((state.step?.spending.received ?? 0) / 8, Self.leastAnswer) {
+                askForMore(&state, forAnswers: state.left >= state.underWay)
+            }
+            return state.isFull && state.isLast
+        }
+        if isOver { end(nil) }
+    }
+
     /// How much of a body may go in one request: all of it, or, where a quota leaves less than that, what it leaves. So its
     /// last bytes are used as well, where a body that is only stopped at its end would lose what was on its way.
     func allowance(for body: Int64) -> Int64 {
@@ -173,22 +202,22 @@ final class Account: Sendable {
         let cost = Self.cost(ofBody: body)
         let wanted = min(cost, Self.request + Self.margin)
         while true {
-            let (isEnough, isLast, next) = state.withLock { state in
+            let (isEnough, isLast, next) = state.withLock { state -> (Bool, Bool, Task<Void, Never>?) in
                 // What others of the same work have on their way is theirs. What was pledged is set aside for all of them.
                 let isEnough =
                     state.pledges > 0
                     ? state.left
                         >= min(Self.margin * Int64(state.requests + 1), max(state.pledged, min(wanted, Self.request)))
                     : state.left - (state.requests > 0 ? state.underWay : 0) >= wanted
-                if isEnough {
+                if isEnough, !state.isFull {
                     state.needed += cost
                     state.requests += 1
                     gate.rate = nil
-                } else {
-                    askForMore(&state)
+                    return (true, false, nil)
                 }
+                askForMore(&state, forAnswers: isEnough)
                 // Once it is closed nobody asks for more.
-                return (isEnough, state.isLast || state.isClosed, isEnough || state.isLast ? nil : ledger.renewals.last)
+                return (false, state.isLast || state.isClosed, state.isLast ? nil : ledger.renewals.last)
             }
             if isEnough { return }
             if isLast {
@@ -246,10 +275,14 @@ final class Account: Sendable {
     private func shortage(_ line: QuotaBook.Line, _ cost: Int64, _ own: Int64) -> Shortage {
         let now = ledger.clocks.wall()
         let end = line.stretch?.upperBound ?? now.advanced(by: .seconds(60))
+        func inQuota(_ bytes: Int64, answer: Int64? = nil) -> Int64 {
+            let received = Spending.received(for: bytes)
+            return line.quota.direction.bytes(of: Spending(bytes: bytes, received: answer ?? received))
+        }
         var text =
-            "\(shownBytes((line.bytesLeft ?? 0).addingClamped(max(0, own)))) are left of \(line.quota.byteWords ?? "") of \(line.place.words), and the next piece, "
-            + "which goes whole or not at all, takes \(shownBytes(cost)) with what carries it"
-        if let most = line.quota.bytes, most < cost {
+            "\(shownBytes((line.bytesLeft ?? 0).addingClamped(inQuota(max(0, own), answer: 0)))) are left of \(line.quota.byteWords ?? "") of \(line.place.words), and the next piece, "
+            + "which goes whole or not at all, takes \(shownBytes(inQuota(cost))) with what carries it"
+        if let most = line.quota.bytes, most < inQuota(cost) {
             text +=
                 ": more than that ever allows; raise the quota, or have smaller pieces, where the destination takes them"
         }
@@ -258,9 +291,13 @@ final class Account: Sendable {
 
     private func end(_ error: (any Error)?) { state.withLock { $0.onEnd }?(error) }
 
-    private func askForMore(_ state: inout State) {
-        guard !state.hasAsked, !state.isRenewing, !state.isLast, !state.isClosed else { return }
+    /// - Parameter forAnswers: It can send for long, and what comes in needs more.
+    private func askForMore(_ state: inout State, forAnswers: Bool = false) {
+        guard !state.isRenewing, !state.isLast, !state.isClosed else { return }
+        if !forAnswers { state.asksForAnswers = false }
+        if state.hasAsked { return }
         state.hasAsked = true
+        state.asksForAnswers = forAnswers
         ledger.renewals.next(in: ledger)
     }
 
@@ -268,10 +305,12 @@ final class Account: Sendable {
     /// ``endRenewal(_:_:_:)``.
     func beginRenewal() -> Renewal? {
         let countsBytes = ledger.countsBytes(of: kind)
+        let countsReceived = ledger.countsReceived(of: kind)
         let now = ledger.clocks.monotonic()
         return state.withLock { state in
-            let isNeeded = state.hasAsked
-            state.hasAsked = false
+            let (isNeeded, forAnswers) = (state.hasAsked, state.asksForAnswers)
+            (state.hasAsked, state.asksForAnswers) = (false, false)
+            state.countsReceived = countsReceived
             guard !state.isClosed, !state.isLast else { return nil }
             // No more than it is going to need.
             let whole = max(expected - state.total, 0).addingClamped(Self.margin)
@@ -279,12 +318,13 @@ final class Account: Sendable {
             let left = max(0, state.left)
             // What is reserved without a quota is too much under one.
             let kept = countsBytes && left > 2 * target && !isNeeded ? target : left
-            let wanted = isNeeded ? max(target - left, Self.margin) : max(0, target - left)
+            let wanted = isNeeded && !forAnswers ? max(target - left, Self.margin) : max(0, target - left)
             guard isNeeded || kept < left || wanted > target / 16 else { return nil }
             state.isRenewing = true
             state.givenBack = left - kept
             return Renewal(
-                account: self, step: state.step, sent: state.sent, kept: kept, wanted: wanted, isNeeded: isNeeded)
+                account: self, step: state.step, spent: Spending(bytes: state.sent, received: state.received),
+                kept: kept, keptReceived: max(0, state.receivedLeft), wanted: wanted, isNeeded: isNeeded)
         }
     }
 
@@ -296,8 +336,13 @@ final class Account: Sendable {
             if let more {
                 state.pace.turn(at: now)
                 state.step = more
-                state.sent -= renewal.sent
-                if state.isLow { askForMore(&state) } else { gate.rate = nil }
+                state.sent -= renewal.spent.bytes
+                state.received -= renewal.spent.received
+                if state.isLow {
+                    askForMore(&state, forAnswers: state.left >= state.underWay)
+                } else {
+                    gate.rate = nil
+                }
                 return false
             }
             // Whoever did not ask goes on with what there is, and asks when that is used.
@@ -326,13 +371,14 @@ final class Account: Sendable {
         if isRenewing { await ledger.renewals.last?.value }
         ledger.renewals.remove(ObjectIdentifier(self))
         ledger.promise(0, to: self)
-        let (step, sent, files) = state.withLock { state in
+        let (step, spent) = state.withLock { state in
             defer { state.step = nil }
             // Nothing is reserved for what stays on this machine; of what was begun before, no file.
             let files = state.step?.spending.files ?? 1
-            return (state.step, state.sent, hasArrived || state.hasBegun ? files : 0)
+            let begun = hasArrived || state.hasBegun ? files : 0
+            return (state.step, Spending(bytes: state.sent, received: state.received, files: begun))
         }
-        if let step { return Payment(settling: step, Spending(bytes: sent, files: files)) }
-        return sent > 0 || files > 0 ? Payment(key, Spending(bytes: sent, files: files)) : nil
+        if let step { return Payment(settling: step, spent) }
+        return spent == .none ? nil : Payment(key, spent)
     }
 }

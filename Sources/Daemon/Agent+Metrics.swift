@@ -129,7 +129,7 @@ extension Agent {
             guard let spent = line.spent else { continue }
             let sum = spent + line.reserved
             if let words = line.quota.byteWords, let limit = line.quota.bytes {
-                view.set(.quotaUsedBytes, [line.place.words, words], sum.bytes)
+                view.set(.quotaUsedBytes, [line.place.words, words], line.quota.direction.bytes(of: sum))
                 view.set(.quotaLimitBytes, [line.place.words, words], limit)
             }
             if let words = line.quota.fileWords, let limit = line.quota.files {

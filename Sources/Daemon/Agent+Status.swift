@@ -163,12 +163,13 @@ extension Agent {
             let waiting = tallies.filter {
                 $0.destination == destination.name && ($0.state == .queued || $0.state == .staging)
             }
+            let spentToday = try await house.store.spent(since: today, destination: destination.name)
             views.append(
                 DestinationView(
                     name: destination.name, type: destination.type, state: hold?.text ?? "up",
                     hold: hold.map(HoldView.init), running: await dispatcher.running(to: destination.name),
                     waiting: waiting.reduce(0) { $0 + $1.uploads },
-                    sentToday: try await house.store.spent(since: today, destination: destination.name).bytes,
+                    sentToday: spentToday.bytes, receivedToday: spentToday.received,
                     limit: house.lanes.rate(ofDestination: destination.name),
                     space: room?.space.map { SpaceView($0, askedAt: room?.askedAt) }))
         }

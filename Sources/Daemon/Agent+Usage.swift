@@ -23,7 +23,7 @@ package struct UsageQuery: Sendable, Hashable {
     package init() {}
 }
 
-/// What was sent, and how the quotas stand.
+/// What was sent and has come in, and how the quotas stand.
 package struct UsageView: Codable, Sendable, Hashable {
     /// The oldest first.
     package var days: [UsagePeriodView]
@@ -38,7 +38,10 @@ package struct UsagePeriodView: Codable, Sendable, Hashable {
     package var name: String
     package var from: String
     package var until: String
+    /// That were sent.
     package var bytes: Int64
+    /// Bytes that came in.
+    package var received: Int64
     package var files: Int64
     /// The most bytes first; absent when nobody asked for them.
     package var parts: [UsagePartView]?
@@ -48,6 +51,7 @@ package struct UsagePartView: Codable, Sendable, Hashable {
     /// Empty for what was sent for no file of a folder.
     package var name: String
     package var bytes: Int64
+    package var received: Int64
     package var files: Int64
 }
 
@@ -61,8 +65,11 @@ package struct QuotaView: Codable, Sendable, Hashable {
     package var counts: String
     /// `any` or `metered`.
     package var network: String
+    /// `sent`, `received` or `both`: which bytes count. Of files: `sent`.
+    package var direction: String
     package var limit: Int64
-    package var sent: Int64
+    /// Bytes or files that count, without those that are reserved.
+    package var used: Int64
     /// For what is under way.
     package var reserved: Int64
     package var left: Int64
@@ -141,11 +148,13 @@ extension Agent {
                 UsagePeriodView(
                     name: name(Zone.local.reading(at: sum.stretch.lowerBound).day),
                     from: sum.stretch.lowerBound.description, until: sum.stretch.upperBound.description,
-                    bytes: sum.total.bytes, files: sum.total.files,
+                    bytes: sum.total.bytes, received: sum.total.received, files: sum.total.files,
                     parts: grouping == nil
                         ? nil
                         : sum.parts.map {
-                            UsagePartView(name: $0.name, bytes: $0.spending.bytes, files: $0.spending.files)
+                            UsagePartView(
+                                name: $0.name, bytes: $0.spending.bytes, received: $0.spending.received,
+                                files: $0.spending.files)
                         })
             }
         }
@@ -193,15 +202,20 @@ extension QuotaBook.Line {
     /// One for each of its limits.
     fileprivate func views(_ spent: Spending, _ reserved: Spending) -> [QuotaView] {
         guard let stretch else { return [] }
+        let direction = quota.direction
         let limits = [
-            ("bytes", quota.byteWords, quota.bytes, spent.bytes, reserved.bytes),
-            ("files", quota.fileWords, quota.files, spent.files, reserved.files),
+            (
+                "bytes", direction, quota.byteWords, quota.bytes, direction.bytes(of: spent),
+                direction.bytes(of: reserved)
+            ),
+            ("files", .sent, quota.fileWords, quota.files, spent.files, reserved.files),
         ]
-        return limits.compactMap { counts, words, limit, sent, reserved in
+        return limits.compactMap { counts, direction, words, limit, used, reserved in
             guard let words, let limit else { return nil }
             return QuotaView(
-                place: place.words, text: words, counts: counts, network: quota.network.rawValue, limit: limit,
-                sent: sent, reserved: reserved, left: max(0, limit - min(limit, sent) - reserved),
+                place: place.words, text: words, counts: counts, network: quota.network.rawValue,
+                direction: direction.rawValue, limit: limit,
+                used: used, reserved: reserved, left: max(0, limit - min(limit, used) - reserved),
                 from: stretch.lowerBound.description, until: stretch.upperBound.description)
         }
     }

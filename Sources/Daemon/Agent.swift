@@ -67,7 +67,7 @@ package final class Agent: Sendable {
         // With copies there, a database that is missing is a loss and no beginning.
         let store = try await Store.open(
             settings.state, clocks: clocks, sorting: sorting(settings),
-            sentByLinks: countsLinks ? Store.askKernel(clocks) : Store.askNobody,
+            linkBytes: countsLinks ? Store.askKernel(clocks) : Store.askNobody,
             copies: { try staging.copies().count })
         try await blocking { try staging.prepare() }
         let forgotten = try await store.keepHooks(settings.hooks.map(\.name), from: await store.seq)

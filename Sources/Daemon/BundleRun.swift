@@ -82,6 +82,9 @@ private final class BundleRunNotes: BundleNotes {
     func spent(_ id: String, _ bytes: Int64) {
         if let account = accounts[id], account.countsNotes { account.spend(bytes) }
     }
+    func received(_ id: String, _ bytes: Int64) {
+        if let account = accounts[id], account.countsNotes { account.receive(bytes) }
+    }
     func entered(_ phase: UploadPhase) { for id in ids { house.live.enter(id, phase) } }
     func isToPause(_ id: String) -> Bool { house.live.isToPause(id) }
 }

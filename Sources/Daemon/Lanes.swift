@@ -69,6 +69,7 @@ struct LaneTransport: Transporting {
             account.spend(bytes)
             tell?(bytes)
         }
+        request.onArrived = account.receive
         return try await transport.send(request)
     }
 

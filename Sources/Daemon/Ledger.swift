@@ -8,6 +8,8 @@ internal import Synchronization
 final class Ledger: Sendable {
     /// The most that is reserved at a time where a quota counts bytes: what a crash may cost it for each transfer.
     static let step: Int64 = 8 << 20
+    /// Less than that is no answer.
+    private static let leastAnswer: Int64 = 1 << 10
 
     let clocks: any Clocks
     let counters: Counters
@@ -22,6 +24,11 @@ final class Ledger: Sendable {
         var provisional: Int64 = -1
         /// Since when quotas are used up, as the store has it; `nil` before it was read.
         var usedUp: [QuotaBook.UsedUp: WallTime]?
+        /// What was told of how full quotas are, as the store has it; `nil` before it was read.
+        var marks: QuotaMarks?
+        /// It is being written; and something came meanwhile.
+        var isTelling = false
+        var isToTell = false
         /// What accounts may still reserve, whoever else comes: in the book, and not on disk.
         var promises: [ObjectIdentifier: (number: Int64, bytes: Int64)] = [:]
 
@@ -30,7 +37,8 @@ final class Ledger: Sendable {
             if let before = promises.removeValue(forKey: id) { book.settle(before.number, .none, at: now) }
             guard bytes > 0 else { return }
             provisional -= 1
-            book.open(provisional, Spending(bytes: bytes), for: account.kind, at: now)
+            let spending = Spending(bytes: bytes, received: Spending.received(for: bytes))
+            book.open(provisional, spending, for: account.kind, at: now)
             promises[id] = (provisional, bytes)
         }
     }
@@ -56,6 +64,9 @@ final class Ledger: Sendable {
     /// Whether any quota counts the bytes of such work: also where a person lets it off.
     func countsBytes(of kind: QuotaBook.Class) -> Bool { current.withLock { $0.book.room(for: kind).bytes != nil } }
 
+    /// Whether any quota counts what comes in for such work.
+    func countsReceived(of kind: QuotaBook.Class) -> Bool { current.withLock { $0.book.countsReceived(of: kind) } }
+
     /// The zone is another one: what its days have used up is read anew with the next look.
     func zoneChanged() { current.withLock { $0.book.zoneChanged() } }
 
@@ -71,6 +82,7 @@ final class Ledger: Sendable {
             current.withLock { $0.book.recount(recount, spent: spent, at: clocks.wall()) }
         }
         try await rememberUsedUp()
+        try await tellMarks()
     }
 
     /// That a quota is used up since the morning is so after a restart as well.
@@ -86,6 +98,56 @@ final class Ledger: Sendable {
         if now == kept { return }
         try await store.keep(quotasUsedUp: now)
         current.withLock { $0.usedUp = now }
+    }
+
+    /// Tells which shares of quotas were reached since it looked last: an event each, and a line in the log.
+    ///
+    /// - Throws: `StoreError` when it cannot be written; then it is told by the next call.
+    func tellMarks() async throws {
+        let isOwn = current.withLock { current in
+            defer { (current.isTelling, current.isToTell) = (true, true) }
+            return !current.isTelling
+        }
+        // Whoever tells looks once more.
+        guard isOwn else { return }
+        do { try await tellAll() } catch {
+            current.withLock { $0.isTelling = false }
+            throw error
+        }
+    }
+
+    private func tellAll() async throws {
+        if current.withLock({ $0.marks == nil }) {
+            let known = try await store.quotaMarks()
+            current.withLock { $0.marks = known }
+        }
+        while let (reached, marks) = takeMarks() {
+            if marks == current.withLock({ $0.marks }) { continue }
+            try await store.tell(reached, marks)
+            current.withLock { $0.marks = marks }
+            for one in reached {
+                log.notice(
+                    "a share of a quota is used",
+                    [
+                        "place": one.place.words, "quota": one.text, "percent": "\(one.threshold)",
+                        "used": "\(one.used)", "limit": "\(one.limit)", "until": one.stretch.upperBound.description,
+                    ])
+            }
+        }
+    }
+
+    /// `nil`: nothing came since the last time.
+    private func takeMarks() -> ([QuotaMarks.Reached], QuotaMarks)? {
+        current.withLock { current in
+            guard current.isToTell, var marks = current.marks else {
+                // Before anybody else asks.
+                current.isTelling = false
+                return nil
+            }
+            current.isToTell = false
+            let reached = marks.take(current.book)
+            return (reached, marks)
+        }
     }
 
     // MARK: Reserving
@@ -138,7 +200,13 @@ final class Ledger: Sendable {
                 return nil
             }
             if let account, promised > 0 { current.promise(promised - bytes, to: account, at: clocks.wall()) }
-            let spending = Spending(bytes: bytes, files: files)
+            // As much of what comes back as there is room for; what came since the last step is not in the way of the next one.
+            let answers = Spending.received(for: bytes.addingClamped(keeping.bytes)) - keeping.received
+            // After the promise was taken back, which had set that aside.
+            let most = isExcused ? .max : current.book.room(for: kind).received(beside: bytes)
+            // With hardly anything no answer gets anywhere.
+            if bytes == 0, most < min(answers, Self.leastAnswer) { return nil }
+            let spending = Spending(bytes: bytes, received: min(max(0, answers), most), files: files)
             current.provisional -= 1
             current.book.open(current.provisional, spending, for: kind, at: clocks.wall())
             return (current.provisional, Reservation(key, spending + keeping))
@@ -166,7 +234,8 @@ final class Ledger: Sendable {
         var reservations: [Reservation] = []
         for (index, renewal) in renewals.enumerated() {
             let account = renewal.account
-            let kept = Spending(bytes: renewal.kept, files: renewal.step?.spending.files ?? 0)
+            let kept = Spending(
+                bytes: renewal.kept, received: renewal.keptReceived, files: renewal.step?.spending.files ?? 0)
             guard
                 let (number, reservation) = reserve(
                     account.key, account.kind, renewal.wanted, files: 0, keeping: kept, isExcused: account.isExcused,
@@ -174,7 +243,7 @@ final class Ledger: Sendable {
             else { continue }
             taken.append((index, number))
             reservations.append(reservation)
-            if let step = renewal.step { payments.append(Payment(settling: step, Spending(bytes: renewal.sent))) }
+            if let step = renewal.step { payments.append(Payment(settling: step, renewal.spent)) }
         }
         defer {
             let now = clocks.wall()
@@ -184,7 +253,7 @@ final class Ledger: Sendable {
                     guard let step = next[index] else { continue }
                     let renewal = renewals[index]
                     if let before = renewal.step {
-                        current.book.settle(before.id, Spending(bytes: renewal.sent), at: now)
+                        current.book.settle(before.id, renewal.spent, at: now)
                     }
                     current.book.open(step.id, step.spending, for: renewal.account.kind, at: now)
                 }
@@ -214,6 +283,7 @@ final class Ledger: Sendable {
         guard let payment = await account.closing() else { return }
         try await store.pay([payment])
         entered(payment, for: account)
+        try await tellMarks()
     }
 }
 

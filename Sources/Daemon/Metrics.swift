@@ -38,6 +38,9 @@ package struct Metric: Hashable, Sendable {
         "network_sent_bytes_total", .counter, ["destination", "network"],
         "Bytes that left, with headers, queries and what was sent again; network is local, unmetered, metered, unknown, or any where no rule asks"
     )
+    static let receivedBytes = Metric(
+        "network_received_bytes_total", .counter, ["destination", "network"],
+        "Bytes that came in, with headers, acknowledgements and handshakes; network as for what was sent")
     static let failures = Metric(
         "attempts_failed_total", .counter, ["destination", "reason"],
         "Attempts that failed, whatever became of their uploads; reason is the class of the failure")
@@ -122,7 +125,7 @@ package struct Metric: Hashable, Sendable {
     static let mostFiles = Metric("process_max_fds", .gauge, [], "Descriptors that may be open")
 
     package static let all: [Metric] = [
-        files, uploads, uploadBytes, sentBytes, failures, verifyFailures, durations, overflows,
+        files, uploads, uploadBytes, sentBytes, receivedBytes, failures, verifyFailures, durations, overflows,
         hookNotices, hookFailures, hookWaiting, hookOldest, hookHeld, queueItems, queueBytes,
         oldest, held, destinationOpen, lastSuccess, remoteFree, metered, folderPresent, settling, polled, unwatched,
         stagingUsed, stagingFree, stagingLimit, stateFree, quotaUsedBytes, quotaLimitBytes, quotaUsedFiles,
@@ -187,8 +190,8 @@ final class Counters: Sendable {
     private struct State {
         var counts: [Metric: [[String]: Int64]] = [:]
         var durations: [String: Histogram] = [:]
-        /// By destination and network.
-        var sent: [[String]: SentBytes] = [:]
+        /// That were sent and have come in, by destination and network.
+        var network: [[String]: (sent: ByteCounter, received: ByteCounter)] = [:]
     }
 
     private let state = Mutex(State())
@@ -201,13 +204,13 @@ final class Counters: Sendable {
         state.withLock { $0.durations[destination, default: Histogram()].add(max(0, duration.inSeconds)) }
     }
 
-    /// Where bytes are counted that leave in this name: asked for once for a transfer, since they come in small pieces.
-    func sent(_ account: SpendingAccount) -> SentBytes {
+    /// Where bytes are counted that leave and come in in this name: asked for once for a transfer, since they come in small pieces.
+    func network(_ account: SpendingAccount) -> (sent: ByteCounter, received: ByteCounter) {
         let labels = [account.destination, account.network.rawValue]
         return state.withLock { state in
-            let bytes = state.sent[labels] ?? SentBytes()
-            state.sent[labels] = bytes
-            return bytes
+            let counters = state.network[labels] ?? (ByteCounter(), ByteCounter())
+            state.network[labels] = counters
+            return counters
         }
     }
 
@@ -215,12 +218,15 @@ final class Counters: Sendable {
         let state = state.withLock { $0 }
         for (metric, counts) in state.counts { for (labels, count) in counts { view.add(metric, labels, count) } }
         for (destination, spread) in state.durations { view.set(.durations, [destination], .spread(spread)) }
-        for (labels, bytes) in state.sent { view.set(.sentBytes, labels, bytes.total) }
+        for (labels, counters) in state.network {
+            view.set(.sentBytes, labels, counters.sent.total)
+            view.set(.receivedBytes, labels, counters.received.total)
+        }
     }
 }
 
-/// Bytes that have left, by one destination and network.
-final class SentBytes: Sendable {
+/// Bytes that have left or come in, by one destination and network.
+final class ByteCounter: Sendable {
     private let sum = Atomic<Int64>(0)
 
     var total: Int64 { sum.load(ordering: .relaxed) }

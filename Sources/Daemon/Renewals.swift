@@ -7,9 +7,10 @@ struct Renewal: Sendable {
     let account: Account
     let step: ReservedStep?
     /// Of that step, to be entered.
-    let sent: Int64
-    /// What stays reserved of it.
+    let spent: Spending
+    /// What stays reserved of it, to be sent and to come in.
     let kept: Int64
+    let keptReceived: Int64
     /// Bytes beyond that.
     let wanted: Int64
     /// It cannot go on for long without.
@@ -67,5 +68,7 @@ final class Renewals: Sendable {
         var steps: [ReservedStep?] = renewals.map { _ in nil }
         do { steps = try await ledger.renew(renewals) } catch { failure = error }
         for (renewal, step) in zip(renewals, steps) { renewal.account.endRenewal(renewal, step, failure) }
+        // Where that cannot be written, the next look tells.
+        if failure == nil { try? await ledger.tellMarks() }
     }
 }

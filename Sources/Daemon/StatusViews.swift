@@ -165,6 +165,8 @@ package struct DestinationView: Codable, Sendable, Hashable {
     package var waiting: Int
     /// Bytes sent today (local day), retransmissions included.
     package var sentToday: Int64
+    /// Bytes that came in from there today, acknowledgements included.
+    package var receivedToday: Int64
     /// Bytes a second that all transfers to it together may take now; absent for no limit.
     package var limit: Int64?
     /// What it said of its room; absent when it has not been asked, or said nothing.

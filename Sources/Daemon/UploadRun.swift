@@ -259,6 +259,7 @@ final class RunNotes: UploadNotes {
     var mayClearUp: Bool { house.live.isStopping }
     func sending(_ offset: Int64) { house.live.sent(id, offset) }
     func spent(_ bytes: Int64) { if let account, account.countsNotes { account.spend(bytes) } }
+    func received(_ bytes: Int64) { if let account, account.countsNotes { account.receive(bytes) } }
     func entered(_ phase: UploadPhase) { house.live.enter(id, phase) }
     var isToPause: Bool { house.live.isToPause(id) }
 }

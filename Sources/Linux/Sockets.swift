@@ -38,7 +38,8 @@ package enum Sockets {
         return SocketCounts(
             sent: counts.sent, received: counts.received, segments: counts.segments, unsent: counts.unsent,
             queued: counts.queued, unanswered: counts.unanswered, largest: counts.largest, header: counts.header,
-            isOver: counts.over != 0)
+            isOver: counts.over != 0, incoming: counts.incoming, gaps: counts.gaps, isGapped: counts.gapped != 0,
+            selective: counts.selective, perTrip: counts.per_trip)
     }
 
     /// `nil` for what is no TCP, or not connected.
@@ -71,6 +72,7 @@ package enum Sockets {
 package struct SocketCounts: Hashable, Sendable {
     /// Bytes of payload that left, what was sent again included.
     package var sent: Int64
+    /// Bytes of payload that came, each of them once.
     package var received: Int64
     /// Segments that left, whatever was in them.
     package var segments: Int64
@@ -86,10 +88,21 @@ package struct SocketCounts: Hashable, Sendable {
     package var header: Int64
     /// The connection is over, by a reset for instance: nothing leaves the buffer any more.
     package var isOver: Bool
+    /// Segments that came, whatever was in them.
+    package var incoming: Int64
+    /// Grows whenever the peer may have told of gaps in what it got: its acknowledgements are longer then.
+    package var gaps: Int64
+    /// It tells of some now.
+    package var isGapped: Bool
+    /// What an acknowledgement that tells of gaps has beyond ``header``, at the most.
+    package var selective: Int64
+    /// Bytes of payload that came within one round trip of late.
+    package var perTrip: Int64
 
     package init(
         sent: Int64, received: Int64, segments: Int64, unsent: Int64, queued: Int64, unanswered: Int64, largest: Int64,
-        header: Int64, isOver: Bool = false
+        header: Int64, isOver: Bool = false, incoming: Int64 = 0, gaps: Int64 = 0, isGapped: Bool = false,
+        selective: Int64 = 28, perTrip: Int64 = 0
     ) {
         self.sent = sent
         self.received = received
@@ -100,6 +113,11 @@ package struct SocketCounts: Hashable, Sendable {
         self.unanswered = unanswered
         self.largest = largest
         self.header = header
+        self.incoming = incoming
+        self.gaps = gaps
+        self.isGapped = isGapped
+        self.selective = selective
+        self.perTrip = perTrip
     }
 }
 

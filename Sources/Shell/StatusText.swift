@@ -56,7 +56,7 @@ func statusLines(_ status: StatusView, _ console: Console, now: WallTime) -> [St
             + styledState(
                 destination.hold == nil ? printable(destination.state) : "held", ["up"], console)
         text +=
-            ", \(destination.running) running, \(destination.waiting) waiting, \(Units.bytes(destination.sentToday)) sent today"
+            ", \(destination.running) running, \(destination.waiting) waiting, \(Units.bytes(destination.sentToday)) sent and \(Units.bytes(destination.receivedToday)) received today"
             + (destination.limit.map { ", at most \(Units.rate($0))" } ?? "")
         lines.append(entry("to", text, console))
         if let hold = destination.hold { lines.append(entry("", holdText(hold, now), console, .yellow)) }

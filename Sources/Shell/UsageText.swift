@@ -17,6 +17,7 @@ private struct UsageLine {
     var period = ""
     var name: String?
     var bytes: Int64
+    var received: Int64
     var files: Int64
 }
 
@@ -26,36 +27,45 @@ private func periodLines(_ title: String, _ periods: [UsagePeriodView], _ consol
         guard let parts = period.parts, !parts.isEmpty else {
             return [
                 UsageLine(
-                    period: label, name: period.parts == nil ? nil : "", bytes: period.bytes, files: period.files)
+                    period: label, name: period.parts == nil ? nil : "", bytes: period.bytes,
+                    received: period.received, files: period.files)
             ]
         }
         return parts.enumerated().map { index, part in
             UsageLine(
-                period: index == 0 ? label : "", name: partName(part.name), bytes: part.bytes, files: part.files)
+                period: index == 0 ? label : "", name: partName(part.name), bytes: part.bytes,
+                received: part.received, files: part.files)
         }
     }
     let most = lines.map(\.bytes).max() ?? 0
     var table = Table(columns: [
         Table.Column(title: title), Table.Column(title: "", minimum: 9, shrinks: true),
-        Table.Column(title: "sent", isRight: true), Table.Column(title: "files", isRight: true, expendable: 2),
-        Table.Column(title: "", expendable: 1),
+        Table.Column(title: "sent", isRight: true), Table.Column(title: "received", isRight: true, expendable: 3),
+        Table.Column(title: "files", isRight: true, expendable: 2), Table.Column(title: "", expendable: 1),
     ])
     func row(_ line: UsageLine, _ bar: String) -> Table.Row {
         Table.Row(
-            cells: [line.period, printable(line.name ?? ""), Units.bytes(line.bytes), "\(line.files)", bar],
-            styles: [0: .dim, 4: .cyan])
+            cells: [
+                line.period, printable(line.name ?? ""), Units.bytes(line.bytes), Units.bytes(line.received),
+                "\(line.files)", bar,
+            ],
+            styles: [0: .dim, 5: .cyan])
     }
-    // What the other columns leave is the bar's; without a tenth of a line for it, the files go.
+    // What the other columns leave is the bar's; without a tenth of a line for it, what was received goes, and then the files.
     table.rows = lines.map { row($0, "") }
     let taken = table.lines(console).map { displayWidth(plain($0)) }.max() ?? 0
     var room = min(60, console.width - taken - 2)
-    if room < 8 { room = min(60, room + 2 + max(5, lines.map { "\($0.files)".count }.max() ?? 0)) }
+    let given = [
+        max(8, lines.map { Units.bytes($0.received).count }.max() ?? 0),
+        max(5, lines.map { "\($0.files)".count }.max() ?? 0),
+    ]
+    for column in given where room < 8 { room = min(60, room + 2 + column) }
     if room >= 4, most > 0 {
         let bars = UsageBar(console)
         table.rows = lines.map { row($0, bars.solid(Double($0.bytes) / Double(most), width: room)) }
         // So that every line reserves the same width, whatever the longest bar is.
         if let longest = table.rows.indices.max(by: { lines[$0].bytes < lines[$1].bytes }) {
-            table.rows[longest].cells[4] = filled(table.rows[longest].cells[4], to: room)
+            table.rows[longest].cells[5] = filled(table.rows[longest].cells[5], to: room)
         }
     }
     return table.lines(console).map { withoutEnd($0) }
@@ -96,15 +106,16 @@ private func plain(_ text: String) -> String {
 
 func quotaLines(_ quota: QuotaView, _ console: Console, _ now: WallTime) -> [String] {
     func amount(_ count: Int64) -> String { quota.counts == "files" ? "\(count)" : Units.bytes(count) }
-    let fraction = quota.limit > 0 ? min(1, Double(quota.sent) / Double(quota.limit)) : 1
+    let fraction = quota.limit > 0 ? min(1, Double(quota.used) / Double(quota.limit)) : 1
     let style: Console.Style = quota.left == 0 ? .red : fraction >= 0.8 ? .yellow : .green
     let percent = Units.percent(fraction)
     let bar = UsageBar(console).framed(fraction, width: max(8, min(40, console.width - 8)))
-    let isNothing = quota.limit == 0 && quota.sent == 0
+    let isNothing = quota.limit == 0 && quota.used == 0
     let text =
         isNothing
         ? "nothing may go"
-        : "\(amount(quota.sent)) sent" + (quota.reserved > 0 ? ", \(amount(quota.reserved)) under way" : "")
+        : "\(amount(quota.used)) \(quotaVerb(quota))"
+            + (quota.reserved > 0 ? ", \(amount(quota.reserved)) under way" : "")
             + ", \(amount(quota.left)) left until \(Units.moment(quota.until, now: now))"
     let start =
         "  " + console.styled(bar, style) + " " + String(repeating: " ", count: max(0, 4 - percent.count)) + percent
@@ -116,6 +127,11 @@ func quotaLines(_ quota: QuotaView, _ console: Console, _ now: WallTime) -> [Str
     let head = fits ? [place + "  " + quota.text] : [place] + indented(quota.text)
     if displayWidth(bar) + 9 + displayWidth(text) <= console.width { return head + [start + "  " + text] }
     return head + [start] + indented(text)
+}
+
+/// What was done with what counts.
+private func quotaVerb(_ quota: QuotaView) -> String {
+    (Quota.Direction(rawValue: quota.direction) ?? .sent).words
 }
 
 // MARK: Bars

@@ -1,7 +1,7 @@
 package import Core
 internal import Linux
 
-// The ledger: what was sent, in whose name, over what, and when.
+// The ledger: what was sent and has come in, in whose name, over what, and when.
 //
 // Two rules keep it from ever saying less than was sent. What a transfer is about to send is reserved before it leaves, in a
 // row of its own; a row that is still there when the database is opened was sent, for all that anybody knows. And what is
@@ -78,13 +78,13 @@ extension Store {
         let (account, spending) = (reservation.account, reservation.spending)
         try connection.run(
             """
-            INSERT INTO usage_step (hour, destination, folder, network, bytes, files, links)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+            INSERT INTO usage_step (hour, destination, folder, network, bytes, files, links, received)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
             """,
             [
                 .integer(hour.lowerBound.milliseconds), .text(account.destination), .text(account.folder ?? ""),
                 .text(account.network.rawValue), .integer(max(0, spending.bytes)), .integer(max(0, spending.files)),
-                .init(sentByLinks(.now)?.text),
+                .init(linkBytes(.now)?.text), .integer(max(0, spending.received)),
             ])
         return ReservedStep(id: connection.lastRow, account: account, spending: spending)
     }
@@ -102,16 +102,19 @@ extension Store {
     }
 
     func enter(_ spending: Spending, _ account: SpendingAccount, _ hour: Range<WallTime>) throws {
-        guard spending.bytes > 0 || spending.files > 0 else { return }
+        guard spending.bytes > 0 || spending.files > 0 || spending.received > 0 else { return }
         try connection.run(
             """
-            INSERT INTO usage (hour, ends, destination, folder, network, bytes, files) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-            ON CONFLICT DO UPDATE SET bytes = \(Self.sane("bytes")) + ?6, files = \(Self.sane("files")) + ?7
+            INSERT INTO usage (hour, ends, destination, folder, network, bytes, files, received)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+            ON CONFLICT DO UPDATE SET bytes = \(Self.sane("bytes")) + ?6, files = \(Self.sane("files")) + ?7,
+                received = \(Self.sane("received")) + ?8
             """,
             [
                 .integer(hour.lowerBound.milliseconds), .integer(hour.upperBound.milliseconds),
                 .text(account.destination), .text(account.folder ?? ""), .text(account.network.rawValue),
                 .integer(min(Self.most, max(0, spending.bytes))), .integer(min(Self.most, max(0, spending.files))),
+                .integer(min(Self.most, max(0, spending.received))),
             ])
     }
 
@@ -139,18 +142,19 @@ extension Store {
         // than a day of 25 hours.
         try connection.first(
             """
-            SELECT CAST(total(max(bytes, 0)) AS INTEGER), CAST(total(max(files, 0)) AS INTEGER) FROM (
-                SELECT bytes, files, destination, folder, network FROM usage
+            SELECT CAST(total(max(bytes, 0)) AS INTEGER), CAST(total(max(files, 0)) AS INTEGER),
+                CAST(total(max(received, 0)) AS INTEGER) FROM (
+                SELECT bytes, files, received, destination, folder, network FROM usage
                 WHERE hour > ?1 - 90000000 AND ends > ?1 AND (hour <= ?2 OR counted IS NULL OR counted > ?2)
                 UNION ALL
-                SELECT bytes, files, destination, folder, network FROM usage INDEXED BY usage_counted
+                SELECT bytes, files, received, destination, folder, network FROM usage INDEXED BY usage_counted
                 WHERE counted > ?1 - 3600000 AND counted <= ?2 AND hour > ?2
             ) WHERE (?3 IS NULL OR destination = ?3) AND (?4 IS NULL OR folder = ?4)
             AND (?5 = 1 OR network IN (?6, ?7, ?8, ?9, ?10))
             """,
             [.integer(since.milliseconds), .integer(clocks.wall().milliseconds)]
                 + Self.filter(destination, folder, networks)
-        ) { Spending(bytes: $0.integer(0), files: $0.integer(1)) } ?? .none
+        ) { Spending(bytes: $0.integer(0), received: $0.integer(2), files: $0.integer(1)) } ?? .none
     }
 
     /// What is reserved now.
@@ -159,11 +163,12 @@ extension Store {
     ) throws -> Spending {
         try connection.first(
             """
-            SELECT CAST(total(max(bytes, 0)) AS INTEGER), CAST(total(max(files, 0)) AS INTEGER) FROM usage_step
+            SELECT CAST(total(max(bytes, 0)) AS INTEGER), CAST(total(max(files, 0)) AS INTEGER),
+                CAST(total(max(received, 0)) AS INTEGER) FROM usage_step
             WHERE (?1 IS NULL OR destination = ?1) AND (?2 IS NULL OR folder = ?2)
             AND (?3 = 1 OR network IN (?4, ?5, ?6, ?7, ?8))
             """, Self.filter(destination, folder, networks)
-        ) { Spending(bytes: $0.integer(0), files: $0.integer(1)) } ?? .none
+        ) { Spending(bytes: $0.integer(0), received: $0.integer(2), files: $0.integer(1)) } ?? .none
     }
 
     private static func filter(
@@ -178,7 +183,7 @@ extension Store {
         try connection.all(
             """
             SELECT CASE WHEN hour <= ?2 THEN hour ELSE min(coalesce(counted, ?2), ?2) END AS at,
-            destination, folder, network, bytes, files FROM usage
+            destination, folder, network, bytes, files, received FROM usage
             WHERE hour > ?1 - 90000000 AND at >= ?1 ORDER BY at
             """, [.integer(since.milliseconds), .integer(clocks.wall().milliseconds)]
         ) { row in
@@ -187,7 +192,7 @@ extension Store {
                 account: SpendingAccount(
                     destination: row.text(1), folder: row.text(2).isEmpty ? nil : row.text(2),
                     network: NetworkClass(rawValue: row.text(3)) ?? .unknown),
-                spending: Spending(bytes: row.integer(4), files: row.integer(5)))
+                spending: Spending(bytes: row.integer(4), received: row.integer(6), files: row.integer(5)))
         }
     }
 
@@ -249,22 +254,23 @@ extension Store {
         let range: [Connection.Value] = [.integer(day.lowerBound.milliseconds), .integer(day.upperBound.milliseconds)]
         let sums = try connection.all(
             """
-            SELECT max(ends), destination, folder, network, CAST(total(max(bytes, 0)) AS INTEGER), CAST(total(max(files, 0)) AS INTEGER)
+            SELECT max(ends), destination, folder, network, CAST(total(max(bytes, 0)) AS INTEGER), CAST(total(max(files, 0)) AS INTEGER),
+                CAST(total(max(received, 0)) AS INTEGER)
             FROM usage WHERE hour >= ?1 AND hour < ?2 GROUP BY destination, folder, network
             """, range
         ) { row in
             (
                 ends: row.integer(0),
                 key: [row.text(1), row.text(2), row.text(3)].map { Connection.Value.text($0) },
-                sums: [row.integer(4), row.integer(5)].map { Connection.Value.integer($0) }
+                sums: [row.integer(4), row.integer(5), row.integer(6)].map { Connection.Value.integer($0) }
             )
         }
         try connection.run("DELETE FROM usage WHERE hour >= ?1 AND hour < ?2", range)
         for row in sums {
             try connection.run(
                 """
-                INSERT INTO usage (hour, ends, destination, folder, network, bytes, files)
-                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+                INSERT INTO usage (hour, ends, destination, folder, network, bytes, files, received)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
                 """,
                 [range[0], .integer(max(row.ends, day.upperBound.milliseconds))] + row.key + row.sums)
         }

@@ -16,7 +16,8 @@ extension Store {
             let (rows, isRead) = Self.rows(reading, backwards: backwards)
             try await change { connection in
                 for row in rows {
-                    try connection.run("INSERT OR IGNORE INTO usage VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)", row)
+                    try connection.run(
+                        "INSERT OR IGNORE INTO usage VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)", row)
                 }
             }
             if isRead { break }
@@ -33,17 +34,17 @@ extension Store {
         var rows: [[Connection.Value]] = []
         do {
             try reading.query(
-                "SELECT hour, ends, destination, folder, network, bytes, files, counted FROM usage ORDER BY hour \(order)"
+                "SELECT hour, ends, destination, folder, network, bytes, files, counted, received FROM usage ORDER BY hour \(order)"
             ) { row throws(StoreError) in
                 while try row.next() {
-                    guard let account = account(row, 2), let spending = spending(row, 5) else { continue }
+                    guard let account = account(row, 2), let spending = spending(row, 5, received: 8) else { continue }
                     // Some day of some calendar, if not one of these.
                     let (hour, ends) = (row.integer(0), row.integer(1))
                     guard hour >= 0, ends > hour, ends - hour <= 2 * 86_400_000 else { continue }
                     rows.append([
                         .integer(hour), .integer(ends), .text(account.destination), .text(account.folder ?? ""),
                         .text(account.network.rawValue), .integer(spending.bytes), .integer(spending.files),
-                        .init(row.optionalInteger(7)),
+                        .init(row.optionalInteger(7)), .integer(spending.received),
                     ])
                 }
             }
@@ -57,10 +58,10 @@ extension Store {
     private static func steps(_ reading: Connection) -> ([Payment], Bool) {
         var steps: [Payment] = []
         do {
-            try reading.query("SELECT destination, folder, network, bytes, files FROM usage_step") {
+            try reading.query("SELECT destination, folder, network, bytes, files, received FROM usage_step") {
                 row throws(StoreError) in
                 while try row.next() {
-                    guard let account = account(row, 0), let spending = spending(row, 3) else { continue }
+                    guard let account = account(row, 0), let spending = spending(row, 3, received: 5) else { continue }
                     steps.append(Payment(account, spending))
                 }
             }
@@ -76,8 +77,9 @@ extension Store {
         return SpendingAccount(destination: destination, folder: folder.isEmpty ? nil : folder, network: network)
     }
 
-    private static func spending(_ row: Connection.Row, _ column: Int32) -> Spending? {
-        let spending = Spending(bytes: row.integer(column), files: row.integer(column + 1))
-        return spending.bytes >= 0 && spending.files >= 0 ? spending : nil
+    private static func spending(_ row: Connection.Row, _ column: Int32, received: Int32) -> Spending? {
+        let spending = Spending(
+            bytes: row.integer(column), received: row.integer(received), files: row.integer(column + 1))
+        return spending.bytes >= 0 && spending.received >= 0 && spending.files >= 0 ? spending : nil
     }
 }

@@ -5,13 +5,19 @@ package import Linux
 
 extension Schema {
     static let stepLinks = """
-        -- What every link had sent when the step was opened (SentByLinks).
+        -- What every link had sent and received when the step was opened (LinkBytes).
         ALTER TABLE usage_step ADD COLUMN links TEXT;
+        """
+
+    static let received = """
+        -- What has come in, beside what was sent; of a step, what may come in.
+        ALTER TABLE usage ADD COLUMN received INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE usage_step ADD COLUMN received INTEGER NOT NULL DEFAULT 0;
         """
 }
 
 extension Store {
-    /// What the links of this machine have sent.
+    /// What the links of this machine have sent and received.
     package enum LinkQuestion: Sendable {
         /// So far.
         case now
@@ -20,54 +26,62 @@ extension Store {
     }
 
     /// No answers.
-    package static let askNobody: @Sendable (LinkQuestion) -> SentByLinks? = { _ in nil }
+    package static let askNobody: @Sendable (LinkQuestion) -> LinkBytes? = { _ in nil }
 
     /// Answers of the kernel.
-    package static func askKernel(_ clocks: any Clocks) -> @Sendable (LinkQuestion) -> SentByLinks? {
+    package static func askKernel(_ clocks: any Clocks) -> @Sendable (LinkQuestion) -> LinkBytes? {
         { question in
-            if question == .whenQuiet, SentByLinks.isStillSending { return nil }
-            return SentByLinks(at: clocks.monotonic())
+            if question == .whenQuiet, LinkBytes.isStillSending { return nil }
+            return LinkBytes(at: clocks.monotonic())
         }
     }
 
     /// What a killed run had given to the kernel leaves after its end, which takes a moment where the next run begins at once.
     func awaitQuietLinks() async throws {
         let isLeft = try connection.first("SELECT 1 FROM usage_step WHERE links IS NOT NULL LIMIT 1") { _ in true }
-        guard isLeft == true, sentByLinks(.now) != nil else { return }
-        for _ in 0..<20 where sentByLinks(.whenQuiet) == nil { try await Alarms.shared.sleep(for: .milliseconds(50)) }
+        guard isLeft == true, linkBytes(.now) != nil else { return }
+        for _ in 0..<20 where linkBytes(.whenQuiet) == nil { try await Alarms.shared.sleep(for: .milliseconds(50)) }
     }
 
-    /// Inside a transaction: what an earlier run has reserved and not settled was sent; but no more of it than has left this machine
+    /// Inside a transaction: what an earlier run has reserved and not settled was sent, and came; but no more of it than has left this machine or come to it
     /// since, where that can be told.
     func closeLeftSteps() throws {
         let left = try connection.all(
-            "SELECT hour, destination, folder, network, bytes, files, links FROM usage_step"
+            "SELECT hour, destination, folder, network, bytes, files, links, received FROM usage_step"
         ) { row in
             (
                 hour: WallTime(milliseconds: row.integer(0)),
                 account: SpendingAccount(
                     destination: row.text(1), folder: row.text(2).isEmpty ? nil : row.text(2),
                     network: NetworkClass(rawValue: row.text(3)) ?? .unknown),
-                spending: Spending(bytes: row.integer(4), files: row.integer(5)),
-                links: row.optionalText(6).flatMap { SentByLinks($0) }
+                spending: Spending(bytes: row.integer(4), received: row.integer(7), files: row.integer(5)),
+                links: row.optionalText(6).flatMap { LinkBytes($0) }
             )
         }
         if left.isEmpty { return }
-        let links = sentByLinks(.whenQuiet)
-        // What all steps of one account can have sent together is no more than what left since the first of them was opened.
-        var most: [SpendingAccount: Int64] = [:]
+        let links = linkBytes(.whenQuiet)
+        // What all steps of one account can have sent together is no more than what left since the first of them was opened; and so it is
+        // with what came.
+        var most: [SpendingAccount: Spending] = [:]
         for (account, steps) in Dictionary(grouping: left, by: \.account) {
             let bounds = steps.map { step in step.links.flatMap { links?.most(since: $0) } }
-            if !bounds.contains(nil) { most[account] = bounds.compactMap { $0 }.max() }
+            if !bounds.contains(nil) {
+                let all = bounds.compactMap { $0 }
+                most[account] = Spending(
+                    bytes: all.map(\.bytes).max() ?? 0, received: all.map(\.received).max() ?? 0)
+            }
         }
         for step in left {
             var spending = step.spending
             if let before = step.links, let own = links?.most(since: before) {
-                spending.bytes = min(spending.bytes, own)
+                spending.bytes = min(spending.bytes, own.bytes)
+                spending.received = min(spending.received, own.received)
             }
             if let all = most[step.account] {
-                spending.bytes = min(spending.bytes, all)
-                most[step.account] = all - spending.bytes
+                spending.bytes = min(spending.bytes, all.bytes)
+                spending.received = min(spending.received, all.received)
+                most[step.account] = Spending(
+                    bytes: all.bytes - spending.bytes, received: all.received - spending.received)
             }
             // It may have been sent until a moment ago; but a clock that is not set yet says nothing of that.
             let time = max(step.hour, clocks.wall())

@@ -25,7 +25,7 @@ package actor Store {
     let clocks: any Clocks
     /// By which the ledger keeps its hours and days.
     let zone: Zone
-    let sentByLinks: @Sendable (LinkQuestion) -> SentByLinks?
+    let linkBytes: @Sendable (LinkQuestion) -> LinkBytes?
     /// Names this run in leases: claims of an earlier run are void, since the state folder has one daemon at a time.
     package nonisolated let owner: String
     /// What the files showed since they were opened.
@@ -79,15 +79,15 @@ package actor Store {
     ///
     /// - Parameters:
     ///   - zone: By which the ledger keeps its hours and days.
-    ///   - sentByLinks: ``askKernel(_:)``; without it, what a run leaves reserved behind was sent, all of it.
+    ///   - linkBytes: ``askKernel(_:)``; without it, what a run leaves reserved behind was sent, all of it.
     ///   - copies: Counts the whole copies in the staging folder: with any, a database that is not there was lost.
     /// - Throws: ``StateLocked`` when another process has the folder; ``StateUnusable``; `SystemError`.
     package static func open(
         _ folder: FilePath, clocks: any Clocks, sorting: UploadSort, zone: Zone = .local,
-        sentByLinks: @escaping @Sendable (LinkQuestion) -> SentByLinks? = Store.askNobody,
+        linkBytes: @escaping @Sendable (LinkQuestion) -> LinkBytes? = Store.askNobody,
         copies: @escaping @Sendable () throws -> Int = { 0 }
     ) async throws -> Store {
-        try await open(folder, StateFiles.database, clocks, sorting, zone, sentByLinks) { lock in
+        try await open(folder, StateFiles.database, clocks, sorting, zone, linkBytes) { lock in
             try StateFiles.look(at: folder, wasUsed: lock.wasUsed, copies: copies)
             return try !lock.wasUsed && copies() == 0
         }
@@ -108,7 +108,7 @@ package actor Store {
 
     private static func open(
         _ folder: FilePath, _ name: FilePath, _ clocks: any Clocks, _ sorting: UploadSort, _ zone: Zone,
-        _ sentByLinks: @escaping @Sendable (LinkQuestion) -> SentByLinks?,
+        _ linkBytes: @escaping @Sendable (LinkQuestion) -> LinkBytes?,
         mayBegin: @escaping @Sendable (InstanceLock) throws -> Bool
     ) async throws -> Store {
         let thread = OwnThread(name: "store")
@@ -125,7 +125,7 @@ package actor Store {
             }
             let store = Store(
                 opened, folder: folder, name: name, thread: thread, clocks: clocks, sorting: sorting, zone: zone,
-                sentByLinks: sentByLinks)
+                linkBytes: linkBytes)
             try await store.prepare()
             return store
         } catch let error as StoreError {
@@ -143,7 +143,7 @@ package actor Store {
 
     private init(
         _ opened: Opened, folder: FilePath, name: FilePath, thread: OwnThread, clocks: any Clocks, sorting: UploadSort,
-        zone: Zone, sentByLinks: @escaping @Sendable (LinkQuestion) -> SentByLinks?
+        zone: Zone, linkBytes: @escaping @Sendable (LinkQuestion) -> LinkBytes?
     ) {
         let damage = Damage()
         writer = opened.writer
@@ -158,7 +158,7 @@ package actor Store {
         self.clocks = clocks
         self.sorting = sorting
         self.zone = zone
-        self.sentByLinks = sentByLinks
+        self.linkBytes = linkBytes
         openedAt = clocks.monotonic()
         owner = "\(getpid())-" + hexadecimal(Chance.bytes(8))
     }

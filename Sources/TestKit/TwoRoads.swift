@@ -1,7 +1,7 @@
 internal import Core
 internal import Linux
 
-/// A box with two ways to one server: `wan0`, which the kernel prefers, and `lte0`. What leaves by either is counted by the
+/// A box with two ways to one server: `wan0`, which the kernel prefers, and `lte0`. What leaves and comes by either is counted by the
 /// kernel's packet filter, which neither side of a test has a hand in.
 package final class TwoRoads: Sendable {
     /// The network of the box, and that of the server.
@@ -39,6 +39,7 @@ package final class TwoRoads: Sendable {
             try box.addCable("\(name)0", to: site, "\(name)1")
             // Packets as they would be on a wire, each with its headers, and not bundles of them.
             try box.ip("link", "set", "\(name)0", "gso_max_segs", "1")
+            try site.ip("link", "set", "\(name)1", "gso_max_segs", "1")
             try box.ip("addr", "add", "\(net).2/24", "dev", "\(name)0")
             try site.ip("addr", "add", "\(net).1/24", "dev", "\(name)1")
         }
@@ -47,7 +48,12 @@ package final class TwoRoads: Sendable {
         try addRoute("lte", metric: 100)
         try nft("add", "table", "inet", "witness")
         try nft("add", "chain", "inet", "witness", "out", "{ type filter hook output priority 0 ; }")
+        try nft("add", "chain", "inet", "witness", "in", "{ type filter hook input priority 0 ; }")
         for name in ["wan", "lte"] {
+            try nft("add", "counter", "inet", "witness", "\(name)-in")
+            try nft(
+                "add", "rule", "inet", "witness", "in", "iifname", "\(name)0", "meta", "l4proto", "tcp", "counter",
+                "name", "\(name)-in")
             for counter in [name, "\(name)-resets"] { try nft("add", "counter", "inet", "witness", counter) }
             try nft("add", "counter", "inet", "witness", "\(name)-names")
             try nft(
@@ -87,6 +93,9 @@ package final class TwoRoads: Sendable {
         }
         return count
     }
+
+    /// Bytes of TCP, headers of IP included, that have come to the box by `wan` or `lte`.
+    package func received(by name: String) throws -> Int64 { try bytes(by: "\(name)-in") }
 
     /// Makes acknowledgements come back by `wan` as over a slow line: many are on their way at any moment.
     package func slowReturn() throws {

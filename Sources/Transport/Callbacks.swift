@@ -100,9 +100,9 @@ private func takeHeader(
 }
 
 private func progress(
-    _ context: UnsafeMutableRawPointer?, _: Int, _: Int, _: Int, _ sent: Int
+    _ context: UnsafeMutableRawPointer?, _: Int, _ received: Int, _: Int, _ sent: Int
 ) -> CInt {
-    transfer(context)?.progressed(sent: Int64(sent))
+    transfer(context)?.progressed(sent: Int64(sent), received: Int64(received))
     return 0
 }
 

@@ -2,9 +2,9 @@ internal import Core
 internal import Linux
 
 /// The sockets that libcurl has open, those of kept connections included: which interface each is bound to, which transfer
-/// uses it, and what it has put on the wire that no transfer was charged with.
+/// uses it, and what it has put on the wire and taken from it that no transfer was charged with.
 ///
-/// Everything that leaves by a socket is charged once, to the transfer that uses it then, or to the next one.
+/// Everything that leaves by a socket and comes in by it is charged once, to the transfer that uses it then, or to the next one.
 struct Connections {
     private struct Connection {
         let interface: String?
@@ -13,6 +13,7 @@ struct Connections {
         /// Known once a request went over it.
         var ends: SocketEnds?
         var charged: Int64 = 0
+        var arrived = Arrived()
         /// What waits in it when it closes is thrown away.
         var isReset = false
     }
@@ -63,9 +64,14 @@ struct Connections {
         let end: SocketCounts.End? = atEnd ? connection.isReset ? .reset : .orderly : nil
         transfer.observe(counts, isSecure: connection.isSecure, at: end)
         let total = counts.onWire(isSecure: connection.isSecure, at: end)
-        guard total > connection.charged else { return }
-        open[socket]?.charged = total
-        transfer.charge(total - connection.charged)
+        if total > connection.charged {
+            open[socket]?.charged = total
+            transfer.charge(total - connection.charged)
+        }
+        var arrived = connection.arrived
+        let more = arrived.more(counts, isSecure: connection.isSecure, at: end, isBrokenOff: transfer.isBrokenOff)
+        open[socket]?.arrived = arrived
+        if more > 0 { transfer.chargeArrived(more) }
     }
 
     /// It is over; what it used is closed by now, or kept.

@@ -59,6 +59,9 @@ package struct Request: Sendable {
     /// included: each call tells of those since the last one, and all of them are ``Response/bytesOnWire``. Name
     /// look-ups are not among them, and nothing is over a Unix socket. Called from the transport's thread: must be cheap.
     package var onWire: (@Sendable (Int64) -> Void)?
+    /// The same of what has come in, answers, acknowledgements and handshakes: more bytes than the last call told of. What is
+    /// still to come when the connection closes is told in advance. Called from the transport's thread: must be cheap.
+    package var onArrived: (@Sendable (Int64) -> Void)?
     /// Takes the answer's body piece by piece instead of collecting it; `false` stops the transfer (`.cancelled`).
     /// Called from the transport's thread: must be cheap.
     package var onBody: (@Sendable ([UInt8]) -> Bool)?

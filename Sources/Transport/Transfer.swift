@@ -17,7 +17,7 @@ final class Transfer: @unchecked Sendable {
 
     /// libcurl writes its sentence here for as long as the handle lives, so it is allocated, not lent.
     private let message = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
-    private var lists: [UnsafeMutablePointer<curl_slist>] = []
+    var lists: [UnsafeMutablePointer<curl_slist>] = []
 
     var source: BodySource?
     var answer: Answer
@@ -48,6 +48,8 @@ final class Transfer: @unchecked Sendable {
     private var bytesOnWire: Int64 = 0
     /// When it was charged last: how much of the body had gone by then, and the time.
     private var charged: (sent: Int64, at: ContinuousClock.Instant) = (0, .now)
+    /// What of that came in, and how much of the answer had come when it was charged last.
+    private var arrived: (onWire: Int64, answer: Int64) = (0, 0)
 
     init(_ request: Request) {
         self.request = request
@@ -132,7 +134,12 @@ final class Transfer: @unchecked Sendable {
         return true
     }
 
-    func progressed(sent now: Int64) {
+    func progressed(sent now: Int64, received: Int64 = 0) {
+        // As often as what is sent.
+        if received - arrived.answer >= 64 << 10, request.onArrived != nil {
+            arrived.answer = received
+            loop?.connections.charge(self)
+        }
         // The answer is awaited: an acknowledgement may come before the connection breaks.
         if now == sent, now > 0, now == request.body.count, !hasAnswered { loop?.connections.observe(self) }
         guard now != sent else { return }
@@ -153,6 +160,15 @@ final class Transfer: @unchecked Sendable {
         bytesOnWire += more
         request.onWire?(more)
     }
+
+    /// Bytes that have come in for it.
+    func chargeArrived(_ more: Int64) {
+        arrived.onWire += more
+        request.onArrived?(more)
+    }
+
+    /// It ends in the middle of its answer, of which more may be on its way.
+    var isBrokenOff: Bool { hasAnswered && (isCancelled.load(ordering: .relaxed) || objection != nil) }
 
     /// What the kernel says of the connection now. A body is the last that is written to it, but for the farewell of TLS.
     func observe(_ counts: SocketCounts, isSecure: Bool, at end: SocketCounts.End?) {
@@ -183,6 +199,14 @@ final class Transfer: @unchecked Sendable {
         if let easy { sluice_get_long(easy, CURLINFO_REQUEST_SIZE, &headers) }
         let total = ((Int64(headers) + mostSent) * 103 + 99) / 100
         if total > bytesOnWire { charge(total - bytesOnWire) }
+        // An acknowledgement of each segment, and the answer.
+        var (answer, body) = (0, 0)
+        if let easy {
+            sluice_get_long(easy, CURLINFO_HEADER_SIZE, &answer)
+            sluice_get_off(easy, CURLINFO_SIZE_DOWNLOAD_T, &body)
+        }
+        let came = ((Int64(answer + body)) * 103 + mostSent * 5 + 99) / 100
+        if came > arrived.onWire { chargeArrived(came - arrived.onWire) }
     }
 
     func received() {
@@ -325,71 +349,5 @@ final class Transfer: @unchecked Sendable {
         // What stays on this machine goes through no proxy, whatever the environment says.
         let staysHere = request.unixSocket != nil || WebAddress(request.url).isLoopback
         if staysHere || !request.mayUseProxy { try set(easy, CURLOPT_PROXY, "") }
-    }
-
-    private func setHeaders(_ easy: UnsafeMutableRawPointer) throws(TransportError) {
-        var lines: [String] = []
-        let names = Set(request.headers.map { $0.0.lowercased() })
-        for (name, value) in request.headers {
-            guard isToken(name), value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
-                throw error(.other, 0, "the header `\(name.prefix(64))` has a character that no header may have")
-            }
-            // libcurl's way to write a header without a value.
-            lines.append(value.isEmpty ? "\(name);" : "\(name): \(value)")
-        }
-        // What libcurl would add by itself: a form's content type, and a question before every body.
-        if !names.contains("content-type") { lines.append("Content-Type:") }
-        if !names.contains("user-agent") { lines.append("User-Agent: sluice") }
-        // Without it a server may choose any (RFC 9110, section 12.5.3).
-        if !names.contains("accept-encoding") { lines.append("Accept-Encoding: identity") }
-        if !request.asksFirst || request.body.count ?? 0 <= 1 << 20 { lines.append("Expect:") }
-        var list: UnsafeMutablePointer<curl_slist>?
-        for line in lines { list = curl_slist_append(list, line) ?? list }
-        try set(easy, CURLOPT_HTTPHEADER, list)
-    }
-
-    private func setBody(_ easy: UnsafeMutableRawPointer) throws(TransportError) {
-        guard isToken(request.method) else { throw error(.other, 0, "no method is called `\(request.method)`") }
-        switch request.body {
-        case .none:
-            switch request.method {
-            // Only the option tells libcurl that no body follows, whatever `Content-Length` says.
-            case "HEAD": sluice_set_long(easy, CURLOPT_NOBODY, 1)
-            case "GET": sluice_set_long(easy, CURLOPT_HTTPGET, 1)
-            case "POST", "PUT", "PATCH":
-                sluice_set_long(easy, CURLOPT_POST, 1)
-                sluice_set_long(easy, CURLOPT_POSTFIELDSIZE, 0)
-                try set(easy, CURLOPT_CUSTOMREQUEST, request.method)
-            default: try set(easy, CURLOPT_CUSTOMREQUEST, request.method)
-            }
-            return
-        case .bytes(let bytes): source = BodySource(bytes)
-        case .stream(let stream): source = BodySource(stream)
-        case .file(let path, let offset, let count):
-            do { source = try BodySource(path, offset: offset, count: count) } catch {
-                throw self.error(.sourceFile, 0, "\(error)")
-            }
-        case .framed(let head, let path, let offset, let count, let tail):
-            do { source = try BodySource(head: head, path, offset: offset, count: count, tail: tail) } catch {
-                throw self.error(.sourceFile, 0, "\(error)")
-            }
-        }
-        sluice_set_long(easy, CURLOPT_UPLOAD, 1)
-        // Without a number libcurl sends it in chunks (RFC 9112, section 7.1).
-        sluice_set_off(easy, CURLOPT_INFILESIZE_LARGE, Int(request.body.count ?? -1))
-        try set(easy, CURLOPT_CUSTOMREQUEST, request.method)
-    }
-
-    private func set(
-        _ easy: UnsafeMutableRawPointer, _ option: CURLoption, _ list: UnsafeMutablePointer<curl_slist>?
-    ) throws(TransportError) {
-        guard let list else { throw error(.other, 0, "libcurl: out of memory") }
-        lists.append(list)
-        sluice_set_list(easy, option, list)
-    }
-
-    private func set(_ easy: UnsafeMutableRawPointer, _ option: CURLoption, _ value: String) throws(TransportError) {
-        let code = sluice_set_string(easy, option, value)
-        if code != CURLE_OK { throw error(.other, Int32(code.rawValue), String(cString: curl_easy_strerror(code))) }
     }
 }

@@ -54,7 +54,7 @@ struct ConfigFuzzTests {
           quotas:
             - {per: day, bytes: 20 GB}
             - {per: week, starts_on: sun, files: 500}
-            - {per: month, starts_on: 31, bytes: 300 GB, files: 9, network: metered}
+            - {per: month, starts_on: 31, bytes: 300 GB, files: 9, network: metered, direction: both}
         control:
           socket: /run/sluice/control.sock
         metrics: {textfile: /var/lib/prometheus/node-exporter/sluice.prom, status_file: /run/sluice/status.json, every: 1m}

@@ -116,6 +116,12 @@ extension MistakeTests {
             "policy: {quotas: [{per: day, files: 1.5}]}",
             "37: policy.quotas[0].files: takes a whole number from 0 to 1000000000, not `1.5`"),
         Mistake(
+            "policy: {quotas: [{per: day, bytes: 20 GB, direction: in}]}",
+            "55: policy.quotas[0].direction: takes one of sent, received, both, not `in`"),
+        Mistake(
+            "policy: {quotas: [{per: day, files: 5, direction: both}]}",
+            "51: policy.quotas[0].direction: is about `bytes`; files count when they are begun"),
+        Mistake(
             "policy: {quotas: [{per: day, starts_on: 3, files: 1}]}",
             "41: policy.quotas[0].starts_on: belongs to `per: week` and `per: month`; a day begins at midnight"),
         Mistake(

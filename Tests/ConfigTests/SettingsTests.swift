@@ -169,6 +169,8 @@ struct SettingsTests {
               quotas:
                 - {per: day, bytes: 20 GB, files: 3, network: any}
                 - {per: day, bytes: 2 GB, network: metered}
+                - {per: day, bytes: 2 GB, network: metered, direction: received}
+                - {per: day, bytes: 3 GB, network: metered, direction: both}
                 - {per: month, bytes: 300 GB}
                 - {per: month, starts_on: 31, bytes: 8 MiB}
             """
@@ -183,6 +185,8 @@ struct SettingsTests {
             settings.policy.rules.quotas == [
                 Quota(period: .day, bytes: 20_000_000_000, files: 3),
                 Quota(period: .day, bytes: 2_000_000_000, network: .metered),
+                Quota(period: .day, bytes: 2_000_000_000, network: .metered, direction: .received),
+                Quota(period: .day, bytes: 3_000_000_000, network: .metered, direction: .both),
                 Quota(period: .month(startsOn: 1), bytes: 300_000_000_000),
                 Quota(period: .month(startsOn: 31), bytes: 8 << 20),
             ])

@@ -86,7 +86,7 @@ final class FakeDaemon: Operations {
         _ = try note("usage \(query.days)|\(query.months)|\(parts.joined(separator: "|"))")
         let day = UsagePeriodView(
             name: "2026-11-20", from: "2026-11-20T00:00:00.000Z", until: "2026-11-21T00:00:00.000Z", bytes: 1_200_000,
-            files: 3)
+            received: 90_000, files: 3)
         return UsageView(days: [day], months: [], by: query.by, quotas: [])
     }
 
@@ -303,7 +303,8 @@ extension StatusView {
                 name: "archive", type: "tus", state: "destination",
                 hold: HoldView(
                     kind: "destination", since: "2026-11-20T07:59:00.000Z", until: "2026-11-20T08:05:00.000Z",
-                    text: "nas.example does not answer"), running: 0, waiting: 3, sentToday: 1_200_000_000)
+                    text: "nas.example does not answer"), running: 0, waiting: 3, sentToday: 1_200_000_000,
+                receivedToday: 34_000_000)
         ],
         staging: StagingView(
             path: "/var/lib/sluice/staging", used: 1_000_000, free: 300_000_000_000, cap: 200_000_000_000, hold: nil),

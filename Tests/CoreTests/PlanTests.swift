@@ -56,6 +56,22 @@ struct PlanTests {
         #expect(plan.outcomes.first?.left == Spending.none)
     }
 
+    @Test(
+        "a quota of what comes in ends a stretch when acknowledgements and answers use it up", arguments: [false, true])
+    func received(isOfBoth: Bool) throws {
+        let direction = isOfBoth ? Quota.Direction.both : .received
+        let policy = PolicyRules(quotas: [Quota(period: .day, bytes: 30_000_000, direction: direction)])
+        let plan = Plan(Self.question(policy: policy, [Self.queue([3 * Self.gb])]))
+        let step = try #require(plan.steps.first)
+        // 3 of 100 that are sent.
+        let most: Int64 = isOfBoth ? 30_000_000 * 100 / 103 : 1_000_000_000
+        #expect(step.bytes > most * 99 / 100 && step.bytes <= most * 101 / 100, "\(step.bytes)")
+        guard case .held(let holds) = step.end else { throw Unexpected(end: step.end) }
+        #expect(holds.first?.text.contains(direction.words) == true && holds.first?.until == utc("2026-11-21T00:00:00"))
+    }
+
+    private struct Unexpected: Error { let end: Plan.Step.End }
+
     @Test("a small quota is kept to in every hour, whatever ends in the midst of one")
     func smallQuota() throws {
         let rules = PolicyRules(windows: [Window(from: 0, to: 15 * 60)], quotas: [Quota(period: .hour, bytes: 1 << 20)])

@@ -22,7 +22,7 @@ struct UsageTests {
         let account = SpendingAccount(destination: "old", folder: nil, network: .unmetered)
         let metered = SpendingAccount(destination: "nas", folder: "cam", network: .metered)
         try await store.pay(
-            [Payment(account, Spending(bytes: 360)), Payment(metered, Spending(bytes: 40))],
+            [Payment(account, Spending(bytes: 360)), Payment(metered, Spending(bytes: 40, received: 7))],
             reserving: [Reservation(account, Spending(bytes: 30))])
         var query = UsageQuery()
         query.by = "destination"
@@ -34,13 +34,15 @@ struct UsageTests {
         #expect(view.months.last?.name == String(sent.name.dropLast(3)))
         #expect(sent.parts?.map(\.name) == ["old", "nas"])
         #expect(sent.bytes == 400)
+        #expect(sent.received == 7)
+        #expect(sent.parts?.map(\.received) == [0, 7])
         #expect(sent.files == 1)
         #expect(view.months.last?.bytes == 400)
         #expect(view.days.first?.bytes == 0)
         #expect(view.quotas.map(\.place) == ["policy", "policy", "folder cam"])
         #expect(view.quotas.map(\.text) == ["1 kB a day", "9 files a day", "50 B an hour over metered networks"])
         // The file went to a place on this machine, which no quota counts.
-        #expect(view.quotas.map(\.sent) == [400, 0, 40])
+        #expect(view.quotas.map(\.used) == [400, 0, 40])
         #expect(view.quotas.map(\.reserved) == [30, 0, 0])
         #expect(view.quotas.map(\.left) == [570, 9, 10])
         #expect(view.quotas[0].until == view.days.last?.until)

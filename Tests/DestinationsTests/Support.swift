@@ -122,6 +122,9 @@ final class Ledger: UploadNotes {
     func credential(_ news: CredentialNews) async throws { book.withLock { $0.credentials.append(news) } }
     func sending(_ offset: Int64) { book.withLock { $0.sending = offset } }
     func spent(_ bytes: Int64) {}
+    func received(_ bytes: Int64) { readBack.withLock { $0 += bytes } }
+    /// What was read back.
+    let readBack = Mutex<Int64>(0)
     func entered(_ phase: UploadPhase) { book.withLock { $0.phases.append(phase) } }
     /// A person wants it to end behind what is on its way.
     let pauses = Mutex(false)

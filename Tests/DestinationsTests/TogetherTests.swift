@@ -40,6 +40,8 @@ struct TogetherTests {
                 #expect(try await end.objects[end.place(of: parcel.order.name)] == parcel.content)
                 #expect(notes.spent[parcel.order.id] ?? 0 == Int64(parcel.content.count))
             }
+            // Where files are read back, each is once.
+            #expect(notes.received.isEmpty || notes.received == notes.spent)
             try await sendRest(parcels, but: done, to: end, notes)
             #expect(
                 try await end.objects
@@ -195,6 +197,7 @@ private final class Notebook: BundleNotes {
     private struct Pages {
         var checkpoints: [String: Checkpoint] = [:]
         var spent: [String: Int64] = [:]
+        var received: [String: Int64] = [:]
         var wasEarly = false
         var wasStopped = false
     }
@@ -215,6 +218,7 @@ private final class Notebook: BundleNotes {
 
     var checkpoints: [String: Checkpoint] { pages.withLock { $0.checkpoints } }
     var spent: [String: Int64] { pages.withLock { $0.spent } }
+    var received: [String: Int64] { pages.withLock { $0.received } }
     var wasEarly: Bool { pages.withLock { $0.wasEarly } }
     var wasStopped: Bool { pages.withLock { $0.wasStopped } }
 
@@ -235,6 +239,7 @@ private final class Notebook: BundleNotes {
             pages.spent[id, default: 0] += bytes
         }
     }
+    func received(_ id: String, _ bytes: Int64) { pages.withLock { $0.received[id, default: 0] += bytes } }
     func isToPause(_ id: String) -> Bool { pausing.contains(id) && !spent.isEmpty }
     func entered(_ phase: UploadPhase) {
         guard stops, phase == .uploading else { return }

@@ -60,8 +60,11 @@ struct WholeEngineTests {
     @Test("what is read back with another content is sent again from the beginning, once")
     func once() async throws {
         let place = DamagingPlace(damages: 1)
-        #expect(try await upload(place, Logbook()).verifiedBy == "digest")
+        let logbook = Logbook()
+        #expect(try await upload(place, logbook).verifiedBy == "digest")
         #expect(place.state.withLock { $0.starts } == [0, 0])
+        // Each time it came from there, which costs as much as what went.
+        #expect(logbook.readBack.withLock { $0 } == 20)
     }
 
     @Test("the second time in a row the destination is held, the file gets no name, and the next attempt begins at 0")

@@ -27,7 +27,7 @@ struct FileQuotaTests {
     }
 
     private struct Usage: Decodable {
-        struct Quota: Decodable { let sent, reserved: Int64 }
+        struct Quota: Decodable { let used, reserved: Int64 }
         let quotas: [Quota]
     }
 
@@ -41,7 +41,7 @@ struct FileQuotaTests {
         try await eventually("it says what was used") {
             guard let text = try await fixture.ask("usage", ["--json"]) else { return nil }
             return try JSONDecoder().decode(Usage.self, from: Data(text.utf8)).quotas.first.map {
-                $0.sent + $0.reserved
+                $0.used + $0.reserved
             }
         }
     }

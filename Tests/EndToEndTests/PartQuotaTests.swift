@@ -8,7 +8,7 @@ import Testing
 @Suite("a quota of bytes", .timeLimit(.minutes(Patience.minutes(3))))
 struct PartQuotaTests {
     private struct Usage: Decodable {
-        struct Quota: Decodable { let sent, reserved: Int64 }
+        struct Quota: Decodable { let used, reserved: Int64 }
         let quotas: [Quota]
     }
 
@@ -17,7 +17,7 @@ struct PartQuotaTests {
         try await eventually("nothing is reserved") {
             guard let text = try await fixture.ask("usage", ["--json"]) else { return nil }
             let quota = try JSONDecoder().decode(Usage.self, from: Data(text.utf8)).quotas.first
-            return quota?.reserved == 0 ? quota?.sent : nil
+            return quota?.reserved == 0 ? quota?.used : nil
         }
     }
 

@@ -15,7 +15,7 @@ struct QuotaTests {
         }
         struct Quota: Decodable {
             let place: String
-            let limit, sent, left: Int64
+            let limit, used, left: Int64
         }
         let destination: String
         let space: Space?
@@ -43,7 +43,7 @@ struct QuotaTests {
         #expect(nas.space?.unit == "bytes" && (nas.space?.free ?? 0) > 0 && nas.space?.asked_at != nil)
         #expect(nas.quotas.map(\.place).sorted() == ["destinations.nas", "policy"])
         let own = try #require(nas.quotas.first { $0.place == "destinations.nas" })
-        #expect(own.limit == 10_000_000 && own.sent > 400_000 && own.left <= own.limit - own.sent)
+        #expect(own.limit == 10_000_000 && own.used > 400_000 && own.left <= own.limit - own.used)
 
         struct All: Decodable { let destinations: [Allowance] }
         let all = try JSONDecoder().decode(All.self, from: try await asked([])).destinations

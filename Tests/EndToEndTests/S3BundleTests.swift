@@ -13,7 +13,7 @@ struct S3BundleTests {
     }
 
     private struct Usage: Decodable {
-        struct Quota: Decodable { let sent, reserved, left: Int64 }
+        struct Quota: Decodable { let used, reserved, left: Int64 }
         let quotas: [Quota]
     }
 
@@ -93,9 +93,9 @@ struct S3BundleTests {
             let quotas = try await read(Usage.self, "usage", of: fixture)?.quotas
             return quotas?.allSatisfy { $0.reserved == 0 } == true ? quotas : nil
         }
-        let counted = try #require(quotas.map(\.sent).max())
+        let counted = try #require(quotas.map(\.used).max())
         let left = Int64(meeting.bodies * Self.size)
         #expect(counted >= left && counted < left + left / 10 + 100_000, "\(quotas)")
-        #expect(quotas.contains { $0.sent == 3 && $0.left == 0 }, "each file is one: \(quotas)")
+        #expect(quotas.contains { $0.used == 3 && $0.left == 0 }, "each file is one: \(quotas)")
     }
 }

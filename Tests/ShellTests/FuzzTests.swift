@@ -22,12 +22,14 @@ struct ScreenFuzzTests {
                     days: [
                         UsagePeriodView(
                             name: "2026-11-20", from: "2026-11-20T00:00:00.000Z", until: "2026-11-21T00:00:00.000Z",
-                            bytes: 9, files: 1, parts: [UsagePartView(name: "nas", bytes: 9, files: 1)])
+                            bytes: 9, received: 2, files: 1,
+                            parts: [UsagePartView(name: "nas", bytes: 9, received: 2, files: 1)])
                     ], months: [], by: "destination",
                     quotas: [
                         QuotaView(
-                            place: "policy", text: "20 GB a day", counts: "bytes", network: "any", limit: 20, sent: 9,
-                            reserved: 1, left: 10, from: "2026-11-20T00:00:00.000Z", until: "2026-11-21T00:00:00.000Z")
+                            place: "policy", text: "20 GB a day", counts: "bytes", network: "any",
+                            direction: "sent", limit: 20, used: 9, reserved: 1, left: 10,
+                            from: "2026-11-20T00:00:00.000Z", until: "2026-11-21T00:00:00.000Z")
                     ])),
             try JSON.bytes(
                 EventView(seq: 1, ts: "2026-11-20T07:59:00.000Z", type: "state", op: upload, detail: ["to": "x"])),

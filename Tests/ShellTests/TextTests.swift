@@ -180,7 +180,7 @@ struct TextTests {
                 "folder    front  /srv/front  watching, 2 settling",
                 "          /srv/front/long.mp4  48.0 MB, growing by 1.3 MB/s, somebody has it open for writing, "
                     + "since \(seen)",
-                "to        archive  tus  held, 0 running, 3 waiting, 1.2 GB sent today",
+                "to        archive  tus  held, 0 running, 3 waiting, 1.2 GB sent and 34.0 MB received today",
                 "          destination: nas.example does not answer (until \(until), in 5m 00s)",
                 "          1 from back waits: metered: wwan0 costs",
                 "staging   /var/lib/sluice/staging  1.0 MB used of 200 GB, 300 GB free on its disk",

@@ -11,15 +11,18 @@ struct UsageTextTests {
 
     private static func period(_ name: String, _ bytes: Int64, _ parts: [(String, Int64)]? = nil) -> UsagePeriodView {
         UsagePeriodView(
-            name: name, from: "2026-11-19T23:00:00.000Z", until: "2026-11-20T23:00:00.000Z", bytes: bytes, files: 12,
-            parts: parts?.map { UsagePartView(name: $0, bytes: $1, files: 6) })
+            name: name, from: "2026-11-19T23:00:00.000Z", until: "2026-11-20T23:00:00.000Z", bytes: bytes,
+            received: bytes / 4, files: 12,
+            parts: parts?.map { UsagePartView(name: $0, bytes: $1, received: 3, files: 6) })
     }
 
-    private static func quota(_ limit: Int64, _ sent: Int64, reserved: Int64 = 0, counts: String = "bytes") -> QuotaView
-    {
+    private static func quota(
+        _ limit: Int64, _ used: Int64, reserved: Int64 = 0, counts: String = "bytes", direction: String = "sent"
+    ) -> QuotaView {
         QuotaView(
             place: "destinations.archive", text: "a rule, as it was written, over metered networks", counts: counts,
-            network: "any", limit: limit, sent: sent, reserved: reserved, left: max(0, limit - sent - reserved),
+            network: "any", direction: direction, limit: limit, used: used, reserved: reserved,
+            left: max(0, limit - used - reserved),
             from: "2026-11-20T00:00:00.000Z", until: "2026-11-20T09:00:00.000Z")
     }
 
@@ -47,12 +50,12 @@ struct UsageTextTests {
         let until = Units.moment("2026-11-20T09:00:00.000Z", now: now)
         #expect(
             lines(Self.view, width: 70) == [
-                "day                sent  files",
-                "2026-11-19 thu   5.0 MB     12  " + String(repeating: "█", count: 19),
-                "2026-11-20 fri  10.0 MB     12  " + String(repeating: "█", count: 38),
-                "", "month    sent  files",
-                "2026-10   0 B     12",
-                "2026-11   1 B     12  " + String(repeating: "█", count: 48),
+                "day                sent  received  files",
+                "2026-11-19 thu   5.0 MB    1.3 MB     12  " + String(repeating: "█", count: 14),
+                "2026-11-20 fri  10.0 MB    2.5 MB     12  " + String(repeating: "█", count: 28),
+                "", "month    sent  received  files",
+                "2026-10   0 B       0 B     12",
+                "2026-11   1 B       0 B     12  " + String(repeating: "█", count: 38),
                 "", "destinations.archive  a rule, as it was written, over metered networks",
                 "  " + String(repeating: "█", count: 10) + String(repeating: "░", count: 30) + "  25%",
                 "  250 kB sent, 50.0 kB under way, 700 kB left until \(until)",
@@ -68,11 +71,11 @@ struct UsageTextTests {
     func names() {
         #expect(
             lines(Self.byName, width: 90, terminal: false) == [
-                "day                                                sent  files",
-                "2026-11-19 thu                                      0 B     12",
-                "2026-11-20 fri  网关后面的摄像机-with-a-long-name   9 B      6  ##########################",
-                "                (no file)                           1 B      6  ###",
-                "                (not asked)                         0 B      6",
+                "day                                                sent  received  files",
+                "2026-11-19 thu                                      0 B       0 B     12",
+                "2026-11-20 fri  网关后面的摄像机-with-a-long-name   9 B       3 B      6  ################",
+                "                (no file)                           1 B       3 B      6  ##",
+                "                (not asked)                         0 B       3 B      6",
             ])
     }
 

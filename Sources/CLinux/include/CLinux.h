@@ -68,8 +68,8 @@ void sluice_reset_on_close(int socket);
 struct sluice_tcp_counts {
     /// Bytes of payload that left and came, what was sent again included.
     int64_t sent, received;
-    /// Segments that left, whatever was in them.
-    int64_t segments;
+    /// Segments that left, and that came, whatever was in them.
+    int64_t segments, incoming;
     /// Bytes in the buffer that have not left.
     int64_t unsent;
     /// Bytes in the buffer that the peer has not acknowledged (SIOCOUTQ, tcp(7)): those, and what is on its way.
@@ -80,6 +80,12 @@ struct sluice_tcp_counts {
     int64_t unanswered;
     /// Payload of a full segment; IP and TCP header of any.
     int64_t largest, header;
+    /// Grows whenever the peer may have told of gaps (selective acknowledgements); 1 in `gapped` while it tells of some; and what that adds
+    /// to a header at the most.
+    int64_t gaps, selective;
+    int gapped;
+    /// Bytes that came within a round trip of late.
+    int64_t per_trip;
 };
 /// -1 with errno: EOPNOTSUPP where the kernel does not count bytes (before 4.19), or what is no TCP.
 int sluice_tcp_counts(int socket, struct sluice_tcp_counts *counts);

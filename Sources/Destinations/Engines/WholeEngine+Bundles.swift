@@ -42,6 +42,11 @@ extension WholeEngine {
         let held = try await notes.record(Dictionary(checkpoints, uniquingKeysWith: { first, _ in first }))
         notes.entered(.uploading)
         return try await place.bring(
-            pieces.filter { held.contains($0.order.id) }, isWanted: { !notes.isToPause($0) }, { notes.spent($0, $1) })
+            pieces.filter { held.contains($0.order.id) }, isWanted: { !notes.isToPause($0) },
+            { id, bytes in
+                notes.spent(id, bytes)
+                // Each is read back once.
+                notes.received(id, bytes)
+            })
     }
 }

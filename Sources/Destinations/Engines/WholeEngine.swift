@@ -116,6 +116,8 @@ final class WholeRun {
             switch (try await place.look(at: name, for: file), engine.taken) {
             case (.nobody, _), (.other(isFile: true), .replace): return name
             case (.same, _):
+                // That was read.
+                notes.received(file.size)
                 heldName = name
                 return nil
             case (.other, .suffix): continue
@@ -166,6 +168,8 @@ final class WholeRun {
             try await send(from: offset)
             notes.entered(.finishing)
             CrashPoint.reached("part-synced")
+            // All of it, before the first byte of it comes.
+            notes.received(file.size)
             if try await place.holds(file, as: part) { return }
             // The copy in staging may have rotted, which nothing at the remote can mend.
             try await file.checkContent(dialect.failure)

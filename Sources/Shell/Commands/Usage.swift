@@ -4,9 +4,10 @@ internal import Daemon
 
 extension Verb {
     static let usage: Verb = Verb(
-        "usage", "show what was sent, and what is left of each quota",
+        "usage", "show what was sent and received, and what is left of each quota",
         details: [
-            "Counted is what left this machine, with headers, queries and what was sent again. With --days or --months only "
+            "Counted is what left this machine, with headers, queries and what was sent again, and what came in for it: answers, "
+                + "acknowledgements and handshakes. With --days or --months only "
                 + "the days or the months are shown. What is under way counts when it is settled, every few MB."
         ],
         options: [

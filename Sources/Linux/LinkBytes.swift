@@ -1,15 +1,23 @@
 package import Core
 internal import Glibc
 
-/// What every link of this network namespace had sent at one moment, as the kernel counts it (proc_net(5), `/proc/net/dev`).
+/// What every link of this network namespace had sent and received at one moment, as the kernel counts it (proc_net(5),
+/// `/proc/net/dev`).
 ///
-/// What left in between is the most that any process here can have sent.
-package struct SentByLinks: Hashable, Sendable {
+/// What went in between is the most that any process here can have sent and received.
+package struct LinkBytes: Hashable, Sendable {
     /// One start of the machine, and one network namespace of it.
     private let place: String
     private let at: MonotonicTime
     /// By name and number: a link that was made anew has another number.
-    private let bytes: [String: UInt64]
+    private let bytes: [String: Counts]
+
+    struct Counts: Hashable, Sendable {
+        var sent: UInt64
+        var received: UInt64
+
+        static let none = Counts(sent: 0, received: 0)
+    }
 
     /// Later than that, a counter of 32 bits may have begun anew, which drivers of small machines have.
     private static let longest = Duration.seconds(30)
@@ -25,19 +33,19 @@ package struct SentByLinks: Hashable, Sendable {
         bytes = Self.read(String(decoding: table, as: UTF8.self)) { if_nametoindex($0) }
     }
 
-    init(place: String, at: MonotonicTime, bytes: [String: UInt64]) {
+    init(place: String, at: MonotonicTime, bytes: [String: Counts]) {
         (self.place, self.at, self.bytes) = (place, at, bytes)
     }
 
     /// Two lines of titles, then `name: received bytes, and seven more, sent bytes, …`.
-    static func read(_ table: String, number: (String) -> UInt32) -> [String: UInt64] {
-        var bytes: [String: UInt64] = [:]
+    static func read(_ table: String, number: (String) -> UInt32) -> [String: Counts] {
+        var bytes: [String: Counts] = [:]
         for line in table.split(separator: "\n").dropFirst(2) {
             guard let colon = line.firstIndex(of: ":") else { continue }
             let name = line[..<colon].drop { $0 == " " }
             let fields = line[line.index(after: colon)...].split(separator: " ")
-            guard fields.count > 8, let sent = UInt64(fields[8]) else { continue }
-            bytes["\(name):\(number(String(name)))"] = sent
+            guard fields.count > 8, let received = UInt64(fields[0]), let sent = UInt64(fields[8]) else { continue }
+            bytes["\(name):\(number(String(name)))"] = Counts(sent: sent, received: received)
         }
         return bytes
     }
@@ -46,7 +54,8 @@ package struct SentByLinks: Hashable, Sendable {
 
     /// No name of a link has a blank or a colon in it.
     package var text: String {
-        ([place, "\(at.nanoseconds)"] + bytes.sorted { $0.key < $1.key }.map { "\($0.key):\($0.value)" })
+        ([place, "\(at.nanoseconds)"]
+            + bytes.sorted { $0.key < $1.key }.map { "\($0.key):\($0.value.sent):\($0.value.received)" })
             .joined(separator: " ")
     }
 
@@ -54,30 +63,30 @@ package struct SentByLinks: Hashable, Sendable {
     package init?(_ text: String) {
         let fields = text.split(separator: " ")
         guard fields.count >= 2, let nanoseconds = Int64(fields[1]) else { return nil }
-        var bytes: [String: UInt64] = [:]
+        var bytes: [String: Counts] = [:]
         for field in fields.dropFirst(2) {
-            guard let colon = field.lastIndex(of: ":"), let sent = UInt64(field[field.index(after: colon)...]) else {
-                return nil
-            }
-            bytes[String(field[..<colon])] = sent
+            let parts = field.split(separator: ":", omittingEmptySubsequences: false)
+            guard parts.count == 4, let sent = UInt64(parts[2]), let received = UInt64(parts[3]) else { return nil }
+            bytes["\(parts[0]):\(parts[1])"] = Counts(sent: sent, received: received)
         }
         self.init(place: String(fields[0]), at: MonotonicTime(nanoseconds: nanoseconds), bytes: bytes)
     }
 
     // MARK: Answers
 
-    /// The most that can have been sent since an earlier moment; `nil` where nobody can tell: after a start of the machine, after a
-    /// link has gone, or after long.
-    package func most(since earlier: SentByLinks) -> Int64? {
+    /// The most that can have been sent and received since an earlier moment; `nil` where nobody can tell: after a start of the machine,
+    /// after a link has gone, or after long.
+    package func most(since earlier: LinkBytes) -> Spending? {
         let time = at.since(earlier.at)
         guard place == earlier.place, time >= .zero, time <= Self.longest else { return nil }
-        var most: UInt64 = 0
-        for (link, before) in earlier.bytes {
-            guard let now = bytes[link], now >= before else { return nil }
-            most += min(now - before, UInt64(Int64.max) / 1024)
+        func clamped(_ count: UInt64) -> Int64 { Int64(min(count, UInt64(Int64.max) / 1024)) }
+        var most = Spending.none
+        for (link, now) in bytes {
+            let before = earlier.bytes[link] ?? .none
+            guard now.sent >= before.sent, now.received >= before.received else { return nil }
+            most += Spending(bytes: clamped(now.sent - before.sent), received: clamped(now.received - before.received))
         }
-        for (link, sent) in bytes where earlier.bytes[link] == nil { most += min(sent, UInt64(Int64.max) / 1024) }
-        return Int64(clamping: most)
+        return earlier.bytes.keys.allSatisfy { bytes[$0] != nil } ? most : nil
     }
 
     /// Whether the kernel may still send for TCP connections that no process has any more: bytes that are yet to leave. `true` where

@@ -1,0 +1,112 @@
+/// Which shares of quotas were reached, and so are told: each once for a quota and a stretch of its calendar.
+///
+/// A quota that a reload makes larger or smaller is the same quota. A share that is reached of the new limit and was not of the
+/// old one is told, once for each limit.
+package struct QuotaMarks: Hashable, Sendable, Codable {
+    /// Percent of a limit.
+    package static let thresholds: [Int64] = [80, 100]
+    /// Stretches that are remembered; the clock may go back to one of them.
+    static let capacity = 200
+
+    /// A share that was reached now.
+    package struct Reached: Hashable, Sendable {
+        package var place: QuotaBook.Place
+        package var quota: Quota
+        /// In words: `20 GB a day`.
+        package var text: String
+        /// `bytes` or `files`.
+        package var counts: String
+        package var threshold: Int64
+        package var used: Int64
+        package var limit: Int64
+        package var stretch: Range<WallTime>
+
+        /// Rounded down.
+        package var percent: Int64 { Int64(Int128(used) * 100 / Int128(max(1, limit))) }
+    }
+
+    /// One limit of a quota in one stretch.
+    private struct Stretch: Hashable, Sendable, Codable {
+        var name: String
+        /// When it begins and ends, ms since 1970.
+        var from: Int64
+        var until: Int64
+        /// The largest share of the limit that it has now.
+        var level: Int64
+        var told: Set<Told>
+    }
+
+    private struct Told: Hashable, Sendable, Codable {
+        var limit: Int64
+        var threshold: Int64
+    }
+
+    private var stretches: [Stretch] = []
+    var count: Int { stretches.count }
+
+    package init() {}
+
+    /// What is reached of the quotas of `book` and was not told yet; told from now on.
+    package mutating func take(_ book: QuotaBook) -> [Reached] {
+        var news: [Reached] = []
+        for line in book.lines {
+            guard let spent = line.spent, let stretch = line.stretch else { continue }
+            let (quota, least) = (line.quota, line.least)
+            if let limit = quota.bytes, let text = quota.byteWords {
+                let used = quota.direction.bytes(of: spent)
+                // What is left is of no use any more.
+                let isUsedUp = quota.direction.sendable(of: max(0, limit - min(limit, used))) < least
+                news += take(
+                    line, text, "bytes", "\(quota.direction.rawValue) bytes", used, of: limit, stretch, isUsedUp)
+            }
+            if let limit = quota.files, let text = quota.fileWords {
+                news += take(line, text, "files", "files", spent.files, of: limit, stretch, false)
+            }
+        }
+        if stretches.count > Self.capacity {
+            stretches = Array(stretches.sorted { $0.until > $1.until }.prefix(Self.capacity))
+        }
+        return news
+    }
+
+    private mutating func take(
+        _ line: QuotaBook.Line, _ text: String, _ counts: String, _ what: String, _ used: Int64, of limit: Int64,
+        _ stretch: Range<WallTime>, _ isUsedUp: Bool
+    ) -> [Reached] {
+        // Of a quota of nothing all is used before anything happens.
+        guard limit > 0 else { return [] }
+        let level =
+            Self.thresholds.last { $0 == 100 && isUsedUp || Int128(used) * 100 >= Int128(limit) * Int128($0) } ?? 0
+        let name = "\(line.place.words): \(what) \(line.quota.period.name) \(line.quota.network.rawValue)"
+        let from = stretch.lowerBound.milliseconds
+        var index = stretches.firstIndex { $0.name == name && $0.from == from }
+        if index == nil, level > 0 {
+            index = stretches.count
+            stretches.append(
+                Stretch(name: name, from: from, until: stretch.upperBound.milliseconds, level: 0, told: []))
+        }
+        guard let index else { return [] }
+        let before = stretches[index].level
+        if before != level { stretches[index].level = level }
+        return Self.thresholds.filter { $0 <= level }.compactMap { threshold in
+            // What was reached of an earlier limit already is no news of this one.
+            let isNew = stretches[index].told.insert(Told(limit: limit, threshold: threshold)).inserted
+            guard isNew, threshold > before else { return nil }
+            return Reached(
+                place: line.place, quota: line.quota, text: text, counts: counts, threshold: threshold, used: used,
+                limit: limit, stretch: stretch)
+        }
+    }
+}
+
+extension Period {
+    /// What tells it from every other one.
+    fileprivate var name: String {
+        switch self {
+        case .hour: "hour"
+        case .day: "day"
+        case .week(let first): "week \(first.rawValue)"
+        case .month(let first): "month \(first)"
+        }
+    }
+}

@@ -1,0 +1,76 @@
+import Testing
+
+@testable import Core
+
+@Suite("Quotas of what comes in")
+struct QuotaDirectionTests {
+    private static let now = utc("2026-11-20T10:00:00")
+    private static let nas = QuotaBook.Class("nas", from: "door", isMetered: true)
+
+    private static func book(_ quotas: [Quota], least: Int64 = Quota.least) -> QuotaBook {
+        var book = QuotaBook(policy: PolicyRules(quotas: quotas), least: least)
+        for recount in book.advance(to: now, in: .utc) { book.recount(recount, spent: .none, at: now) }
+        return book
+    }
+
+    @Test("only bytes of the direction count, and both are the sum")
+    func directions() {
+        var book = Self.book(
+            Quota.Direction.allCases.map { Quota(period: .day, bytes: 1_000_000_000, direction: $0) })
+        book.spend(Spending(bytes: 700, received: 40, files: 1), for: Self.nas, at: Self.now)
+        book.open(1, Spending(bytes: 70, received: 4), for: Self.nas, at: Self.now)
+        #expect(book.lines.map(\.used) == [700, 40, 740])
+        let reserved: [Int64] = [770, 44, 814]
+        #expect(book.lines.map(\.unspent) == reserved.map { 1_000_000_000 - $0 })
+        book.settle(1, Spending(bytes: 7, received: 1), at: Self.now)
+        #expect(book.lines.map(\.used) == [707, 41, 748])
+        #expect(book.lines.allSatisfy { $0.reserved == .none })
+    }
+
+    @Test("what may be sent is never more than leaves room for all that may come back")
+    func room() throws {
+        for limit: Int64 in [0, 1, 20_000, 294_912, 1_000_000, 5_000_000_000, .max] {
+            for direction in Quota.Direction.allCases {
+                let book = Self.book([Quota(period: .day, bytes: limit, direction: direction)], least: 0)
+                let room = book.room(for: Self.nas)
+                let bytes = try #require(room.bytes)
+                #expect(bytes >= 0)
+                let received = min(Spending.received(for: bytes), room.received(beside: bytes))
+                #expect(direction.bytes(of: Spending(bytes: bytes, received: received)) <= limit)
+                if bytes > 0 { #expect(received == Spending.received(for: bytes)) }
+            }
+        }
+        #expect(Self.book([]).room(for: Self.nas).received(beside: 5) == .max)
+    }
+
+    @Test("one that is used up is the same hold, with its direction in words")
+    func hold() throws {
+        for (direction, words) in [
+            (Quota.Direction.received, "10 MB received a month over metered networks (`quotas`), 10.0 MB received"),
+            (.both, "10 MB sent and received a month over metered networks (`quotas`), 10.0 MB sent and received"),
+        ] {
+            var book = Self.book([
+                Quota(
+                    period: .month(startsOn: 1), bytes: 10_000_000, network: .metered, direction: direction)
+            ])
+            book.spend(Spending(bytes: 9_000_000), for: Self.nas, at: Self.now)
+            #expect(book.holds(for: Self.nas).isEmpty)
+            let rest: Int64 = direction == .both ? 1_000_000 : 10_000_000
+            book.spend(Spending(received: rest), for: Self.nas, at: Self.now)
+            let hold = try #require(book.holds(for: Self.nas).first)
+            #expect(hold.text == "the quota of policy is used up: \(words)")
+            #expect(hold.kind == .quota && hold.until == utc("2026-12-01T00:00:00"))
+            #expect(book.holds(for: Self.nas, isStarting: false).count == 1)
+            #expect(book.holds(for: .init("nas", from: "door", isMetered: false)).isEmpty)
+        }
+    }
+
+    @Test(
+        "the last that is too little for a request with its answer counts as used up, and nothing can be reserved then")
+    func rest() {
+        var book = Self.book([Quota(period: .day, bytes: 1_000_000, direction: .both)])
+        book.spend(Spending(bytes: 890_000), for: Self.nas, at: Self.now)
+        #expect(book.room(for: Self.nas).bytes == 0)
+        #expect(book.holds(for: Self.nas).first?.text.contains("the 110 kB that are left are too little") == true)
+    }
+}

@@ -1,0 +1,119 @@
+import FoundationEssentials
+import Testing
+
+@testable import Core
+
+@Suite("Shares of quotas that are told")
+struct QuotaMarksTests {
+    private static let now = utc("2026-11-20T10:00:00")
+    private static let nas = QuotaBook.Class("nas", from: "door", isMetered: true)
+
+    private static func book(_ quota: Quota, after earlier: QuotaBook? = nil, at now: WallTime = now) -> QuotaBook {
+        var book = QuotaBook(policy: PolicyRules(quotas: [quota]), after: earlier)
+        let spent = earlier?.lines.first?.spent ?? .none
+        for recount in book.advance(to: now, in: .utc) { book.recount(recount, spent: spent, at: now) }
+        return book
+    }
+
+    @Test("80 and 100 percent of bytes and of files are told once each, with what was used and until when")
+    func once() throws {
+        var book = Self.book(Quota(period: .day, bytes: 1000, files: 10))
+        var marks = QuotaMarks()
+        #expect(marks.take(book).isEmpty)
+        book.spend(Spending(bytes: 799, files: 7), for: Self.nas, at: Self.now)
+        #expect(marks.take(book).isEmpty)
+        book.spend(Spending(bytes: 1, files: 0), for: Self.nas, at: Self.now)
+        let first = try #require(marks.take(book).first)
+        #expect(first.threshold == 80 && first.percent == 80 && first.used == 800 && first.limit == 1000)
+        #expect(first.text == "1 kB a day" && first.counts == "bytes" && first.place == .policy)
+        #expect(first.stretch == utc("2026-11-20T00:00:00")..<utc("2026-11-21T00:00:00"))
+        #expect(marks.take(book).isEmpty)
+        book.spend(Spending(bytes: 300, files: 1), for: Self.nas, at: Self.now)
+        #expect(
+            marks.take(book).map { "\($0.counts) \($0.threshold) \($0.percent)" } == ["bytes 100 110", "files 80 80"])
+        book.spend(Spending(files: 2), for: Self.nas, at: Self.now)
+        #expect(marks.take(book).map(\.threshold) == [100])
+        book.spend(Spending(bytes: 9000, files: 90), for: Self.nas, at: Self.now)
+        #expect(marks.take(book).isEmpty)
+        // Another day is another quota's worth.
+        let next = utc("2026-11-21T09:00:00")
+        for recount in book.advance(to: next, in: .utc) {
+            book.recount(recount, spent: Spending(bytes: 850), at: next)
+        }
+        #expect(marks.take(book).map(\.threshold) == [80])
+        // The clock goes back.
+        for recount in book.advance(to: Self.now, in: .utc) {
+            book.recount(recount, spent: Spending(bytes: 9950), at: Self.now)
+        }
+        #expect(marks.take(book).isEmpty)
+    }
+
+    @Test("one that both shares are reached of at once tells both, and what is reserved is no use")
+    func atOnce() {
+        var book = Self.book(Quota(period: .day, bytes: 1000, direction: .received))
+        var marks = QuotaMarks()
+        book.open(1, Spending(bytes: 9000, received: 2000), for: Self.nas, at: Self.now)
+        #expect(marks.take(book).isEmpty)
+        book.settle(1, Spending(bytes: 9000, received: 1200), at: Self.now)
+        #expect(marks.take(book).map(\.threshold) == [80, 100])
+    }
+
+    @Test("a restart tells nothing again")
+    func restart() throws {
+        var book = Self.book(Quota(period: .day, bytes: 1000))
+        book.spend(Spending(bytes: 850), for: Self.nas, at: Self.now)
+        var marks = QuotaMarks()
+        #expect(marks.take(book).count == 1)
+        var after = try JSONDecoder().decode(QuotaMarks.self, from: JSONEncoder().encode(marks))
+        #expect(after == marks)
+        #expect(after.take(book).isEmpty)
+    }
+
+    @Test("a reload tells a share that is newly reached, once, and not one that was reached before as well")
+    func reload() {
+        var marks = QuotaMarks()
+        var book = Self.book(Quota(period: .day, bytes: 1000))
+        book.spend(Spending(bytes: 850), for: Self.nas, at: Self.now)
+        #expect(marks.take(book).map(\.threshold) == [80])
+        func limit(_ bytes: Int64) -> [Int64] {
+            book = Self.book(Quota(period: .day, bytes: bytes), after: book)
+            return marks.take(book).map(\.threshold)
+        }
+        #expect(limit(900) == [])
+        #expect(limit(800) == [100])
+        #expect(limit(5000) == [])
+        #expect(limit(800) == [])
+        #expect(limit(1050) == [])
+        #expect(limit(5000) == [])
+        book.spend(Spending(bytes: 3200), for: Self.nas, at: Self.now)
+        #expect(marks.take(book).map(\.threshold) == [80])
+        // Another place, network or way is another quota.
+        book = Self.book(Quota(period: .day, bytes: 5000, network: .metered), after: book)
+        #expect(marks.take(book).map(\.threshold) == [80])
+    }
+
+    @Test("a rest that nothing can begin with is all of it, and a quota of nothing says nothing")
+    func rest() {
+        var book = QuotaBook(
+            policy: PolicyRules(quotas: [Quota(period: .day, bytes: 10_000_000), Quota(period: .hour, bytes: 0)]),
+            least: Quota.least)
+        for recount in book.advance(to: Self.now, in: .utc) { book.recount(recount, spent: .none, at: Self.now) }
+        book.spend(Spending(bytes: 9_950_000), for: Self.nas, at: Self.now)
+        var marks = QuotaMarks()
+        #expect(marks.take(book).map(\.threshold) == [80, 100])
+    }
+
+    @Test("what is remembered does not grow for ever")
+    func bounded() {
+        var marks = QuotaMarks()
+        var book = Self.book(Quota(period: .hour, bytes: 10))
+        for hour in 1...1000 as ClosedRange<Int64> {
+            let now = Self.now.advanced(by: .seconds(hour * 3600))
+            for recount in book.advance(to: now, in: .utc) {
+                book.recount(recount, spent: Spending(bytes: 9), at: now)
+            }
+            #expect(marks.take(book).count == 1)
+        }
+        #expect(marks.count == QuotaMarks.capacity)
+    }
+}

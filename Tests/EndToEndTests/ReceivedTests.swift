@@ -1,0 +1,182 @@
+import Core
+import FoundationEssentials
+import Linux
+import TestKit
+import Testing
+
+/// What the ledger says of what came in, against what the kernel's packet filter has counted.
+@Suite(
+    "what comes in, from the built program", .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"),
+    .timeLimit(.minutes(Patience.minutes(4))))
+struct ReceivedEndToEndTests {
+    private struct Usage: Decodable {
+        struct Period: Decodable { let bytes, received: Int64 }
+        struct Quota: Decodable { let used, reserved, left: Int64 }
+        let days: [Period]
+        let quotas: [Quota]
+    }
+
+    private struct Reached: Decodable {
+        struct Detail: Decodable { let place, quota, threshold, percent, used, limit, until: String }
+        let seq: Int
+        let type: String
+        let detail: Detail
+    }
+
+    private func usage(_ fixture: DaemonFixture) async throws -> Usage {
+        let text = try await eventually("the daemon says what came in") {
+            try await fixture.ask("usage", ["--json"])
+        }
+        return try JSONDecoder().decode(Usage.self, from: Data(text.utf8))
+    }
+
+    private func came(_ roads: TwoRoads) async throws -> Int64 {
+        try await blocking { try roads.received(by: "wan") + roads.received(by: "lte") }
+    }
+
+    private func told(_ fixture: DaemonFixture) async throws -> Int64 {
+        try await usage(fixture).days.last?.received ?? 0
+    }
+
+    private func scene(_ policy: [String] = []) async throws -> (TwoRoads, DaemonFixture, Camera) {
+        let roads = try await blocking { try TwoRoads() }
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        fixture.roads = roads
+        fixture.policyKeys = policy
+        try await fixture.startReceiver()
+        return (roads, fixture, Camera(fixture, dice: Dice(seed: 1)))
+    }
+
+    @Test("with many small files and a large one it is never told to be less than it was, and hardly more")
+    func counts() async throws {
+        // No faster than the links of the test carry without losing anything.
+        let (roads, fixture, camera) = try await scene(["bandwidth: 20 MB/s"])
+        try fixture.startDaemon()
+        for number in 0..<300 {
+            try camera.drop(Clip(number: number, size: 1 + number * 50, relative: FilePath("\(number).mp4")))
+        }
+        try camera.drop(Clip(number: 999, size: 40_000_000, relative: "large.mp4"))
+        try await Outcome(fixture: fixture, clips: camera.clips).wait(within: .seconds(60))
+        let (told, came) = (try await self.told(fixture), try await self.came(roads))
+        #expect(came > 100_000)
+        #expect(told >= came, "\(told) \(came)")
+        // A farewell for each connection that was kept.
+        #expect(told <= came + came / 33 + 6000, "\(told) \(came)")
+    }
+
+    @Test("acknowledgements that tell of gaps are counted with their length on a bad line")
+    func loses() async throws {
+        let (roads, fixture, camera) = try await scene()
+        try await blocking { try roads.lose(3) }
+        try fixture.startDaemon()
+        for number in 0..<5 {
+            try camera.drop(Clip(number: number, size: 3_000_000, relative: FilePath("\(number).mp4")))
+        }
+        let outcome = Outcome(fixture: fixture, clips: camera.clips)
+        try await outcome.wait(within: .seconds(60))
+        let (told, came) = (try await self.told(fixture), try await self.came(roads))
+        #expect(told >= came, "\(told) \(came)")
+        #expect(Double(told) <= 1.5 * Double(came) + 6000, "\(told) \(came)")
+    }
+
+    @Test("what is broken off is counted with all that comes for it afterwards, and kills leave nothing out")
+    func breaks() async throws {
+        let (roads, fixture, camera) = try await scene(["bandwidth: 30 MB/s"])
+        try fixture.startDaemon()
+        try camera.drop(Clip(number: 0, size: 400_000_000, relative: "clip.mp4"))
+        for stop in 1...8 as ClosedRange<Int64> {
+            let before = try await came(roads)
+            try await eventually("more has come", every: .milliseconds(5)) { try await came(roads) > before + 10_000 }
+            let isKill = stop % 2 == 0
+            if isKill {
+                fixture.killDaemon()
+            } else {
+                _ = try await eventually("it pauses") { try await fixture.ask("pause") }
+            }
+            let all = try await eventually("nothing comes any more", every: .milliseconds(200)) {
+                let one = try await came(roads)
+                try await Task.sleep(for: .milliseconds(300))
+                return try await came(roads) == one ? one : nil
+            }
+            if isKill { try fixture.startDaemon() }
+            let told = try await self.told(fixture)
+            #expect(told >= all, "\(told) \(all)")
+            #expect(told <= all + all / 20 + stop * 150_000, "\(told) \(all)")
+            if !isKill { _ = try await eventually("it goes on") { try await fixture.ask("resume") } }
+        }
+    }
+
+    @Test(
+        "a quota of what comes in, or of both ways, holds, and goes on when more is allowed", arguments: [false, true])
+    func holds(isOfBoth: Bool) async throws {
+        let direction = isOfBoth ? "both" : "received"
+        let (roads, fixture, camera) = try await scene([
+            "quotas: [{per: month, bytes: 300 KiB, direction: \(direction)}]"
+        ])
+        try fixture.startDaemon()
+        try camera.drop(Clip(number: 0, size: isOfBoth ? 3_000_000 : 200_000_000, relative: "clip.mp4"))
+        let clip = fixture.drop.appending("clip.mp4").display
+        let text = try await eventually("it has a hold") {
+            try await fixture.ask("why", [clip]).flatMap {
+                $0.contains("the quota of policy is used up") && !$0.contains("under way") ? $0 : nil
+            }
+        }
+        #expect(text.contains(isOfBoth ? "sent and received a month" : "received a month"), "\(text)")
+        #expect(try await fixture.ask("plan")?.contains("the quota of policy is used up") == true)
+        let incoming = try await came(roads)
+        let left = try await blocking { try roads.bytes(by: "wan") + roads.bytes(by: "lte") }
+        let count = isOfBoth ? incoming + left : incoming
+        #expect(count <= 300 << 10 && count > 150 << 10, "\(count)")
+        let quota = try #require(try await usage(fixture).quotas.first)
+        #expect(quota.used >= count && quota.used <= 300 << 10, "\(quota) \(count)")
+        fixture.policyKeys = ["quotas: [{per: month, bytes: 100 MB, direction: \(direction)}]"]
+        try fixture.writeConfiguration()
+        _ = try await eventually("it is reloaded") { try await fixture.ask("reload") }
+        let outcome = Outcome(fixture: fixture, clips: camera.clips)
+        try await outcome.wait(within: .seconds(60))
+        try await outcome.check()
+    }
+
+    @Test("a hook is told of 80 and of 100 percent, once each, also over kills and reloads")
+    func hook() async throws {
+        let (_, fixture, camera) = try await scene(["bandwidth: 2 MB/s", "quotas: [{per: month, bytes: 4 MB}]"])
+        let out = fixture.folder.path.appending("told")
+        let tell = fixture.folder.path.appending("tell")
+        try Files.publish(tell, Array("#!/bin/sh\ncat >> \(out.display)\n".utf8), mode: 0o755)
+        fixture.topKeys = ["hooks:", "  - {name: tell, command: [\(tell.display)], on: [quota_reached]}"]
+        func told() throws -> [Reached] {
+            guard let text = try? Files.read(out) else { return [] }
+            // A kill before it is noted tells it once more, with the number that it had.
+            return try String(decoding: text, as: UTF8.self).split(separator: "\n").map {
+                try JSONDecoder().decode(Reached.self, from: Data($0.utf8))
+            }.reduce(into: []) { all, one in if !all.contains(where: { $0.seq == one.seq }) { all.append(one) } }
+        }
+        try fixture.startDaemon()
+        try camera.drop(Clip(number: 0, size: 9_000_000, relative: "clip.mp4"))
+        try await eventually("80 percent are told", within: .seconds(30)) { try told().count == 1 }
+        let first = try #require(try told().first)
+        #expect(first.type == "quota_reached" && first.detail.threshold == "80" && first.detail.place == "policy")
+        #expect(first.detail.quota == "4 MB a month" && first.detail.limit == "4000000")
+        #expect(try #require(Int64(first.detail.used)) >= 3_200_000)
+        #expect(try #require(Int(first.detail.percent)) >= 80 && first.detail.until > "2026")
+        fixture.killDaemon()
+        try fixture.startDaemon()
+        try await eventually("100 percent are told", within: .seconds(30)) { try told().count == 2 }
+        #expect(try told().last?.detail.threshold == "100")
+        fixture.killDaemon()
+        try fixture.startDaemon()
+        // A smaller quota is used up just as this one.
+        fixture.policyKeys = ["quotas: [{per: month, bytes: 3 MB}]"]
+        try fixture.writeConfiguration()
+        _ = try await eventually("it is reloaded") { try await fixture.ask("reload") }
+        fixture.policyKeys = ["quotas: [{per: month, bytes: 4600 kB}]"]
+        try fixture.writeConfiguration()
+        _ = try await eventually("it is reloaded") { try await fixture.ask("reload") }
+        // More is sent, and both of that one are newly reached or were before.
+        try await eventually("the end of it is told", within: .seconds(30)) {
+            try told().last?.detail.limit == "4600000" && told().last?.detail.threshold == "100"
+        }
+        let all = try told().map { "\($0.detail.limit) \($0.detail.threshold)" }
+        #expect(all == ["4000000 80", "4000000 100", "4600000 100"], "\(all)")
+    }
+}

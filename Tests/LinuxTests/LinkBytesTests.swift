@@ -1,0 +1,88 @@
+import Core
+import Testing
+
+@testable import Linux
+
+@Suite("What the links have sent and received")
+struct LinkBytesTests {
+    private func count(
+        _ bytes: [String: UInt64], received: UInt64 = 0, after seconds: Int64 = 0, place: String = "boot-net"
+    ) -> LinkBytes {
+        LinkBytes(
+            place: place, at: MonotonicTime(nanoseconds: seconds * 1_000_000_000),
+            bytes: bytes.mapValues { LinkBytes.Counts(sent: $0, received: received) })
+    }
+
+    @Test("what left is at most what all links together have sent since, those that are new included")
+    func most() {
+        let before = count(["lo:1": 10, "eth0:2": 1000])
+        #expect(count(["lo:1": 10, "eth0:2": 1000], after: 1).most(since: before) == Spending.none)
+        #expect(count(["lo:1": 15, "eth0:2": 1700], after: 30).most(since: before) == Spending(bytes: 705))
+        #expect(count(["lo:1": 10, "eth0:2": 1001, "wg0:9": 50], after: 1).most(since: before) == Spending(bytes: 51))
+    }
+
+    @Test("what came is at most what all links together have received since")
+    func received() {
+        let before = count(["lo:1": 10, "eth0:2": 1000], received: 70)
+        let after = count(["lo:1": 10, "eth0:2": 1000, "wg0:9": 0], received: 100, after: 1)
+        #expect(after.most(since: before) == Spending(received: 160))
+        #expect(count(["lo:1": 10, "eth0:2": 1000], received: 69, after: 1).most(since: before) == nil)
+    }
+
+    @Test("nobody can tell after a start, in another network, after a link is gone or was made anew, or after long")
+    func unknown() {
+        let before = count(["eth0:2": 1000], after: 10)
+        #expect(count(["eth0:2": 1700], after: 11, place: "other-net").most(since: before) == nil)
+        #expect(count(["eth0:3": 1700], after: 11).most(since: before) == nil)
+        #expect(count([:], after: 11).most(since: before) == nil)
+        #expect(count(["eth0:2": 999], after: 11).most(since: before) == nil)
+        #expect(count(["eth0:2": 1700], after: 41).most(since: before) == nil)
+        #expect(count(["eth0:2": 1700], after: 9).most(since: before) == nil)
+    }
+
+    @Test("it is kept as a text and read from it; what is none is none")
+    func text() {
+        let count = count(["eth0:2": .max, "veth=a,b@if3:17": 5], received: 9, after: 7)
+        #expect(LinkBytes(count.text) == count)
+        for text in [
+            "", "place", "place x", "place 5 eth0", "place 5 eth0:2:x", "place 5 eth0:2:-1:0", "place 5 eth0:2:7",
+        ] {
+            #expect(LinkBytes(text) == nil, "\(text)")
+        }
+    }
+
+    @Test("the kernel's table is read by name, with the bytes sent and received")
+    func table() {
+        let table = """
+            Inter-|   Receive                                                |  Transmit
+             face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
+                lo:  123      4    0    0    0     0          0         0      123       4    0    0    0     0       0          0
+              eth0:99999999 1234    0    0    0     0          0         0  7654321    5678    0    0    0     0       0          0
+            """
+        #expect(
+            LinkBytes.read(table) { $0 == "lo" ? 1 : 2 } == [
+                "lo:1": LinkBytes.Counts(sent: 123, received: 123),
+                "eth0:2": LinkBytes.Counts(sent: 7_654_321, received: 99_999_999),
+            ])
+    }
+
+    @Test(
+        "connections that are closed here and not acknowledged to the end may send yet", arguments: ["04", "09", "0B"])
+    func unsent(_ state: String) {
+        let head = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+        func line(_ state: String) -> String {
+            "   0: 0100007F:1F90 0100007F:C350 \(state) 00000000:00000000 00:0 0 0 0\n"
+        }
+        #expect(!LinkBytes.hasUnsent(head))
+        #expect(!LinkBytes.hasUnsent(head + ["01", "05", "06", "07", "08", "0A"].map(line).joined()))
+        #expect(LinkBytes.hasUnsent(head + line("01") + line(state)))
+    }
+
+    @Test("the kernel of this machine tells")
+    func here() throws {
+        let now = MonotonicTime(nanoseconds: 5)
+        let count = try #require(LinkBytes(at: now))
+        #expect(LinkBytes(count.text) == count)
+        #expect(count.most(since: count) == Spending.none)
+    }
+}

@@ -1,0 +1,89 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+@testable import Store
+
+@Suite("Ledger of what came in")
+struct ReceivedTests {
+    private static let nas = SpendingAccount(destination: "nas", folder: "door", network: .metered)
+    private let folder = TemporaryFolder()
+    private let clocks = ManualClocks()
+
+    private func open() async throws -> Store {
+        try await Store.open(folder.path, clocks: clocks, sorting: .newestFirst, zone: .utc)
+    }
+
+    private func spent(_ store: Store) async throws -> Spending {
+        try await store.spent(since: WallTime(milliseconds: 0), destination: "nas", networks: [.metered])
+    }
+
+    @Test("what came is entered beside what was sent, and stays over a kill; what was reserved for it came, then")
+    func killed() async throws {
+        var store = try await open()
+        let step = try await store.reserve(Reservation(Self.nas, Spending(bytes: 800, received: 90, files: 1)))
+        let more = try await store.pay(
+            [Payment(settling: step, Spending(bytes: 700, received: 40, files: 1))],
+            reserving: [Reservation(Self.nas, Spending(bytes: 500, received: 60))])
+        #expect(more.first?.spending == Spending(bytes: 500, received: 60))
+        #expect(try await spent(store) == Spending(bytes: 700, received: 40, files: 1))
+        #expect(try await store.reserved() == Spending(bytes: 500, received: 60))
+        await store.close()
+        store = try await open()
+        #expect(try await spent(store) == Spending(bytes: 1200, received: 100, files: 1))
+        #expect(try await store.reserved() == .none)
+        // What only came counts as well, and days keep it.
+        try await store.pay([Payment(Self.nas, Spending(received: 11))])
+        clocks.advance(by: .seconds(50 * 86_400))
+        #expect(try await store.tendLedger() == 1)
+        #expect(try await spent(store) == Spending(bytes: 1200, received: 111, files: 1))
+        #expect(
+            try await store.usage(since: WallTime(milliseconds: 0)).map(\.spending)
+                == [Spending(bytes: 1200, received: 111, files: 1)])
+        await store.close()
+    }
+
+    @Test("a database that is given up leaves what came to the next")
+    func salvaged() async throws {
+        let store = try await open()
+        try await store.pay(
+            [Payment(Self.nas, Spending(bytes: 7, received: 5))],
+            reserving: [Reservation(Self.nas, Spending(bytes: 2, received: 1))])
+        await store.close()
+        let other = TemporaryFolder()
+        let next = try await Store.open(other.path, clocks: clocks, sorting: .newestFirst, zone: .utc)
+        #expect(try await next.salvageLedger(from: folder.path))
+        #expect(try await spent(next) == Spending(bytes: 9, received: 6))
+        await next.close()
+    }
+
+    @Test("a share of a quota that was told is an event, and is remembered over a kill with it")
+    func marks() async throws {
+        var store = try await open()
+        let now = clocks.wall()
+        var book = QuotaBook(
+            policy: PolicyRules(), folders: [("door", PolicyRules(quotas: [Quota(period: .day, bytes: 1000)]))])
+        for recount in book.advance(to: now, in: .utc) {
+            book.recount(recount, spent: Spending(bytes: 812), at: now)
+        }
+        var marks = try await store.quotaMarks()
+        #expect(marks == QuotaMarks())
+        let before = await store.seq
+        try await store.tell(marks.take(book), marks)
+        await store.close()
+        store = try await open()
+        #expect(try await store.quotaMarks() == marks)
+        let event = try #require(
+            try await store.events(after: before, limit: 10).first { $0.type == "quota_reached" })
+        #expect(event.upload == nil)
+        let day = Period.day.interval(around: now, in: .utc)
+        #expect(
+            event.detail == [
+                "place": "folder door", "folder": "door", "quota": "1 kB a day", "counts": "bytes", "direction": "sent",
+                "network": "any", "threshold": "80", "percent": "81", "used": "812", "limit": "1000",
+                "from": day.lowerBound.description, "until": day.upperBound.description,
+            ])
+        await store.close()
+    }
+}

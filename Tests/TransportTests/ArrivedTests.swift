@@ -1,0 +1,73 @@
+import Core
+import Linux
+import Synchronization
+import TestKit
+import Testing
+
+@testable import Transport
+
+@Suite("Counting what comes in", .timeLimit(.minutes(Patience.minutes(1))))
+struct ArrivedTests {
+    private static func counts(
+        received: Int64 = 1000, incoming: Int64 = 10, gaps: Int64 = 0, isGapped: Bool = false, unanswered: Int64 = 0,
+        unsent: Int64 = 0
+    ) -> SocketCounts {
+        SocketCounts(
+            sent: 0, received: received, segments: 0, unsent: unsent, queued: unsent, unanswered: unanswered,
+            largest: 1448, header: 52, incoming: incoming, gaps: gaps, isGapped: isGapped, perTrip: 14_480)
+    }
+
+    @Test("is payload and headers, and a farewell once; and each time what came since the last")
+    func increments() {
+        var arrived = Arrived()
+        #expect(arrived.more(Self.counts(received: 0, incoming: 0), isSecure: true) == 0)
+        #expect(arrived.more(Self.counts(), isSecure: false) == 1000 + 13 * 52 + 20)
+        #expect(arrived.more(Self.counts(), isSecure: false) == 0)
+        #expect(arrived.more(Self.counts(received: 1300, incoming: 12), isSecure: false) == 300 + 2 * 52)
+        var secure = Arrived()
+        #expect(secure.more(Self.counts(), isSecure: true) == 1000 + 14 * 52 + 20 + 64)
+    }
+
+    @Test("acknowledgements that may tell of gaps are as long as they can be, and those before and after are not")
+    func gaps() {
+        var arrived = Arrived()
+        _ = arrived.more(Self.counts(), isSecure: false)
+        #expect(arrived.more(Self.counts(incoming: 15, gaps: 1), isSecure: false) == 5 * (52 + 28))
+        #expect(arrived.more(Self.counts(incoming: 16, gaps: 1), isSecure: false) == 52)
+        #expect(arrived.more(Self.counts(incoming: 18, gaps: 1, isGapped: true), isSecure: false) == 2 * (52 + 28))
+        #expect(arrived.more(Self.counts(incoming: 19, gaps: 1), isSecure: false) == 52 + 28)
+        #expect(arrived.more(Self.counts(incoming: 20, gaps: 1), isSecure: false) == 52)
+    }
+
+    @Test("what is on its way at the end is answered, and of an answer that is broken off more comes")
+    func ends() {
+        let counts = Self.counts(unanswered: 4, unsent: 1449)
+        let before = counts.arrived(isSecure: false, at: nil, isBrokenOff: false)
+        #expect(counts.arrived(isSecure: false, at: .orderly, isBrokenOff: false) == before + 6 * 52)
+        #expect(counts.arrived(isSecure: false, at: .reset, isBrokenOff: false) == before + 6 * 52 + 7 * 28)
+        #expect(counts.arrived(isSecure: false, at: .reset, isBrokenOff: true) == before + 6 * 52 + 7 * 28 + 14_480)
+    }
+
+    @Test("requests over one connection are told of their answers, and of no less than the server has sent")
+    func kept() async throws {
+        let transport = Transport()
+        let sent = Mutex<SocketCounts?>(nil)
+        let server = try FakeServer { exchange in
+            _ = exchange.body()
+            exchange.reply(200, [], String(repeating: "a", count: 20_000))
+            sent.withLock { $0 = exchange.counts }
+        }
+        var told: [Int64] = []
+        for _ in 0..<5 {
+            let sum = Mutex<Int64>(0)
+            var request = Request("POST", server.url, body: .bytes(noise(100_000)))
+            request.onArrived = { more in sum.withLock { $0 += more } }
+            _ = try await transport.send(request)
+            told.append(sum.withLock { $0 })
+        }
+        #expect(server.connectionCount == 1)
+        #expect(told.allSatisfy { $0 > 20_000 && $0 < 40_000 }, "\(told)")
+        let counts = try #require(sent.withLock { $0 })
+        #expect(told.reduce(0, +) >= counts.sent + counts.segments * counts.header)
+    }
+}
