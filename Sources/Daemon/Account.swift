@@ -96,8 +96,8 @@ final class Account: Sendable {
     static let margin: Int64 = 256 << 10
     /// The least that a request needs to begin with.
     static let least = request + margin
-    /// Without a body: header lines, the handshake, and what the server's answer costs.
-    static let request: Int64 = 16 << 10
+    /// Without a body.
+    static let request = UncutPiece.request
     /// Of a body that a quota cuts: less is not worth its request.
     private static let leastPiece: Int64 = 32 << 10
 
@@ -124,8 +124,7 @@ final class Account: Sendable {
     /// What a file of this size takes, with all that carries it.
     static func expected(_ size: Int64) -> Int64 { cost(ofBody: size) + 3 * request }
 
-    /// What a request with so long a body takes.
-    private static func cost(ofBody count: Int64) -> Int64 { count.addingClamped(count / 16 + request) }
+    private static func cost(ofBody count: Int64) -> Int64 { UncutPiece.cost(ofBody: count) }
 
     /// Bytes that it has sent in all.
     var total: Int64 { state.withLock { $0.total } }
@@ -250,8 +249,7 @@ final class Account: Sendable {
             "\(shownBytes((line.bytesLeft ?? 0).addingClamped(max(0, own)))) are left of \(line.quota.byteWords ?? "") of \(line.place.words), and the next piece, "
             + "which goes whole or not at all, takes \(shownBytes(cost)) with what carries it"
         if let most = line.quota.bytes, most < cost {
-            text +=
-                ": more than that ever allows; raise the quota, or have smaller pieces, where the destination takes them"
+            text = line.never(UncutPiece(costing: cost), to: key.destination)
         }
         return Shortage(text: text, after: .milliseconds(max(1000, end.milliseconds - now.milliseconds)))
     }

@@ -17,6 +17,7 @@ package enum Checks {
         let destinations = DestinationChecks(settings, transport)
         let survey = await NetworkSurvey.look(settings, destinations.sites)
         var findings = await local(settings, request, survey)
+        findings += PieceChecks.findings(settings, destinations, request)
         findings += await destinations.findings(GateByHand(settings, survey), .any, request)
         await transport.stop()
         return findings
