@@ -23,6 +23,7 @@ extension Agent {
         // Which way each goes is known, and no name is looked up for it once more.
         var survey = await NetworkSurvey.look(setup.settings, [:])
         survey.note(await dispatcher.interfaces)
+        survey.choices = await dispatcher.choices()
         survey.withoutEffect = await withoutEffect()
         // Whoever asks a disk that does not answer waits for it for ever, and another one with each check.
         let silent = Set(watcher.states().filter(\.isStuck).map(\.folder))
