@@ -195,6 +195,56 @@ struct RouteEndToEndTests {
         #expect(try await scene.bytes("lte") == 0)
     }
 
+    @Test("what a person lets over the metered link goes by the free one while that is there, and comes back to it")
+    func allowed() async throws {
+        let scene = try await Scene(["metered: pause", "bandwidth: 2 MB/s"])
+        let (roads, fixture) = (scene.roads, scene.fixture)
+        try await blocking {
+            try roads.removeRoute("lte", metric: 100)
+            try roads.addRoute("lte", metric: 1)
+        }
+        try fixture.startDaemon()
+        _ = try await eventually("it is paused") { try await fixture.ask("pause", ["--folder", "camera"]) }
+        try scene.camera.drop(Clip(number: 0, size: 16_000_000, relative: "clip.mp4"))
+        _ = try await scene.waits("clip.mp4", for: "global")
+        #expect(try await fixture.ask("allow", ["clip.mp4", "--metered", "--for", "1h"]) != nil)
+        #expect(try await fixture.ask("resume", ["--folder", "camera"]) != nil)
+        try await scene.begun()
+        // Said once more in the middle of it, it moves nothing either.
+        #expect(try await fixture.ask("allow", ["clip.mp4", "--metered", "--for", "2h"]) != nil)
+        try await scene.begun(3_000_000)
+        #expect(try await scene.bytes("lte") == 0)
+        try await scene.ip("link", "set", "wan0", "down")
+        try await eventually("it goes by the metered one") { try await scene.bytes("lte") > 1_000_000 }
+        let before = try await scene.bytes("wan")
+        try await scene.ip("link", "set", "wan0", "up")
+        try await blocking { try roads.addRoute("wan", metric: 10) }
+        try await scene.begun(before + 500_000)
+        let paid = try await scene.bytes("lte")
+        try await scene.arrives()
+        #expect(try await scene.bytes("lte") == paid)
+    }
+
+    @Test("what waits for a metered quota that is used up goes by a free link as soon as there is one")
+    func usedUp() async throws {
+        let scene = try await Scene(["metered: allow", "quotas: [{per: month, bytes: 1 MB, network: metered}]"])
+        let roads = scene.roads
+        try await scene.ip("link", "set", "wan0", "down")
+        try scene.fixture.startDaemon()
+        try scene.camera.drop(Clip(number: 0, size: 3_000_000, relative: "clip.mp4"))
+        _ = try await scene.waits("clip.mp4", for: "quota")
+        try await eventually("nothing of it is under way") {
+            try await scene.fixture.ask("usage", ["--json"])?.contains("\"reserved\":0") ?? false
+        }
+        let paid = try await scene.bytes("lte")
+        #expect(paid > 500_000 && paid <= 1_000_000)
+        try await scene.ip("link", "set", "wan0", "up")
+        try await blocking { try roads.addRoute("wan", metric: 200) }
+        try await scene.arrives()
+        #expect(try await scene.bytes("lte") == paid)
+        #expect(try await scene.bytes("wan") > 2_000_000)
+    }
+
     /// Each with a metered link that the kernel prefers, and a free one.
     @Test(
         "beside a free way neither a limit nor a quota of the metered one counts, nor is that one taken when it is allowed",
