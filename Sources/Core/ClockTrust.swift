@@ -13,6 +13,9 @@ package struct ClockTrust: Sendable {
     /// A clock that was set by more than this is watched for as long as it says before it is believed.
     private static let most: Duration = .seconds(60)
 
+    /// The clock was set, and is believed when it has stayed so for as long as the hold says. Any other trouble ends nobody knows when.
+    package var isWatching: Bool { jump != nil }
+
     /// Takes note of what the clocks show.
     ///
     /// - Parameter isSynchronised: What the system says; `nil` where nothing keeps its clock.

@@ -98,6 +98,15 @@ package struct Metering: Hashable, Sendable {
             worst = (step, opinion)
         }
         let forbidden = prohibition(in: carrying)
+        if let step = verdicts.map(\.0).first(where: \.isSupposed), worst?.opinion.metered == .unmetered {
+            // What carries it may be a way that is not seen here, or not yet.
+            return Judgement(
+                metered: .unknown, source: .guess,
+                reason:
+                    "unknown: nothing tells what carries the tunnel \(step.tunnel), though every way out that is seen is free",
+                remedy: remedy(for: Step(link: link), not: .unknown), forbidden: forbidden, isRoaming: false,
+                links: carrying.map(\.link.index))
+        }
         let isRoaming = carrying.contains { modems[$0.link.name]?.isRoaming == true }
         guard let worst else {
             // Only what stands on nothing else than itself has no end.
@@ -125,6 +134,8 @@ package struct Metering: Hashable, Sendable {
         var gateway: HardwareAddress?
         /// Supposed to carry a tunnel, since nobody knows what does.
         var isSupposed = false
+        /// The name of the tunnel for which that is supposed.
+        var tunnel = ""
         /// The tunnel for which that was supposed has a rule that allows it.
         var isExcused = false
 
@@ -138,7 +149,7 @@ package struct Metering: Hashable, Sendable {
     private func walk(_ path: NetworkPath, until isEnd: (Step) -> Bool) -> [Step] {
         guard let link = links[path.link] else { return [] }
         var steps = [Step(link: link, gateway: path.gateway)]
-        var seen: Set<NetworkPath> = [path]
+        var seen: Set<NetworkPath> = [NetworkPath(link: path.link, gateway: path.gateway)]
         var next = 0
         while next < steps.count {
             let step = steps[next]
@@ -159,19 +170,24 @@ package struct Metering: Hashable, Sendable {
             return known.compactMap { path in
                 links[path.link].map {
                     Step(
-                        link: $0, gateway: path.gateway, isSupposed: step.isSupposed, isExcused: step.isExcused)
+                        link: $0, gateway: path.gateway, isSupposed: step.isSupposed, tunnel: step.tunnel,
+                        isExcused: step.isExcused)
                 }
             }
         }
         // The next hop of what goes through a bridge or a VLAN is the same below it.
         var below = link.lower.sorted().compactMap { links[$0] }.map {
-            Step(link: $0, gateway: step.gateway, isSupposed: step.isSupposed, isExcused: step.isExcused)
+            Step(
+                link: $0, gateway: step.gateway, isSupposed: step.isSupposed, tunnel: step.tunnel,
+                isExcused: step.isExcused)
         }
         // The guests of a bridge send over it, and do not carry it; but where there are only guests, one of them may.
         if link.kind == "bridge", below.contains(where: { !$0.link.isGuest }) { below.removeAll { $0.link.isGuest } }
         if !below.isEmpty || !link.isTunnel { return below }
         let isExcused = step.isExcused || ruleOnSending(over: step)?.isAllowed == true
-        return ends(besides: link).map { Step(link: $0, gateway: nil, isSupposed: true, isExcused: isExcused) }
+        return ends(besides: link).map {
+            Step(link: $0, gateway: nil, isSupposed: true, tunnel: link.name, isExcused: isExcused)
+        }
     }
 
     /// Those by which packets leave this machine, whatever put them into a tunnel before. One that leads nowhere further, but

@@ -53,6 +53,14 @@ package struct NetworkPath: Hashable, Sendable {
     package var link: Int32
     /// Of the gateway on that link, when the route has one and it is known.
     package var gateway: HardwareAddress?
+    /// The kernel would take it by itself; if not it is equal to the one that it would take.
+    package var isOwn = true
+    /// Of its route: of equal ones that with the least comes first.
+    package var metric: UInt32 = 0
+    /// Of this machine, that packets come from; `nil` where that was not asked for.
+    package var source: IPAddress?
+    /// To which it leads; `nil` where that was not asked for.
+    package var destination: IPAddress?
 
     package init(link: Int32, gateway: HardwareAddress? = nil) {
         self.link = link

@@ -69,6 +69,8 @@ package struct Plan: Hashable, Sendable {
         /// What follows them: known by its sum alone, and taken for files of one size and the priority of the last upload.
         package var rest: Spending
         package var leaves: [Leave] = []
+        /// What of each file of the rest goes whole or not at all.
+        package var piece: UncutPiece?
 
         package init(folder: String, destination: String, uploads: [Upload], rest: Spending = .none) {
             self.folder = folder
@@ -87,8 +89,13 @@ package struct Plan: Hashable, Sendable {
         package var isUnderWay: Bool
         /// It counts in the quotas of files, and goes on where these let nothing new begin.
         package var isBegun: Bool
+        /// What of it goes whole or not at all; `nil` where it may be cut anywhere.
+        package var piece: UncutPiece?
 
-        package init(left: Int64, priority: Int = 0, isUnderWay: Bool = false, isBegun: Bool = false) {
+        package init(
+            left: Int64, priority: Int = 0, isUnderWay: Bool = false, isBegun: Bool = false, piece: UncutPiece? = nil
+        ) {
+            self.piece = piece
             self.left = left
             self.priority = priority
             self.isUnderWay = isUnderWay
@@ -154,7 +161,7 @@ package struct Plan: Hashable, Sendable {
         package var destination: String
         package var files: Int64
         package var bytes: Int64
-        /// When the last of it is sent, also after the end of the plan; `nil`: not within ``Plan/longest``.
+        /// When the last of it is sent, also after the end of the plan; `nil`: not within ``Plan/longest``, or nobody can say.
         package var ends: WallTime?
         /// What is not sent at the end of the plan.
         package var left: Spending
@@ -164,6 +171,27 @@ package struct Plan: Hashable, Sendable {
         package var going: Duration
         /// For how long it might go, and others have the slots.
         package var turns: Duration
+        /// Why nobody can say when the last of it is sent; nothing where somebody can, or where it is only not within ``Plan/longest``.
+        package var obstacles: [Obstacle] = []
+    }
+
+    /// Something without which there is no end, for a part of a queue.
+    package struct Obstacle: Hashable, Sendable {
+        package enum Kind: String, Hashable, Sendable {
+            /// The clock is not believed, and nobody knows when it will be.
+            case clock
+            /// Nobody knows how fast bytes go there.
+            case speed
+            /// A quota never leaves enough for a piece that goes whole or not at all.
+            case never
+        }
+
+        package var kind: Kind
+        package var hold: Hold
+        /// What it keeps.
+        package var spending: Spending
+        /// The quota.
+        var line: QuotaBook.Line?
     }
 
     package var from: WallTime

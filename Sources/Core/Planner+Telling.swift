@@ -30,19 +30,20 @@ extension Planner {
         for upload in lane.queue.uploads[min(lane.next, lane.queue.uploads.count)...] {
             left += Spending(bytes: max(0, upload.left), files: 1)
         }
-        for item in lane.running + lane.returned where item.left > 0.5 || item.files > 0 {
+        for item in lane.running + lane.returned + lane.again + lane.short where item.left > 0.5 || item.files > 0 {
             left += Spending(bytes: Int64(max(0, item.left).rounded(.up)), files: item.files)
         }
         return left
     }
 
-    func outcome(_ lane: Lane) -> Plan.Outcome {
-        Plan.Outcome(
+    func outcome(of number: Int) -> Plan.Outcome {
+        let lane = lanes[number]
+        return Plan.Outcome(
             folder: lane.queue.folder, destination: lane.queue.destination, files: lane.files, bytes: Int64(lane.bytes),
             ends: lane.ends, left: lane.left ?? left(lane),
             waits: lane.waits.values.sorted { ($1.seconds, $0.hold.text) < ($0.seconds, $1.hold.text) }.map {
                 Plan.Wait(hold: $0.hold, from: $0.from, length: duration($0.seconds))
-            }, going: duration(lane.going), turns: duration(lane.turns))
+            }, going: duration(lane.going), turns: duration(lane.turns), obstacles: obstacles(number))
     }
 
     private func duration(_ seconds: Double) -> Duration { .milliseconds(Int64((seconds * 1000).rounded())) }

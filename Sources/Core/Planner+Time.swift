@@ -43,7 +43,8 @@ extension Planner {
         for number in lanes.indices where counts[number] > 0 {
             let speed = lanes[number].speed
             for item in lanes[number].running {
-                wait = item.left <= 0.5 ? 0 : speed > 0 ? min(wait, item.left / speed * 1000) : wait
+                let next = min(item.left, item.granted)
+                wait = next <= 0.5 ? 0 : speed > 0 ? min(wait, next / speed * 1000) : wait
             }
         }
         var usedUp: Int?
@@ -51,7 +52,7 @@ extension Planner {
             // Also with too little for anything new, which what runs uses up.
             guard let left = line.unspent, left > 0 else { continue }
             let flow =
-                counted[number].reduce(0.0) { $0 + lanes[$1].speed * Double(counts[$1]) }
+                counted[number].reduce(0.0) { $0 + lanes[$1].speed * Double(counts[$1] - lanes[$1].paid) }
                 * carrying * line.quota.direction.share
             if flow > 0, Double(left) / flow * 1000 <= wait {
                 wait = Double(left) / flow * 1000
@@ -77,6 +78,7 @@ extension Planner {
             isDue = true
         }
         end()
+        grantMore()
     }
 
     /// What leaves the machine for each byte of a file.
@@ -89,14 +91,17 @@ extension Planner {
         for number in lanes.indices {
             let count = counts[number]
             if count == 0 {
-                if isRecording, lanes[number].hasNext { lanes[number].idle += seconds }
+                if isRecording, lanes[number].isWaiting { lanes[number].idle += seconds }
                 continue
             }
             lanes[number].going += isRecording ? seconds : 0
             let bytes = lanes[number].speed * seconds
-            for place in lanes[number].running.indices { lanes[number].running[place].left -= bytes }
+            for place in lanes[number].running.indices {
+                lanes[number].running[place].left -= bytes
+                lanes[number].running[place].granted -= bytes
+            }
             let sent = bytes * Double(count)
-            lanes[number].sent += sent
+            lanes[number].sent += bytes * Double(count - lanes[number].paid)
             lanes[number].step?.bytes += sent
             lanes[number].step?.going += seconds
             lanes[number].step?.to = now
@@ -114,8 +119,10 @@ extension Planner {
         let seconds = lanes[number].idle
         if seconds == 0 { return }
         lanes[number].idle = 0
-        if lanes[number].holds.isEmpty { lanes[number].turns += seconds }
-        for hold in lanes[number].holds {
+        // What waits for room is all that waits, or others have the slots.
+        let reasons = lanes[number].hasNext ? lanes[number].holds : lanes[number].reasons
+        if reasons.isEmpty { lanes[number].turns += seconds }
+        for hold in reasons {
             // The sentence goes on with amounts, which are others each day.
             let key = hold.kind.rawValue + (hold.text.split(separator: ",").first ?? "")
             lanes[number].waits[key, default: Wait(hold: hold, from: looked)].seconds += seconds
@@ -147,8 +154,8 @@ extension Planner {
                 lanes[number].ends = now
                 unfinished -= 1
                 finish(number, .done)
-            } else if lanes[number].running.isEmpty, !lanes[number].holds.isEmpty {
-                finish(number, .held(lanes[number].holds))
+            } else if lanes[number].running.isEmpty, !lanes[number].reasons.isEmpty {
+                finish(number, .held(lanes[number].reasons))
             }
         }
     }

@@ -3,82 +3,6 @@
 /// Between two looks at the policy nothing of it changes, and the next look is due when a window, a limit, a quota or a pause
 /// does. What runs shares the rate, so that the next moment at which anything happens is known, and time goes there in one step.
 struct Planner {
-    /// One upload, or some of those that are known by their sum.
-    struct Item {
-        var place: Int
-        var left: Double
-        var files: Int64
-        var priority: Int
-        /// It counts in the quotas of files already.
-        var hasPlace = false
-        /// What is reserved of those for it; 0: nothing. As in the ledger it counts when that is settled.
-        var step: Int64 = 0
-    }
-
-    /// One queue, and how far it is.
-    struct Lane {
-        let queue: Plan.Queue
-        let remote: Int?
-        let origin: Int?
-        /// What is not begun yet.
-        var next = 0
-        var rest: Spending
-        let piece: Int64
-        /// Begun and stopped, in their order: they go on before others begin.
-        var returned: [Item] = []
-        var hasBegunApart = false
-        var running: [Item] = []
-        var holds: [Hold] = []
-        var passage = Admission.Passage.local
-        var kind: QuotaBook.Class?
-        /// Bytes a second for each that runs.
-        var speed = 0.0
-        /// Sent in all, exactly, and as far as quotas know it.
-        var sent = 0.0
-        var counted: Int64 = 0
-        var lastTurn = 0
-        var step: Stretch?
-        var waits: [String: Wait] = [:]
-        /// Seconds since the last look in which none of it went, though something is left.
-        var idle = 0.0
-        var going = 0.0
-        var turns = 0.0
-        var files: Int64
-        var bytes: Double
-        var ends: WallTime?
-        var left: Spending?
-
-        var isOver: Bool { !hasNext && running.isEmpty }
-        /// Something of it may go now, if there is a slot.
-        var mayBegin: Bool { holds.isEmpty ? hasNext : !returned.isEmpty && holds.allSatisfy(\.sparesBegun) }
-        /// What is begun stands among what has returned.
-        mutating func passBegun() {
-            while hasBegunApart, next < queue.uploads.count, queue.uploads[next].isBegun { next += 1 }
-        }
-        var hasNext: Bool { !returned.isEmpty || next < queue.uploads.count || rest.files > 0 }
-
-        var priority: Int {
-            if let first = returned.first { return first.priority }
-            return next < queue.uploads.count ? queue.uploads[next].priority : queue.uploads.last?.priority ?? 0
-        }
-    }
-
-    /// What a queue waits for, and how many seconds so far.
-    struct Wait {
-        let hold: Hold
-        let from: WallTime
-        var seconds = 0.0
-    }
-
-    /// A ``Plan/Step`` that is not over.
-    struct Stretch {
-        var from: WallTime
-        var to: WallTime
-        var files: Int64 = 0
-        var bytes = 0.0
-        var going = 0.0
-    }
-
     let question: Plan.Question
     let ended: (Plan.Ended) -> Void
     let start: WallTime
@@ -171,7 +95,7 @@ struct Planner {
         if isRecording { close(at: last) }
         return Plan(
             from: start, until: last, steps: steps.sorted { ($0.from, $0.to) < ($1.from, $1.to) },
-            outcomes: lanes.map { outcome($0) }, isCut: isCut)
+            outcomes: lanes.indices.map { outcome(of: $0) }, isCut: isCut)
     }
 
     /// What is being sent now keeps its slot, whatever else waits.
@@ -180,7 +104,7 @@ struct Planner {
         for number in lanes.indices {
             while lanes[number].next < lanes[number].queue.uploads.count,
                 lanes[number].queue.uploads[lanes[number].next].isUnderWay, mayGoOn(lanes[number])
-            { begin(number) }
+            { begin(number, isUnderWay: true) }
             // What is begun goes on, also where nothing new may begin.
             let uploads = lanes[number].queue.uploads
             for place in uploads.indices.dropFirst(lanes[number].next) where uploads[place].isBegun {
@@ -240,21 +164,26 @@ struct Planner {
         // What is held until some moment is held by that; what then is said then.
         if lanes[number].holds.allSatisfy({ $0.until == nil }), !question.rates.isKnown(for: queue.destination) {
             lanes[number].holds.append(
-                Hold(.destination, since: start, text: "nobody knows how fast bytes go to \(queue.destination)"))
+                unknownSpeed(to: queue.destination))
         }
-        if case .open(let passage) = question.admission.way(to: remote, from: origin, in: world) {
+        func kind(_ isMetered: Bool) -> QuotaBook.Class {
+            QuotaBook.Class(queue.destination, from: queue.folder, isMetered: isMetered)
+        }
+        switch question.admission.way(to: remote, from: origin, in: world) {
+        case .open(let passage):
             lanes[number].passage = passage
-            lanes[number].kind =
-                passage.ledger == .local
-                ? nil : QuotaBook.Class(queue.destination, from: queue.folder, isMetered: passage.countsAsMetered)
+            lanes[number].kind = passage.ledger == .local ? nil : kind(passage.countsAsMetered)
+            lanes[number].later = lanes[number].kind
+        case .closed(_, let countsAsMetered): lanes[number].later = kind(countsAsMetered)
         }
+        takeBackShort(number)
         if lanes[number].holds.isEmpty { return }
         if !lanes[number].running.isEmpty, !mayGoOn(lanes[number]) { stop(number) }
-        if lanes[number].running.isEmpty { finish(number, .held(lanes[number].holds)) }
+        if lanes[number].running.isEmpty { finish(number, .held(lanes[number].reasons)) }
     }
 
     /// Where a queue comes from, and what a person lets it off now.
-    private func origin(of lane: Lane) -> Admission.Origin {
+    func origin(of lane: Lane) -> Admission.Origin {
         var origin = lane.origin.map { origins[$0] } ?? Admission.Origin(name: lane.queue.folder)
         origin.excused = Set(lane.queue.leaves.filter { $0.until > world.now }.map(\.excuse))
         return origin
@@ -322,8 +251,7 @@ struct Planner {
             for number in order {
                 guard let lane = next(to: number) else { continue }
                 lastServed = number
-                begin(lane)
-                isGiven = true
+                if begin(lane) { isGiven = true }
                 if isDue { return }
             }
         }
@@ -353,8 +281,18 @@ struct Planner {
         return count < most
     }
 
-    mutating func begin(_ number: Int) {
-        guard var item = take(number) else { return }
+    /// - Parameter isUnderWay: It has its slot, and what was set aside for it.
+    /// - Returns: Whether it gave anybody a slot, or has to be asked again.
+    @discardableResult
+    mutating func begin(_ number: Int, isUnderWay: Bool = false) -> Bool {
+        guard var item = take(number) else { return false }
+        if isUnderWay {
+            goOn(&item, number)
+        } else if !grant(&item, number) {
+            setAside(item, number)
+            if lanes[number].running.isEmpty, !lanes[number].hasNext { finish(number, .held(lanes[number].reasons)) }
+            return true
+        }
         turn += 1
         lanes[number].lastTurn = turn
         if countsFiles, !item.hasPlace, let kind = lanes[number].kind {
@@ -366,12 +304,14 @@ struct Planner {
         lanes[number].running.append(item)
         counts[number] += 1
         if lanes[number].step == nil { lanes[number].step = Stretch(from: now, to: now) }
+        return true
     }
 
     /// The next of a queue: one upload, or as many of its rest as go for one, and as quotas of files allow.
     mutating func take(_ number: Int) -> Item? {
         let uploads = lanes[number].queue.uploads
         if !lanes[number].returned.isEmpty { return lanes[number].returned.removeFirst() }
+        if !lanes[number].again.isEmpty { return lanes[number].again.removeFirst() }
         let next = lanes[number].next
         if next < uploads.count {
             lanes[number].next += 1
@@ -386,14 +326,8 @@ struct Planner {
         }
         let bytes = files == rest.files ? rest.bytes : Int64(Int128(rest.bytes) * Int128(files) / Int128(rest.files))
         lanes[number].rest = Spending(bytes: rest.bytes - bytes, files: rest.files - files)
-        return Item(place: uploads.count, left: Double(bytes), files: files, priority: uploads.last?.priority ?? 0)
-    }
-}
-
-extension Planner.Item {
-    init(_ upload: Plan.Upload, at place: Int) {
-        self.init(
-            place: place, left: Double(max(0, upload.left)), files: 1, priority: upload.priority,
-            hasPlace: upload.isBegun || upload.isUnderWay)
+        return Item(
+            place: uploads.count, left: Double(bytes), files: files, priority: uploads.last?.priority ?? 0,
+            piece: lanes[number].queue.piece)
     }
 }

@@ -229,6 +229,11 @@ package protocol Destination: Sendable {
     func upload(_ order: UploadOrder, notes: any UploadNotes) async throws -> RemoteObject
     /// What it will say with each part of a file of `size` bytes, so that it is made while the file is read anyway.
     func wishes(forSize size: Int64) -> [PartDigests.Wish]
+    /// The largest piece of a file of `size` bytes that goes whole or not at all, for a file that is not begun; `nil` where a request
+    /// may end anywhere.
+    ///
+    /// - Parameter size: `nil`: of a file of any size that the settings are meant for.
+    func uncutPiece(ofSize size: Int64?) -> UncutPiece?
     /// Which files it takes together; `nil` for none.
     var bundling: Bundling? { get }
     /// Takes small files that no attempt was made for to the remote, as one piece of work, and verifies them there.
@@ -274,6 +279,7 @@ package protocol Destination: Sendable {
 
 extension Destination {
     package func wishes(forSize size: Int64) -> [PartDigests.Wish] { [] }
+    package func uncutPiece(ofSize size: Int64?) -> UncutPiece? { nil }
     package var bundling: Bundling? { nil }
     package func upload(
         together orders: [UploadOrder], notes: any BundleNotes

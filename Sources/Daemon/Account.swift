@@ -105,8 +105,7 @@ final class Account: Sendable {
     static let margin: Int64 = 256 << 10
     /// The least that a request needs to begin with.
     static let least = request + margin
-    /// Without a body: header lines, the handshake, and what the server's answer costs.
-    static let request: Int64 = 16 << 10
+    static let request = UncutPiece.request
     /// So little is soon there.
     private static let leastAnswer: Int64 = 4 << 10
     /// Of a body that a quota cuts: less is not worth its request.
@@ -137,8 +136,7 @@ final class Account: Sendable {
     /// What a file of this size takes, with all that carries it.
     static func expected(_ size: Int64) -> Int64 { cost(ofBody: size) + 3 * request }
 
-    /// What a request with so long a body takes.
-    private static func cost(ofBody count: Int64) -> Int64 { count.addingClamped(count / 16 + request) }
+    private static func cost(ofBody count: Int64) -> Int64 { UncutPiece.cost(ofBody: count) }
 
     /// Bytes that it has sent in all.
     var total: Int64 { state.withLock { $0.total } }
@@ -282,9 +280,8 @@ final class Account: Sendable {
         var text =
             "\(shownBytes((line.bytesLeft ?? 0).addingClamped(inQuota(max(0, own), answer: 0)))) are left of \(line.quota.byteWords ?? "") of \(line.place.words), and the next piece, "
             + "which goes whole or not at all, takes \(shownBytes(inQuota(cost))) with what carries it"
-        if let most = line.quota.bytes, most < inQuota(cost) {
-            text +=
-                ": more than that ever allows; raise the quota, or have smaller pieces, where the destination takes them"
+        if line.neverLeaves(cost) {
+            text = line.never(UncutPiece(costing: cost), to: key.destination)
         }
         return Shortage(text: text, after: .milliseconds(max(1000, end.milliseconds - now.milliseconds)))
     }

@@ -1,6 +1,7 @@
 internal import Config
 internal import Core
 internal import Linux
+internal import Store
 internal import Synchronization
 internal import Watch
 
@@ -22,11 +23,15 @@ extension Agent {
         // Which way each goes is known, and no name is looked up for it once more.
         var survey = await NetworkSurvey.look(setup.settings, [:])
         survey.note(await dispatcher.interfaces)
+        survey.choices = await dispatcher.choices()
         survey.withoutEffect = await withoutEffect()
         // Whoever asks a disk that does not answer waits for it for ever, and another one with each check.
         let silent = Set(watcher.states().filter(\.isStuck).map(\.folder))
+        let waiting = await dispatcher.neverGoing(try await house.store.backlog())
         return CheckReport(
             await Checks.local(setup.settings, request, survey, silent: silent)
+                + PieceChecks.findings(setup.settings, destinations, request)
+                + PieceChecks.findings(waiting, request)
                 + (await destinations.findings(
                     DaemonGate(house: house, dispatcher: dispatcher), .policy, request)))
     }

@@ -18,7 +18,7 @@ extension Agent {
         let rates = try await rates(query, Set(backlog.map(\.destination)))
         var question = try await dispatcher.question()
         let live = house.live
-        let leaves = await dispatcher.leaves()
+        let (leaves, short) = (await dispatcher.leaves(), await dispatcher.short ?? [:])
         var excused: [Plan.Queue] = []
         var missing = Set(leaves.uploads.keys)
         question.queues = backlog.map { waiting in
@@ -26,11 +26,20 @@ extension Agent {
                 folder: waiting.folder, destination: waiting.destination, uploads: [],
                 rest: waiting.rest + waiting.unstaged)
             queue.leaves = leaves.folders[waiting.folder] ?? []
+            let destination = house.destinations[waiting.destination]
+            // Known by their sum alone, they are taken for files of one size.
+            if queue.rest.files > 0 {
+                queue.piece = destination?.uncutPiece(ofSize: queue.rest.bytes / queue.rest.files)
+            }
             for upload in waiting.first {
                 let sent = live[upload.id]?.sent ?? upload.sent
                 let planned = Plan.Upload(
                     left: max(0, upload.size - sent), priority: upload.priority, isUnderWay: upload.isRunning,
-                    isBegun: upload.isBegun)
+                    isBegun: upload.isBegun,
+                    // What was begun goes on as it was cut then.
+                    piece: upload.isBegun
+                        ? short[upload.id].map { UncutPiece(costing: $0.bytes) }
+                        : destination?.uncutPiece(ofSize: upload.size))
                 guard let own = leaves.uploads[upload.id] else {
                     queue.uploads.append(planned)
                     continue
@@ -114,8 +123,8 @@ extension Agent {
                 "what `sluice allow` says of \(leftOut.sorted().joined(separator: ", ")) is left out: it is paused, over, "
                     + "or far behind in its queue")
         }
-        if question.world.clockTrouble != nil {
-            notes.append("the clock is not believed now, so what depends on it waits")
+        if let trouble = question.world.clockTrouble {
+            notes.append("the clock is not believed now, so what depends on it waits: \(trouble.text)")
         }
         return notes
     }
@@ -150,6 +159,8 @@ extension Dispatcher {
             admission: admission, world: plannedWorld, remotes: settings.destinations.map { remote($0.name) },
             origins: (names + gone).map { origin($0) }, folderSlots: Dictionary(slots, uniquingKeysWith: { $1 }),
             queues: [], rates: Plan.Rates())
+        // What a look in a minute will find is not known; a clock that was set is believed by then.
+        if !trust.isWatching { question.world.clockTrouble?.until = nil }
         question.limits = standing.compactMap { exception in
             if case .rate(let rate) = exception.kind { Plan.Limit(rate: rate, until: exception.until) } else { nil }
         }

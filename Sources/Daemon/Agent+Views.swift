@@ -22,7 +22,7 @@ extension Agent {
             if known[group] == nil {
                 known[group] = await dispatcher.holds(folder: row.upload.folder, destination: row.upload.destination)
             }
-            views.append(view(row, classHolds: (known[group] ?? []) + (await ownHolds(row))))
+            views.append(view(row, classHolds: await neverHold(row) + (known[group] ?? []) + (await ownHolds(row))))
         }
         return views
     }
@@ -30,13 +30,21 @@ extension Agent {
     func view(_ row: UploadRow) async -> UploadView {
         let holds = await dispatcher.holds(
             folder: row.upload.folder, destination: row.upload.destination, upload: row.upload.id)
-        return view(row, classHolds: holds + (await ownHolds(row)))
+        return view(row, classHolds: await neverHold(row) + holds + (await ownHolds(row)))
     }
 
     /// For what happened some time ago: what holds it now did not hold it then.
     func viewWithoutHolds(_ row: UploadRow) -> UploadView { view(row, holds: []) }
 
-    private func ownHolds(_ row: UploadRow) async -> [Hold] { await roomHold(row) + (await twinHold(row)) }
+    private func ownHolds(_ row: UploadRow) async -> [Hold] {
+        await roomHold(row) + (await twinHold(row))
+    }
+
+    /// That its quotas never let it go, as they are: what else holds it may end.
+    private func neverHold(_ row: UploadRow) async -> [Hold] {
+        guard row.upload.state == .queued else { return [] }
+        return [await dispatcher.neverHold(of: row.upload, size: row.asset.stagedSize)].compactMap { $0 }
+    }
 
     /// That its destination has no room for it.
     private func roomHold(_ row: UploadRow) async -> [Hold] {

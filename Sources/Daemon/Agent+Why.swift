@@ -24,6 +24,26 @@ package struct WhyAnswer: Codable, Sendable, Hashable {
     package var holds: [HoldView]
     /// What persons let it off for a while.
     package var exceptions: [ExceptionView]?
+    /// By which way it goes or would go; absent where nothing leaves this machine, and where no way may be taken.
+    package var way: WayView?
+}
+
+/// By which way something leaves this machine.
+package struct WayView: Codable, Sendable, Hashable {
+    /// Absent where it is left to the kernel.
+    package var interface: String?
+    /// The address there that its packets come from, where it is known.
+    package var address: String?
+    /// Why this one.
+    package var text: String
+}
+
+extension WayView {
+    /// - Returns: `nil` where no way may be taken.
+    init?(_ choice: Admission.WayChoice?) {
+        guard let choice, choice.interface != nil || choice.reason == Admission.kernelsChoice else { return nil }
+        self.init(interface: choice.interface, address: choice.source?.description, text: choice.reason)
+    }
 }
 
 extension Agent {
@@ -48,7 +68,9 @@ extension Agent {
         WhyAnswer(
             id: view.id, destination: view.destination, folder: view.folder, path: view.path, state: view.state,
             text: await sentence(view), holds: view.holds,
-            exceptions: await exceptions(id: view.id, folder: view.folder))
+            exceptions: await exceptions(id: view.id, folder: view.folder),
+            way: view.list == "ongoing"
+                ? WayView(await dispatcher.choice(of: view.id, to: view.destination, from: view.folder)) : nil)
     }
 
     private func sentence(_ view: UploadView) async -> String {

@@ -12,6 +12,67 @@ struct Shortfall: Sendable {
 }
 
 extension Dispatcher {
+    /// That an upload never goes under its quotas, as they are; `nil` where it does, or where somebody lets it off.
+    /// What is begun goes on as it was cut then, and of that only what it lacked is known.
+    func neverHold(of upload: UploadRecord, size: Int64) -> Hold? {
+        let name = upload.destination
+        guard let piece = piece(of: upload.id, isBegun: upload.isBegun, size: size, to: name),
+            let line = quota(neverLeaving: piece, to: name, from: origin(upload.folder, of: upload.id))
+        else { return nil }
+        return Hold(
+            .quota, since: upload.createdAt,
+            text: line.never(piece, to: name, isWhole: !upload.isBegun && piece.bytes >= size))
+    }
+
+    func piece(of id: String, isBegun: Bool, size: Int64, to destination: String) -> UncutPiece? {
+        isBegun
+            ? short?[id].map { UncutPiece(costing: $0.bytes) }
+            : house.destinations[destination]?.uncutPiece(ofSize: size)
+    }
+
+    private func quota(
+        neverLeaving piece: UncutPiece, to destination: String, from origin: Admission.Origin
+    ) -> QuotaBook.Line? {
+        let book = house.ledger.book
+        // Asked of each upload in a list: most have no such quota.
+        guard book.lines.contains(where: { $0.quota.bytes.map { $0 < piece.cost } ?? false }),
+            !origin.excused.contains(.quota)
+        else { return nil }
+        return kind(of: origin, to: destination).flatMap { book.neverLeaves(piece.cost, for: $0) }
+    }
+
+    /// What quotas count uploads as; `nil` for what stays on this machine.
+    private func kind(of origin: Admission.Origin, to destination: String) -> QuotaBook.Class? {
+        let isMetered: Bool
+        switch admission.way(to: remote(destination), from: origin, in: world) {
+        case .open(let passage) where passage.ledger == .local: return nil
+        case .open(let passage): isMetered = passage.countsAsMetered
+        case .closed(_, let countsAsMetered): isMetered = countsAsMetered
+        }
+        return QuotaBook.Class(destination, from: origin.name, isMetered: isMetered)
+    }
+
+    /// What waits and never goes under its quotas, of the uploads that are listed: for each folder and destination how many, and why.
+    func neverGoing(_ backlog: [Store.Backlog]) -> [(folder: String, destination: String, files: Int, text: String)] {
+        backlog.compactMap { waiting in
+            var found: (files: Int, text: String) = (0, "")
+            for upload in waiting.first {
+                guard
+                    let piece = piece(
+                        of: upload.id, isBegun: upload.isBegun, size: upload.size, to: waiting.destination),
+                    let line = quota(
+                        neverLeaving: piece, to: waiting.destination, from: origin(waiting.folder, of: upload.id))
+                else { continue }
+                if found.files == 0 {
+                    found.text = line.never(
+                        piece, to: waiting.destination, isWhole: !upload.isBegun && piece.bytes >= upload.size)
+                }
+                found.files += 1
+            }
+            return found.files == 0 ? nil : (waiting.folder, waiting.destination, found.files, found.text)
+        }
+    }
+
     /// A wait for a quota ends with its stretch by itself, and before that as soon as there is enough: others took less than they had
     /// reserved, or a person has changed the rules.
     func wakeWhatWasShort() async throws {
@@ -32,11 +93,28 @@ extension Dispatcher {
         // No more than may go now: what the first of them take is not there for the rest.
         let ids = enough.keys.sorted().prefix(max(1, house.settings.policy.total))
         if ids.isEmpty { return }
-        for id in ids { self.short?[id] = nil }
+        for id in ids {
+            self.short?[id] = nil
+            if excusedUploads.contains(where: { $0.id == id && $0.excuses.contains(.quota) }) {
+                shortAndExcused.insert(id)
+            }
+        }
         try await house.store.forgetWaits(of: Array(ids))
     }
 
+    /// Whether its quotas leave too little for its next piece, though they are not used up.
+    func lacksRoom(_ upload: UploadRecord) -> Bool {
+        if shortAndExcused.contains(upload.id) { return true }
+        let name = upload.destination
+        guard let piece = piece(of: upload.id, isBegun: upload.isBegun, size: upload.missing, to: name),
+            let kind = kind(of: origin(upload.folder, of: upload.id), to: name),
+            let room = house.ledger.book.room(for: kind).bytes
+        else { return false }
+        return room < piece.cost
+    }
+
     func noteShortfall(_ outcome: AttemptOutcome, _ upload: UploadRecord) {
+        shortAndExcused.remove(upload.id)
         guard case .held(let failure, _, _, _) = outcome, failure.code == Failure.shortOfQuota,
             let account = Lane.current?.accounts[upload.id], let bytes = account.lacked
         else {

@@ -72,6 +72,8 @@ actor Dispatcher {
     var refusedForRoom: [String: Int] = [:]
     /// What waits for more of a quota than was left; `nil` before the waits of an earlier run were forgotten.
     var short: [String: Shortfall]?
+    /// Waited so until a person let them off their quotas: in their turn they would only wait again.
+    var shortAndExcused: Set<String> = []
     /// What is known of the room at each destination.
     var rooms: [String: RemoteRoom] = [:]
     /// How fast it is, as the store has it for the next run, and since when.
@@ -246,7 +248,11 @@ actor Dispatcher {
             else { continue }
             var origin = origin(upload.folder)
             // What goes without its own excuse goes in its turn.
-            if case .go = admission.verdict(for: remote(upload.destination), from: origin, in: world) { continue }
+            if !(excuses.contains(.quota) && lacksRoom(upload)),
+                case .go = admission.verdict(for: remote(upload.destination), from: origin, in: world)
+            {
+                continue
+            }
             origin.excused.formUnion(excuses)
             guard case .go = admission.verdict(for: remote(upload.destination), from: origin, in: world) else {
                 continue

@@ -74,15 +74,33 @@ struct NetworkLook {
         var (chosen, equal): ([NetworkPath], [NetworkPath]) = ([], [])
         for address in addresses {
             let ways = try Ways.ways(to: address, port: port, over: links)
-            if let first = ways.first { if let path = try path(of: first.route) { chosen.append(path) } }
-            for way in ways.dropFirst() { if let path = try path(of: way.route) { equal.append(path) } }
+            if let first = ways.first, let path = try path(of: first, to: address) { chosen.append(path) }
+            for way in ways.dropFirst() {
+                guard var path = try path(of: way, to: address) else { continue }
+                path.isOwn = false
+                equal.append(path)
+            }
         }
         var paths: [NetworkPath] = []
         for path in chosen + equal where !paths.contains(where: { $0.link == path.link }) { paths.append(path) }
         return paths
     }
 
-    private mutating func path(of route: NetworkRoute) throws -> NetworkPath? {
+    /// Why those that lead out, and are no way to where these paths lead, may not be chosen: what follows their names.
+    func refusals(_ paths: [NetworkPath], port: UInt16?) throws -> [Admission.WayChoice.Refused] {
+        guard let own = paths.first, let address = own.destination else { return [] }
+        let name = metering.links[own.link]?.name ?? "\(own.link)"
+        let others = outward.filter { link in link.leadsOut && !paths.contains { $0.link == link.index } }
+        let refusals = try Ways.refusals(to: address, port: port, over: others.map(\.index))
+        return others.compactMap { link in
+            refusals[link.index].map {
+                Admission.WayChoice.Refused(interface: link.name, reason: $0.words(own: name, address))
+            }
+        }
+    }
+
+    private mutating func path(of way: Ways.Way, to address: IPAddress) throws -> NetworkPath? {
+        let route = way.route
         if route.isDead { return nil }
         if gatewaysMatter, let router = route.router { routers[router] = .some(route.gatewayHardware) }
         if gatewaysMatter, route.gateway != nil, route.gatewayHardware == nil,
@@ -93,7 +111,9 @@ struct NetworkLook {
             isUnfinished = true
             return nil
         }
-        return route.path
+        var path = route.path
+        (path.metric, path.source, path.destination) = (way.metric, route.source, address)
+        return path
     }
 
     /// - Parameter cost: What a person says.
@@ -107,5 +127,20 @@ struct NetworkLook {
             .unknown,
             text: "\(point.display) is another machine's, and nobody sees the way there; `network: unmetered` or "
                 + "`network: metered` at the destination would tell")
+    }
+}
+
+extension Ways.Refusal {
+    /// - Parameter own: The interface that the kernel chooses.
+    fileprivate func words(own: String, _ address: IPAddress) -> String {
+        switch self {
+        case .ownIsByRule: "a rule (`ip rule`) leads to \(address) by \(own), and such a way is not left"
+        case .ownIsTunnel: "\(own), by which the kernel goes to \(address), is a tunnel, and such a way is not left"
+        case .ownIsInside: "what goes to \(address) stays on this machine"
+        case .noRoute: "no route over it leads to \(address)"
+        case .dead: "it is down, or has no carrier"
+        case .unequal:
+            "its route to \(address) is not equal to the kernel's own by \(own): one to other addresses, or in another table"
+        }
     }
 }

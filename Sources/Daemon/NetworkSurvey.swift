@@ -30,6 +30,8 @@ package struct NetworkSurvey: Sendable {
     package var nameServers: [IPAddress] = []
     /// Those among them that are on this machine, and ask others by ways of their own.
     package var localNameServers: [IPAddress] = []
+    /// By which way each destination is reached, as far as that shows, with every other way out.
+    package var choices: [(destination: String, choice: Admission.WayChoice)] = []
     /// What could not be found out.
     package var troubles: [String] = []
     /// What is known of the networks; `nil` when they could not be looked at.
@@ -60,7 +62,7 @@ package struct NetworkSurvey: Sendable {
         let known = addresses
         do {
             let namesGateways = settings.allRules.contains { $0.networks.contains { $0.gateway != nil } }
-            let (metering, reaches, ways) = try await blocking { [report] in
+            let (metering, reaches, ways, refused) = try await blocking { [report] in
                 var look = try NetworkLook(
                     metering: Metering(links: try Links.all(), report: report), gatewaysMatter: false)
                 var reaches: [String: Reach] = [:]
@@ -73,7 +75,14 @@ package struct NetworkSurvey: Sendable {
                             try known[host].map { try look.reach($0, port) } ?? .over(try look.waysOut())
                     }
                 }
-                return (look.metering, reaches, namesGateways ? try look.waysOut() : [])
+                let refused = try reaches.compactMap { name, reach in
+                    if case .over(let paths) = reach, case .server(_, let port)? = sites[name] {
+                        (name, try look.refusals(paths, port: port))
+                    } else {
+                        nil
+                    }
+                }
+                return (look.metering, reaches, namesGateways ? try look.waysOut() : [], refused)
             }
             (survey.metering, survey.reaches) = (metering, reaches)
             survey.judge(metering, sites, settings)
@@ -81,6 +90,10 @@ package struct NetworkSurvey: Sendable {
                 let own = Set(metering.links.values.flatMap(\.addresses).map(\.address))
                 survey.nameServers = NameServers.configured()
                 survey.localNameServers = survey.nameServers.filter { $0.isLoopback || own.contains($0) }
+            }
+            let others = Dictionary(refused, uniquingKeysWith: { $1 })
+            for number in survey.choices.indices {
+                survey.choices[number].choice.refused += others[survey.choices[number].destination] ?? []
             }
             survey.misnamed = survey.names(ways).misnamed(in: settings.networkRules)
         } catch { survey.troubles.append("the networks cannot be looked at: \(error)") }
@@ -164,7 +177,9 @@ package struct NetworkSurvey: Sendable {
         for destination in settings.destinations {
             guard let reach = reaches[destination.name], let site = sites[destination.name] else { continue }
             withoutEffect += destination.policy.rules.withoutEffect(at: site, reach).map { (destination.name, $0) }
-            switch admission.way(to: remote(destination.name, settings, at: world.now), in: world) {
+            let remote = remote(destination.name, settings, at: world.now)
+            if let choice = admission.choice(to: remote, in: world) { choices.append((destination.name, choice)) }
+            switch admission.way(to: remote, in: world) {
             case .closed(let found, _): if let hold = found.first { holds.append((destination.name, hold)) }
             case .open(let passage):
                 guard case .over(let paths) = reach else { continue }

@@ -63,7 +63,7 @@ package struct PlanQueueView: Codable, Sendable, Hashable {
     package var destination: String
     package var files: Int64
     package var bytes: Int64
-    /// When the last of it is sent, also after the end of the plan; absent: not within a month.
+    /// When the last of it is sent, also after the end of the plan; absent: not within a month, or nobody can say.
     package var ends: String?
     /// What is not sent when the plan ends.
     package var leftFiles: Int64
@@ -77,6 +77,18 @@ package struct PlanQueueView: Codable, Sendable, Hashable {
     package var turns: Int64
     /// What keeps it from going, the longest first.
     package var waits: [PlanWaitView]
+    /// Why nobody can say when the last of it is sent; empty where somebody can, or where it is only not within a month.
+    package var obstacles: [PlanObstacleView]
+}
+
+/// Something without which there is no end.
+package struct PlanObstacleView: Codable, Sendable, Hashable {
+    /// `clock`: it is not believed; `speed`: it is not known; `never`: a quota never lets these files go, as it is.
+    package var kind: String
+    package var text: String
+    /// What it keeps.
+    package var files: Int64
+    package var bytes: Int64
 }
 
 package struct PlanWaitView: Codable, Sendable, Hashable {
@@ -125,6 +137,10 @@ extension PlanQueueView {
                 PlanWaitView(
                     kind: wait.hold.kind.rawValue, text: wait.hold.text, from: wait.from.description,
                     until: wait.hold.until?.description, seconds: Int64(wait.length.inSeconds))
+            },
+            obstacles: outcome.obstacles.map {
+                PlanObstacleView(
+                    kind: $0.kind.rawValue, text: $0.hold.text, files: $0.spending.files, bytes: $0.spending.bytes)
             })
     }
 }

@@ -22,17 +22,64 @@ package enum Ways {
         let socket = try NetlinkSocket()
         let question = RouteQuestion(address: address, port: port)
         guard let own = try choice(question, by: socket) else { return [] }
-        guard let entry = own.entry, try mayBeLeft(own, entry, by: socket) else { return [own.way] }
+        guard let entry = own.entry, try refusal(toLeave: own, entry, by: socket) == nil else { return [own.way] }
         var equal: [Way] = []
         for link in links where link != own.way.route.link {
-            var other = question
-            other.link = link
-            guard let choice = try choice(other, by: socket), !choice.way.route.isDead, choice.way.route.link == link,
-                choice.entry.map({ $0.isEqual(to: entry) }) ?? false
-            else { continue }
-            equal.append(choice.way)
+            if case .equal(let way) = try other(link, question, entry, by: socket) { equal.append(way) }
         }
         return [own.way] + equal.sorted { ($0.metric, $0.route.link) < ($1.metric, $1.route.link) }
+    }
+
+    /// Why an interface is no way that may be chosen.
+    package enum Refusal: Hashable, Sendable {
+        /// A rule (`ip rule`) has led to the kernel's own way.
+        case ownIsByRule
+        case ownIsTunnel
+        /// What goes there stays on this machine.
+        case ownIsInside
+        case noRoute
+        /// It is down, or has no carrier.
+        case dead
+        /// Its route is one to other addresses than the kernel's own, in another table, or of another reach.
+        case unequal
+    }
+
+    /// - Parameter links: Those that are asked about.
+    /// - Returns: Why each of them may not be chosen; nothing of those that may.
+    package static func refusals(
+        to address: IPAddress, port: UInt16? = nil, over links: [Int32]
+    ) throws(SystemError) -> [Int32: Refusal] {
+        let socket = try NetlinkSocket()
+        let question = RouteQuestion(address: address, port: port)
+        guard let own = try choice(question, by: socket) else { return [:] }
+        var reason: Refusal? = .ownIsInside
+        if let entry = own.entry { reason = try refusal(toLeave: own, entry, by: socket) }
+        var refusals: [Int32: Refusal] = [:]
+        for link in links where link != own.way.route.link {
+            if let reason {
+                refusals[link] = reason
+            } else if let entry = own.entry, case .refused(let reason) = try other(link, question, entry, by: socket) {
+                refusals[link] = reason
+            }
+        }
+        return refusals
+    }
+
+    private enum Other {
+        case equal(Way)
+        case refused(Refusal)
+    }
+
+    private static func other(
+        _ link: Int32, _ question: RouteQuestion, _ entry: RouteFacts, by socket: borrowing NetlinkSocket
+    ) throws(SystemError) -> Other {
+        var other = question
+        other.link = link
+        guard let choice = try choice(other, by: socket), choice.way.route.link == link else {
+            return .refused(.noRoute)
+        }
+        if choice.way.route.isDead { return .refused(.dead) }
+        return choice.entry.map { $0.isEqual(to: entry) } ?? false ? .equal(choice.way) : .refused(.unequal)
     }
 
     /// Whether a connection to an address may be held to an interface.
@@ -71,6 +118,8 @@ package enum Ways {
         } else if route.source != nil {
             guard let second = try Routes.route(again, by: socket) else { return nil }
             route = second
+            // It is not told to whoever names it.
+            route.source = second.source ?? again.source
         }
         if route.link == 1 { return Choice(way: Way(route: route, metric: 0), entry: nil) }
         guard let entry = try Routes.entry(again, by: socket) else { return nil }
@@ -80,12 +129,12 @@ package enum Ways {
     /// RT_TABLE_MAIN and RT_TABLE_DEFAULT: every other table is there because a rule leads to it.
     private static func isOrdinary(_ entry: RouteFacts) -> Bool { entry.table == 254 || entry.table == 253 }
 
-    /// Whether another way may take the place of the kernel's choice at all.
-    private static func mayBeLeft(
-        _ own: Choice, _ entry: RouteFacts, by socket: borrowing NetlinkSocket
-    ) throws(SystemError) -> Bool {
-        guard isOrdinary(entry) else { return false }
-        return try Links.facts(of: own.way.route.link, by: socket)?.link.isTunnel != true
+    /// Why no other way may take the place of the kernel's choice; `nil` where one may.
+    private static func refusal(
+        toLeave own: Choice, _ entry: RouteFacts, by socket: borrowing NetlinkSocket
+    ) throws(SystemError) -> Refusal? {
+        guard isOrdinary(entry) else { return .ownIsByRule }
+        return try Links.facts(of: own.way.route.link, by: socket)?.link.isTunnel == true ? .ownIsTunnel : nil
     }
 }
 

@@ -143,17 +143,31 @@ private func waiting(_ plan: PlanView, _ page: PlanPage) -> [String] {
 }
 
 private func endings(_ plan: PlanView, _ page: PlanPage) -> [String] {
-    var (done, late): ([String], [String]) = ([], [])
+    var (done, late, endless, never): ([String], [String], [String], [String]) = ([], [], [], [])
     for queue in plan.queues where queue.files > 0 {
         let name = "\(queue.folder) -> \(queue.destination)"
         if queue.leftFiles == 0, let ends = queue.ends {
             done.append("\(name)  \(page.time(ends)), \(amount(queue.files, queue.bytes))")
-        } else {
+            continue
+        }
+        for obstacle in queue.obstacles {
+            let what = "\(name)  \(amount(obstacle.files, obstacle.bytes)): "
+            if obstacle.kind == "never" {
+                never.append(what + obstacle.text)
+            } else {
+                endless.append(what + "\(obstacle.kind): \(obstacle.text)")
+            }
+        }
+        // Of what nothing but time is in the way.
+        if queue.leftFiles > queue.obstacles.filter({ $0.kind == "never" }).reduce(0, { $0 + $1.files }),
+            queue.obstacles.allSatisfy({ $0.kind == "never" })
+        {
             late.append("\(name)  \(amount(queue.leftFiles, queue.leftBytes)) left; " + why(queue, page))
         }
     }
     return page.section("All sent by", done, .green)
         + page.section("Will not fit before \(page.time(plan.until))", late, .yellow)
+        + page.section("Nobody can say when", endless, .yellow) + page.section("Never, as it is", never, .yellow)
 }
 
 /// What binds, and when it would be there.

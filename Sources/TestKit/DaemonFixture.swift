@@ -113,13 +113,15 @@ package final class DaemonFixture {
     /// - Parameter script: For /bin/sh, in mounts of its own, before the daemon; which takes its place.
     package func startDaemon(environment: [String: String] = [:], inMounts script: String) throws {
         try writeConfiguration()
-        daemon = try Child(
-            "/usr/bin/unshare",
-            [
-                "-m", "/bin/sh", "-ec", "\(script)\nexec \"$@\"", "sh", binary.display, "run", "--config",
-                config.display,
-            ],
-            environment: environment, output: logs.appending("daemon.out"), errors: logs.appending("daemon.err"))
+        let words = [
+            "-m", "/bin/sh", "-ec", "\(script)\nexec \"$@\"", "sh", binary.display, "run", "--config", config.display,
+        ]
+        let (output, errors) = (logs.appending("daemon.out"), logs.appending("daemon.err"))
+        daemon =
+            try roads.map {
+                try $0.box.start(
+                    "/usr/bin/unshare", words, environment: environment, output: output, errors: errors)
+            } ?? Child("/usr/bin/unshare", words, environment: environment, output: output, errors: errors)
     }
 
     /// Starts the daemon, whose configuration names the receiver's address. Does not wait until it is ready.

@@ -279,7 +279,7 @@ extension PlanView {
                     PlanWaitView(
                         kind: "schedule", text: "outside the windows of policy", from: "2026-11-20T08:00:00.000Z",
                         until: "2026-11-20T21:00:00.000Z", seconds: 144_000)
-                ])
+                ], obstacles: [])
         ], notes: [])
 }
 

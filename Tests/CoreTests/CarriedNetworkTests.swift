@@ -139,15 +139,22 @@ struct TunnelTests {
 
     @Test("may be carried by whatever leads out, and costs the worst of it, where nobody knows")
     func supposed() {
-        #expect(Metering(links: [wire, wireGuard]).of(30).metered == .unmetered)
+        let free = Metering(links: [wire, wireGuard]).of(30)
+        #expect(free.metered == .unknown)
+        #expect(
+            free.reason
+                == "unknown: nothing tells what carries the tunnel wg0, though every way out that is seen is free")
+        #expect(free.remedy == #"- {interface: "wg0", metered: false}"#)
+        let said = NetworkRule(interface: "wg0", isMetered: false)
+        #expect(Metering(links: [wire, wireGuard], rules: [said]).of(30).metered == .unmetered)
         let world = Metering(links: [wire, modem, wireGuard])
         #expect(world.of(30).reason == "metered: wg0 may be carried by wwan0, and wwan0 is a modem (DEVTYPE wwan)")
         #expect(world.of(30).remedy == #"- {interface: "wg0", metered: false}"#, "for wwan0 may not be what carries it")
         var (dead, deadEnd) = (modem, modem)
         dead.isUsable = false
-        #expect(Metering(links: [wire, dead, wireGuard]).of(30).metered == .unmetered)
+        #expect(Metering(links: [wire, dead, wireGuard]).of(30).metered == .unknown)
         deadEnd.leadsOut = false
-        #expect(Metering(links: [wire, deadEnd, wireGuard]).of(30).metered == .unmetered)
+        #expect(Metering(links: [wire, deadEnd, wireGuard]).of(30).metered == .unknown)
         var other = made("tun", "tun0", 31)
         other.leadsOut = true
         #expect(Metering(links: [other, wireGuard]).of(30).metered == .unknown, "a tunnel is no end")
@@ -159,7 +166,41 @@ struct TunnelTests {
         bridge.leadsOut = true
         var port = wire
         port.leadsOut = false
-        #expect(Metering(links: [port, tap, bridge, wireGuard]).of(30).metered == .unmetered)
+        let world = Metering(links: [port, tap, bridge, wireGuard], carriers: [30: [NetworkPath(link: 5)]])
+        #expect(world.of(30).metered == .unmetered)
+        #expect(Metering(links: [port, tap, bridge, wireGuard]).of(30).metered == .unknown)
+    }
+
+    @Test("whose other end is known, and no way there, costs what nobody knows")
+    func lost() {
+        var tunnel = made("vxlan", "vx0", 31)
+        tunnel.peer = IPAddress("198.51.100.7")
+        #expect(Metering(links: [wire, tunnel]).of(31).metered == .unknown)
+        // And so does what stands on it.
+        #expect(Metering(links: [wire, tunnel, made("bridge", "br0", 5, on: [31])]).of(5).metered == .unknown)
+    }
+
+    @Test("of which nobody knows waits where metered networks do, unless that is allowed of unknown ones")
+    func counts() {
+        func way(_ rules: PolicyRules) -> Admission.Way {
+            var world = Admission.World(
+                now: WallTime(milliseconds: 0), monotonic: MonotonicTime(nanoseconds: 0), running: 0, everything: nil)
+            world.network = Metering(links: [wire, wireGuard])
+            let remote = Admission.Remote(
+                name: "nas", slots: 1, running: 0, pause: nil, health: DestinationHealth(),
+                reach: .over([NetworkPath(link: 30)]))
+            return Admission(total: 1, rules: rules).way(to: remote, in: world)
+        }
+        guard case .closed(let holds, true) = way(PolicyRules(metered: .pause)) else {
+            Issue.record("it is open")
+            return
+        }
+        #expect(holds.first?.text.contains(#"`- {interface: "wg0", metered: false}` under `networks`"#) == true)
+        guard case .open(let passage) = way(PolicyRules(metered: .pause, meteredUnknown: .allow)) else {
+            Issue.record("it is closed")
+            return
+        }
+        #expect(!passage.countsAsMetered)
     }
 
     @Test("what only may carry it forbids it, unless a rule allows the tunnel")

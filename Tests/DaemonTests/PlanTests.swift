@@ -37,7 +37,10 @@ struct PlanTests {
         #expect(unknown.steps.isEmpty)
         #expect(unknown.rates == [PlanRateView(destination: "nas", source: "unknown")])
         #expect(unknown.notes.first?.contains("--rate '2 MB/s'") == true)
-        #expect(unknown.queues.first?.waits.contains { $0.text == "nobody knows how fast bytes go to nas" } == true)
+        #expect(
+            unknown.queues.first?.waits.contains { $0.text == "it is not known yet how fast bytes go to nas" } == true)
+        #expect(unknown.queues.first?.obstacles.map(\.kind) == ["speed"])
+        #expect(unknown.queues.first?.ends == nil)
         let (store, account) = (
             scene.agent.house.store, SpendingAccount(destination: "nas", folder: "cam", network: .any)
         )
@@ -54,6 +57,20 @@ struct PlanTests {
         #expect(
             try await scene.agent.plan(PlanQuery()).rates
                 == [PlanRateView(destination: "nas", rate: 500_000, source: "measured")])
+        try await scene.stop()
+    }
+
+    @Test("a clock that is not believed is named, and no end is told until it is")
+    func clock() async throws {
+        let clocks = ManualClocks(wall: WallTime(milliseconds: 0))
+        let scene = try await AgentScene(clocks: clocks) { $0.policy.rules = Times.night }
+        try await scene.reach(.queued, [try await scene.add("a.mp4", size: 3000)])
+        let plan = try await scene.agent.plan(PlanQuery(rate: 100))
+        let queue = try #require(plan.queues.first)
+        #expect(queue.obstacles.map(\.kind) == ["clock"])
+        #expect(queue.obstacles.first?.text.hasPrefix("the clock is not set") == true)
+        #expect(queue.ends == nil && plan.steps.isEmpty)
+        #expect(plan.notes.contains { $0.contains("the clock is not set") })
         try await scene.stop()
     }
 

@@ -92,12 +92,84 @@ struct PartQuotaTests {
         #expect(emulator.uploads.isEmpty && emulator.objects.count == 2)
     }
 
-    private func bucket(at emulator: S3Emulator, _ fixture: DaemonFixture, host: String = "127.0.0.1") throws {
+    @Test("what a quota can never hold is said by plan, why and check, without an end; a person's word lets it go")
+    func never() async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        fixture.policyKeys = ["quotas: [{per: month, bytes: 3 MB}]"]
+        let emulator = try S3Emulator()
+        defer { emulator.stop() }
+        try bucket(at: emulator, fixture, partSize: 8)
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        try camera.drop(Clip(number: 1, size: 12_000_000, relative: "large.mp4"))
+        try camera.drop(Clip(number: 2, size: 400_000, relative: "small.mp4"))
+        try fixture.startDaemon()
+        try await eventually("the small one is there, and the large one waits", within: .seconds(30)) {
+            guard try await fixture.status()?.counts.completed == 1 else { return false }
+            return try await fixture.ask("list", ["--json"])?.contains("\"kind\":\"quota\"") ?? false
+        }
+        func said(_ verb: String, _ arguments: [String] = []) async throws -> String {
+            try #require(try await fixture.ask(verb, arguments)).split { $0 == " " || $0 == "\n" }
+                .joined(separator: " ")
+        }
+        let words =
+            "never under this quota: policy allows 3 MB a month (`quotas`), and a piece of 8.4 MB, which goes whole or not at all, "
+            + "takes 8.9 MB with what carries it; raise the quota, or make `part_size` of destinations.bucket smaller, or let it go "
+            + "once with `sluice allow --quota`"
+        let why = try await said("why", ["large.mp4"])
+        #expect(why.contains(words) && !why.contains("until"), "\(why)")
+        for arguments in [["--rate", "1 MB/s"], []] {
+            let plan = try await said("plan", arguments)
+            #expect(plan.contains("Never, as it is camera -> bucket 1 file, 12.0 MB: \(words)"), "\(plan)")
+            for untrue in ["Will not fit", "sent by", "no end is in sight"] {
+                #expect(!plan.contains(untrue), "\(plan)")
+            }
+        }
+        let check = try await said("check", ["--running"])
+        #expect(check.components(separatedBy: words).count == 3, "\(check)")
+        #expect(check.contains("1 file waits for bucket and goes never under this quota"), "\(check)")
+        #expect(try await said("check").contains(words))
+        let requests = emulator.requests.count
+        try #require(try await fixture.ask("allow", ["large.mp4", "--quota", "--for", "1h"]) != nil)
+        try await eventually("both are there", within: .seconds(30)) {
+            try await fixture.status()?.counts.completed == 2
+        }
+        #expect(emulator.requests.count > requests && emulator.objects.count == 2)
+    }
+
+    @Test("smaller parts, written down and reloaded, let go what no quota could hold before")
+    func smaller() async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        fixture.policyKeys = ["quotas: [{per: month, bytes: 12 MB}]"]
+        let emulator = try S3Emulator()
+        defer { emulator.stop() }
+        try bucket(at: emulator, fixture, partSize: 16)
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        try camera.drop(Clip(number: 1, size: 8_000_000, relative: "large.mp4"))
+        try camera.drop(Clip(number: 2, size: 20_000_000, relative: "larger.mp4"))
+        try fixture.startDaemon()
+        try await eventually("the smaller is there, and the larger never goes", within: .seconds(30)) {
+            guard try await fixture.status()?.counts.completed == 1 else { return false }
+            return try await fixture.ask("why", ["larger.mp4"])?.contains("never under this quota") ?? false
+        }
+        try bucket(at: emulator, fixture, partSize: 5)
+        fixture.policyKeys = ["quotas: [{per: month, bytes: 16 MB}]"]
+        try fixture.writeConfiguration()
+        _ = try await eventually("it is reloaded") { try await fixture.ask("reload") }
+        try await eventually("a part of it is there", within: .seconds(30)) {
+            emulator.uploads.values.map(\.parts.count) == [1]
+        }
+        let why = try #require(try await fixture.ask("why", ["larger.mp4"]))
+        #expect(!why.contains("never"), "\(why)")
+    }
+
+    private func bucket(
+        at emulator: S3Emulator, _ fixture: DaemonFixture, host: String = "127.0.0.1", partSize: Int = 5
+    ) throws {
         let key = try fixture.folder.write("s3.key", Array("some-secret-key".utf8))
         fixture.uploadTo = ["bucket"]
         fixture.moreDestinations = [
             "bucket: {type: s3, endpoint: \"\(emulator.url.replacing("127.0.0.1", with: host))\", bucket: bucket, "
-                + "access_key: {literal: AK}, secret_key: {file: \(key.display)}, addressing: path, part_size: 5 MiB, "
+                + "access_key: {literal: AK}, secret_key: {file: \(key.display)}, addressing: path, part_size: \(partSize) MiB, "
                 + "single_up_to: 1 MiB, parallel: 4}"
         ]
     }

@@ -1,4 +1,5 @@
 import Core
+import Glibc
 import Linux
 import TestKit
 import Testing
@@ -98,6 +99,87 @@ struct RouteEndToEndTests {
         #expect(try await scene.bytes("lte") == 0)
     }
 
+    @Test("why and check say by which way it goes, from which address, why by that one, and why not by the others")
+    func told() async throws {
+        let scene = try await Scene(["metered: pause", "windows: [\"00:00-00:01\", \"12:00-12:01\"]"])
+        let roads = scene.roads
+        try await blocking {
+            try roads.box.addCable("eth0", to: roads.site, "eth1")
+            try roads.box.ip("addr", "add", "10.3.0.2/24", "dev", "eth0")
+            try roads.box.ip("route", "add", "198.51.100.0/24", "via", "10.3.0.1", "dev", "eth0")
+        }
+        // Half an hour behind the second window.
+        let noon = try #require(
+            Zone.local.moments(Zone.local.reading(at: SystemClocks().wall()).day, 45_000_000).first)
+        let shift = (noon.milliseconds - SystemClocks().wall().milliseconds) / 1000
+        try scene.fixture.startDaemon(environment: ["SLUICE_TEST_CLOCK": "\(shift)"])
+        try scene.camera.drop(Clip(number: 0, size: 300_000, relative: "clip.mp4"))
+        _ = try await scene.waits("clip.mp4", for: "schedule")
+        func said(_ verb: String, _ arguments: [String]) async throws -> String {
+            try #require(try await scene.fixture.ask(verb, arguments)).split { $0 == " " || $0 == "\n" }
+                .joined(separator: " ")
+        }
+        let own =
+            "the kernel's own way to \(TwoRoads.server), allowed and free (unmetered: the rule {interface: \"wan0\", metered: false} "
+            + "says so of wan0)"
+        let why = try await said("why", ["clip.mp4"])
+        #expect(why.contains("way: by wan0, from 10.1.0.2, \(own)"), "\(why)")
+        let check = try await said("check", ["--running"])
+        #expect(check.contains("by wan0 from 10.1.0.2: \(own)"), "\(check)")
+        #expect(check.contains("not by lte0: `metered` of policy says pause"), "\(check)")
+        #expect(check.contains("not by eth0: no route over it leads to \(TwoRoads.server)"), "\(check)")
+        try await blocking {
+            try roads.removeRoute("lte", metric: 100)
+            try roads.addRoute("lte", metric: 1)
+        }
+        let equal = try await eventually("the other is the kernel's own") { () -> String? in
+            let text = try await said("why", ["clip.mp4"])
+            return text.contains("equal to the kernel's own way by lte0, of metric 10, allowed and free") ? text : nil
+        }
+        #expect(equal.contains("way: by wan0, from 10.1.0.2"), "\(equal)")
+        #expect(try await scene.bytes("lte") == 0)
+        #expect(try await scene.bytes("wan") == 0)
+    }
+
+    /// The free link knows IPv4 alone, and the metered one IPv6 alone.
+    @Test(
+        "of IPv4 by one link and IPv6 by the other, a host of both is reached by the free one, one of IPv6 alone waits")
+    func families() async throws {
+        let scene = try await Scene()
+        let (roads, fixture) = (scene.roads, scene.fixture)
+        try await blocking {
+            try roads.removeRoute("lte", metric: 100)
+            for (network, name, address) in [(roads.box, "lte0", "fd02::2/64"), (roads.site, "lte1", "fd02::1/64")] {
+                try network.ip("-6", "addr", "add", address, "dev", name, "nodad")
+            }
+            try roads.site.ip("-6", "addr", "add", "2001:db8::9/128", "dev", "lo", "nodad")
+            try roads.box.ip("-6", "route", "add", "default", "via", "fd02::1", "dev", "lte0")
+        }
+        // The same port at both addresses of the host.
+        let port = try #require(fixture.address.split(separator: ":").last)
+        let other = fixture.folder.path.appending("received6")
+        try Files.makeFolders(other)
+        let second = try roads.site.start(
+            fixture.binary, ["receive", "--listen", "[2001:db8::9]:\(port)", "--into", other.display],
+            output: fixture.folder.path.appending("six.out"), errors: fixture.folder.path.appending("six.err"))
+        defer { second.end(with: SIGKILL) }
+        _ = try await second.line(after: "listening on http://")
+        let hosts = try fixture.folder.write(
+            "hosts", Array("127.0.0.1 localhost\n\(TwoRoads.server) both.test\n2001:db8::9 both.test\n".utf8))
+        fixture.destination = "http://both.test:\(port)/files/"
+        fixture.moreDestinations = ["six: {type: tus, url: \"http://[2001:db8::9]:\(port)/files/\"}"]
+        fixture.uploadTo = ["nas", "six"]
+        try fixture.startDaemon(inMounts: "mount --bind \(hosts.display) /etc/hosts")
+        try scene.camera.drop(Clip(number: 0, size: 3_000_000, relative: "clip.mp4"))
+        try await eventually("one is there", within: .seconds(60)) { try await fixture.status()?.counts.completed == 1 }
+        let why = try #require(try await fixture.ask("why", ["clip.mp4"]))
+        #expect(why.contains("metered: `metered` of policy says pause"), "\(why)")
+        #expect(try await scene.bytes("wan") > 3_000_000)
+        #expect(try await scene.bytes("lte") == 0)
+        #expect(try Outcome.files(in: other, hidden: false).isEmpty)
+        #expect(try await fixture.status()?.counts.ongoing == 1)
+    }
+
     @Test("set in the middle of a transfer, such a way ends it at once")
     func midway() async throws {
         let scene = try await Scene(["metered: pause", "bandwidth: 3 MB/s"])
@@ -111,6 +193,56 @@ struct RouteEndToEndTests {
         try await scene.ip("route", "del", TwoRoads.server)
         try await scene.arrives()
         #expect(try await scene.bytes("lte") == 0)
+    }
+
+    @Test("what a person lets over the metered link goes by the free one while that is there, and comes back to it")
+    func allowed() async throws {
+        let scene = try await Scene(["metered: pause", "bandwidth: 2 MB/s"])
+        let (roads, fixture) = (scene.roads, scene.fixture)
+        try await blocking {
+            try roads.removeRoute("lte", metric: 100)
+            try roads.addRoute("lte", metric: 1)
+        }
+        try fixture.startDaemon()
+        _ = try await eventually("it is paused") { try await fixture.ask("pause", ["--folder", "camera"]) }
+        try scene.camera.drop(Clip(number: 0, size: 16_000_000, relative: "clip.mp4"))
+        _ = try await scene.waits("clip.mp4", for: "global")
+        #expect(try await fixture.ask("allow", ["clip.mp4", "--metered", "--for", "1h"]) != nil)
+        #expect(try await fixture.ask("resume", ["--folder", "camera"]) != nil)
+        try await scene.begun()
+        // Said once more in the middle of it, it moves nothing either.
+        #expect(try await fixture.ask("allow", ["clip.mp4", "--metered", "--for", "2h"]) != nil)
+        try await scene.begun(3_000_000)
+        #expect(try await scene.bytes("lte") == 0)
+        try await scene.ip("link", "set", "wan0", "down")
+        try await eventually("it goes by the metered one") { try await scene.bytes("lte") > 1_000_000 }
+        let before = try await scene.bytes("wan")
+        try await scene.ip("link", "set", "wan0", "up")
+        try await blocking { try roads.addRoute("wan", metric: 10) }
+        try await scene.begun(before + 500_000)
+        let paid = try await scene.bytes("lte")
+        try await scene.arrives()
+        #expect(try await scene.bytes("lte") == paid)
+    }
+
+    @Test("what waits for a metered quota that is used up goes by a free link as soon as there is one")
+    func usedUp() async throws {
+        let scene = try await Scene(["metered: allow", "quotas: [{per: month, bytes: 1 MB, network: metered}]"])
+        let roads = scene.roads
+        try await scene.ip("link", "set", "wan0", "down")
+        try scene.fixture.startDaemon()
+        try scene.camera.drop(Clip(number: 0, size: 3_000_000, relative: "clip.mp4"))
+        _ = try await scene.waits("clip.mp4", for: "quota")
+        try await eventually("nothing of it is under way") {
+            try await scene.fixture.ask("usage", ["--json"])?.contains("\"reserved\":0") ?? false
+        }
+        let paid = try await scene.bytes("lte")
+        #expect(paid > 500_000 && paid <= 1_000_000)
+        try await scene.ip("link", "set", "wan0", "up")
+        try await blocking { try roads.addRoute("wan", metric: 200) }
+        try await scene.arrives()
+        #expect(try await scene.bytes("lte") == paid)
+        #expect(try await scene.bytes("wan") > 2_000_000)
     }
 
     /// Each with a metered link that the kernel prefers, and a free one.

@@ -126,6 +126,13 @@ struct WaysTests {
                 let isWay = ways.contains { $0.route.link == link.index && !$0.route.isDead }
                 #expect(may == isWay, "\(link.name)")
             }
+            // What may not be chosen says why.
+            let others = links.filter { $0.leadsOut && $0.medium != .loopback }.map(\.index)
+            let refusals = try Ways.refusals(to: address, port: 443, over: others)
+            for link in others where !ways.isEmpty {
+                let isWay = ways.contains { $0.route.link == link }
+                #expect((refusals[link] == nil) == isWay, "\(names[link] ?? "?"): \(refusals)")
+            }
             return ways.map { (names[$0.route.link] ?? "?", $0.route.isDead) }
         }
     }
@@ -135,6 +142,29 @@ struct WaysTests {
         let network = try network(scene.commands)
         let ways = try names(network, to: scene.address).map(\.name)
         #expect(ways == scene.ways)
+    }
+
+    @Test("why a way is none is said of each")
+    func refusals() throws {
+        let tunnel = [
+            "link add vx0 type vxlan id 5 local 10.2.0.2 remote 10.2.0.1 dstport 4789", "addr add 10.9.0.2/24 dev vx0",
+            "link set vx0 up",
+        ]
+        for (commands, expected) in [
+            (["route add 203.0.113.9 via 10.2.0.1 dev lte0"], Ways.Refusal.unequal),
+            (
+                ["route add default via 10.2.0.1 dev lte0 table 77", "rule add to 203.0.113.0/24 table 77"],
+                .ownIsByRule
+            ),
+            (tunnel + ["route add default dev vx0 metric 1"], .ownIsTunnel),
+        ] {
+            let address = try #require(IPAddress("203.0.113.9"))
+            let found = try network(commands).run {
+                let wan = try Links.all().first { $0.name == "wan0" }?.index ?? 0
+                return try Ways.refusals(to: address, over: [wan])[wan]
+            }
+            #expect(found == expected)
+        }
     }
 
     @Test("a way whose cable is out makes room for its equals, and one that is more than that for none")

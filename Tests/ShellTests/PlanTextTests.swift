@@ -30,6 +30,25 @@ struct PlanTextTests {
         #expect(text.contains(Self.clock("2026-11-22T23:30:00.000Z")))
     }
 
+    @Test("of what nobody can say when it goes it says why, and never that it will not fit")
+    func endless() {
+        var plan = PlanView.sample
+        for (kind, title) in [
+            ("speed", "Nobody can say when"), ("clock", "Nobody can say when"), ("never", "Never, as it is"),
+        ] {
+            plan.queues[0].ends = nil
+            plan.queues[0].obstacles = [PlanObstacleView(kind: kind, text: "because", files: 88, bytes: 12_000_000_000)]
+            let lines = planLines(plan, Screen().console(width: 120), now: Self.now)
+            #expect(lines.contains(title))
+            #expect(lines.contains { $0.contains("88 files, 12.0 GB: \(kind == "never" ? "" : "\(kind): ")because") })
+            #expect(!lines.joined().contains("Will not fit") && !lines.joined().contains("would be sent"))
+        }
+        // What is not among them is late, and no more.
+        plan.queues[0].obstacles = [PlanObstacleView(kind: "never", text: "because", files: 8, bytes: 1_000_000_000)]
+        let text = planLines(plan, Screen().console(width: 120), now: Self.now).joined(separator: "\n")
+        #expect(text.contains("Never, as it is") && text.contains("Will not fit"))
+    }
+
     @Test("no line is wider than the screen", arguments: [40, 60, 80])
     func narrow(_ width: Int) {
         for line in planLines(.sample, Screen().console(width: width), now: Self.now) {

@@ -17,6 +17,7 @@ package enum Checks {
         let destinations = DestinationChecks(settings, transport)
         let survey = await NetworkSurvey.look(settings, destinations.sites)
         var findings = await local(settings, request, survey)
+        findings += PieceChecks.findings(settings, destinations, request)
         findings += await destinations.findings(GateByHand(settings, survey), .any, request)
         await transport.stop()
         return findings
@@ -168,6 +169,9 @@ package enum Checks {
                     about: "network", name: slip.place,
                     CheckResult(.warning, "`networks[\(slip.number)]`: \(slip.text)")))
         }
+        for (destination, choice) in survey.choices where request.means(destination: destination) {
+            findings.append(CheckFinding(about: "network", name: destination, CheckResult(.ok, choice.words)))
+        }
         for (destination, words) in survey.withoutEffect where request.means(destination: destination) {
             findings.append(CheckFinding(about: "network", name: destination, CheckResult(.warning, words)))
         }
@@ -176,5 +180,14 @@ package enum Checks {
                 CheckFinding(
                     about: "network", name: destination, CheckResult(.warning, "uploads wait now: \(hold.text)"))
             }
+    }
+}
+
+extension Admission.WayChoice {
+    /// For people: `by wan0 from 10.1.0.2: the kernel's own way, allowed and free (…); not by lte0: …`.
+    var words: String {
+        let way = [interface.map { "by \($0)" }, source.map { "from \($0)" }].compactMap { $0 }.joined(separator: " ")
+        return ([way.isEmpty ? reason : "\(way): \(reason)"] + refused.map { "not by \($0.interface): \($0.reason)" })
+            .joined(separator: "; ")
     }
 }

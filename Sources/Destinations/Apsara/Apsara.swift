@@ -58,6 +58,11 @@ struct Apsara: Destination {
         return S3.wishes(forSize: size, nowhere(isSingle: isSingle))
     }
 
+    func uncutPiece(ofSize size: Int64?) -> UncutPiece? {
+        let isSingle = size.map { $0 <= settings.bucket.singleUpTo && !settings.fields.needsEnd } ?? false
+        return S3.uncutPiece(ofSize: size, nowhere(isSingle: isSingle))
+    }
+
     /// How a file is cut, before VOD has said where it goes.
     private func nowhere(isSingle: Bool) -> S3Dialect {
         let nowhere = ApsaraMedium(

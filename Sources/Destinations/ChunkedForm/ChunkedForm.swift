@@ -8,6 +8,16 @@ struct ChunkedForm: Destination {
     private let engine: PartsEngine
     let site: DestinationSite
 
+    func uncutPiece(ofSize size: Int64?) -> UncutPiece? {
+        let settings = dialect.settings
+        // A last block that takes the rest has less than twice the size of the others.
+        let most =
+            settings.rule == .merge ? settings.blockSize.addingClamped(settings.blockSize - 1) : settings.blockSize
+        guard let size else { return UncutPiece(bytes: most, keys: ["block.size"]) }
+        guard let plan = PartPlan(size: size, partSize: settings.blockSize, rule: settings.rule) else { return nil }
+        return UncutPiece(bytes: max(plan[0].length, plan[plan.count - 1].length), keys: ["block.size"])
+    }
+
     func upload(_ order: UploadOrder, notes: any UploadNotes) async throws -> RemoteObject {
         try await engine.upload(order, notes)
     }

@@ -43,6 +43,29 @@ struct S3: Destination {
         Self.wishes(forSize: size, S3Dialect(api: api, isSingle: size <= api.settings.singleUpTo))
     }
 
+    func uncutPiece(ofSize size: Int64?) -> UncutPiece? {
+        Self.uncutPiece(
+            ofSize: size, S3Dialect(api: api, isSingle: size.map { $0 <= api.settings.singleUpTo } ?? false))
+    }
+
+    static func uncutPiece(ofSize size: Int64?, _ dialect: S3Dialect) -> UncutPiece? {
+        let settings = dialect.settings
+        let part = max(settings.partSize, settings.preset.smallestPart)
+        guard let size else {
+            let most = max(part, settings.singleUpTo)
+            if most <= settings.preset.smallestPart { return UncutPiece(bytes: most) }
+            let keys = [("part_size", part), ("single_up_to", settings.singleUpTo)].filter { $0.1 == most }.map(\.0)
+            return UncutPiece(bytes: most, keys: keys)
+        }
+        guard let plan = dialect.plan(forSize: size) else { return nil }
+        let bytes = plan[0].length
+        // No part of such a file may be smaller.
+        let smallest = max(settings.preset.smallestPart, size / settings.preset.mostParts)
+        if bytes <= smallest { return UncutPiece(bytes: bytes) }
+        if !dialect.isSingle { return UncutPiece(bytes: bytes, keys: ["part_size"]) }
+        return UncutPiece(bytes: bytes, keys: bytes > part ? ["single_up_to"] : ["single_up_to", "part_size"])
+    }
+
     static func wishes(forSize size: Int64, _ dialect: S3Dialect) -> [PartDigests.Wish] {
         guard let plan = dialect.plan(forSize: size) else { return [] }
         return dialect.digests(dialect.settings.checksum).subtracting(dialect.isSingle ? [.sha256] : []).map {

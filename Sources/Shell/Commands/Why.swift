@@ -38,6 +38,10 @@ private func whyLines(_ view: WhyView, _ console: Console, now: WallTime) -> [St
         for hold in answer.holds {
             lines.append("  " + holdText(hold, now) + ", since \(Units.moment(hold.since, now: now))")
         }
+        if let way = answer.way {
+            let place = [way.interface.map { "by \($0)" }, way.address.map { "from \($0)" }].compactMap { $0 }
+            lines.append("  way: " + printable((place + [way.text]).joined(separator: ", ")))
+        }
         for exception in answer.exceptions ?? [] { lines.append("  allowed: " + exceptionText(exception, now)) }
         return lines
     }

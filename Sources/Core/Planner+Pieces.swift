@@ -1,0 +1,156 @@
+// What goes whole or not at all: a piece begins when the quotas leave enough for it.
+
+extension Planner {
+    /// What quotas leave a queue for a piece; `nil` where none counts its bytes.
+    private func room(_ number: Int) -> Int64? {
+        guard let kind = lanes[number].kind, !origin(of: lanes[number]).excused.contains(.quota) else { return nil }
+        return world.quotas.lines.filter { $0.counts(kind) }.compactMap { line in
+            line.bytesLeft.map { max(0, $0 - promised(line)) }
+        }.min()
+    }
+
+    /// What is set aside for the pieces that are on their way.
+    private func promised(_ line: QuotaBook.Line) -> Int64 {
+        var sum: Int64 = 0
+        for number in lanes.indices where counts[number] > 0 {
+            guard let kind = lanes[number].kind, line.counts(kind) else { continue }
+            for item in lanes[number].running where item.granted < .infinity {
+                sum = sum.addingClamped(UncutPiece.cost(ofBody: Int64(max(0, item.granted).rounded(.up))))
+            }
+        }
+        return sum
+    }
+
+    /// Lets the next of it go, where there is room for it. Where there is plenty, many pieces at once: each of them asked for would
+    /// bring the plan to the same end, later.
+    func grant(_ item: inout Item, _ number: Int) -> Bool {
+        (item.granted, item.isPaid) = (.infinity, false)
+        guard let piece = item.piece, item.left > 0.5, let room = room(number) else { return true }
+        let next = min(piece.bytes, Int64(item.left.rounded(.up)))
+        guard UncutPiece.cost(ofBody: next) <= room else { return false }
+        let many = max(1, room / piece.cost / Int64(8 * (running + 1)))
+        item.granted = min(item.left, Double(piece.bytes) * Double(many))
+        return true
+    }
+
+    /// The piece that is on its way was set aside for it, and counts as sent already.
+    func goOn(_ item: inout Item, _ number: Int) {
+        guard let piece = item.piece, item.left > 0.5, room(number) != nil else { return }
+        (item.granted, item.isPaid) = (min(item.left, Double(piece.bytes)), true)
+    }
+
+    /// It waits for room, and others are tried.
+    mutating func setAside(_ item: Item, _ number: Int) {
+        lanes[number].short.append(item)
+        // What ends is said rather than what never does.
+        guard lanes[number].shortage?.until == nil, let piece = item.piece, let kind = lanes[number].kind else {
+            return
+        }
+        if let line = world.quotas.neverLeaves(cost(item), for: kind) {
+            lanes[number].shortage = Hold(
+                .quota, since: now, text: line.never(piece, to: kind.destination, isWhole: isWhole(item)))
+        } else if let line = world.quotas.room(for: kind).binding {
+            lanes[number].shortage = Hold(
+                .quota, since: now, until: line.stretch?.upperBound,
+                text:
+                    "too little is left of \(line.quota.byteWords ?? "") of \(line.place.words) (`quotas`), and the next piece, "
+                    + "which goes whole or not at all, takes \(shownBytes(cost(item))) with what carries it")
+        }
+    }
+
+    private func cost(_ item: Item) -> Int64 {
+        guard let piece = item.piece else { return 0 }
+        return UncutPiece.cost(ofBody: min(piece.bytes, Int64(max(0, item.left).rounded(.up))))
+    }
+
+    private func isWhole(_ item: Item) -> Bool {
+        item.files == 1 && !item.hasPlace && item.piece.map { Double($0.bytes) >= item.left } ?? false
+    }
+
+    /// What waited for room is tried again when there is enough for the smallest of it.
+    mutating func takeBackShort(_ number: Int) {
+        guard let least = lanes[number].short.map({ cost($0) }).min(), room(number).map({ $0 >= least }) ?? true else {
+            return
+        }
+        let back = lanes[number].short
+        (lanes[number].short, lanes[number].shortage) = ([], nil)
+        lanes[number].returned += back.filter(\.hasPlace)
+        lanes[number].returned.sort { $0.place < $1.place }
+        lanes[number].again += back.filter { !$0.hasPlace }
+        lanes[number].again.sort { $0.place < $1.place }
+    }
+
+    /// Pieces that are over: the next ones begin, or wait for room.
+    mutating func grantMore() {
+        for number in lanes.indices where counts[number] > 0 {
+            guard lanes[number].running.contains(where: { $0.granted <= 0.5 }) else { continue }
+            let running = lanes[number].running
+            lanes[number].running = running.filter { $0.granted > 0.5 }
+            for var item in running where item.granted <= 0.5 {
+                if grant(&item, number) {
+                    lanes[number].running.append(item)
+                    continue
+                }
+                settle(&item)
+                setAside(item, number)
+            }
+            counts[number] = lanes[number].running.count
+            if lanes[number].running.isEmpty, !lanes[number].hasNext { finish(number, .held(lanes[number].reasons)) }
+        }
+    }
+
+    // MARK: Why there is no end
+
+    func unknownSpeed(to destination: String) -> Hold {
+        Hold(.destination, since: start, text: "it is not known yet how fast bytes go to \(destination)")
+    }
+
+    /// Why nobody can say when a queue is sent; nothing where somebody can.
+    func obstacles(_ number: Int) -> [Plan.Obstacle] {
+        let lane = lanes[number]
+        guard lane.ends == nil else { return [] }
+        var obstacles = never(lane)
+        let lost = obstacles.reduce(Spending.none) { $0 + $1.spending }
+        let all = left(lane)
+        let rest = Spending(bytes: max(0, all.bytes - lost.bytes), files: max(0, all.files - lost.files))
+        if rest.files == 0 { return obstacles }
+        if let hold = lane.holds.first(where: { $0.kind == .clock }) {
+            obstacles.append(Plan.Obstacle(kind: .clock, hold: hold, spending: rest))
+        }
+        if lane.remote != nil, !question.rates.isKnown(for: lane.queue.destination) {
+            obstacles.append(
+                Plan.Obstacle(kind: .speed, hold: unknownSpeed(to: lane.queue.destination), spending: rest))
+        }
+        return obstacles
+    }
+
+    /// What a quota never lets go, by the quota.
+    private func never(_ lane: Lane) -> [Plan.Obstacle] {
+        guard let kind = lane.later, !origin(of: lane).excused.contains(.quota) else { return [] }
+        var items = lane.returned + lane.again + lane.short + lane.running
+        for place in lane.queue.uploads.indices.dropFirst(lane.next) {
+            items.append(Item(lane.queue.uploads[place], at: place))
+        }
+        if lane.rest.files > 0 {
+            items.append(
+                Item(
+                    place: lane.queue.uploads.count, left: Double(lane.rest.bytes), files: lane.rest.files, priority: 0,
+                    piece: lane.queue.piece))
+        }
+        var found: [Plan.Obstacle] = []
+        for item in items {
+            guard let piece = item.piece, let line = world.quotas.neverLeaves(cost(item), for: kind) else { continue }
+            let spending = Spending(bytes: Int64(max(0, item.left).rounded(.up)), files: item.files)
+            let text = line.never(piece, to: kind.destination, isWhole: isWhole(item))
+            // One sentence for all that the same quota keeps, about the first.
+            if let same = found.firstIndex(where: { $0.line == line }) {
+                found[same].spending += spending
+            } else {
+                found.append(
+                    Plan.Obstacle(
+                        kind: .never, hold: Hold(.quota, since: start, text: text), spending: spending, line: line))
+            }
+        }
+        return found
+    }
+}

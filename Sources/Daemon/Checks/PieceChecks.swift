@@ -1,0 +1,49 @@
+internal import Config
+internal import Core
+
+/// Whether the quotas of a configuration can ever leave enough for what goes whole or not at all.
+enum PieceChecks {
+    /// Of destinations whose pieces are larger than a quota of theirs, of `policy` or of a folder that uploads there.
+    static func findings(
+        _ settings: Settings, _ destinations: DestinationChecks, _ request: CheckRequest
+    ) -> [CheckFinding] {
+        var findings: [CheckFinding] = []
+        for one in destinations.all where request.means(destination: one.name) {
+            guard let destination = try? one.destination.get(), destination.site != .here,
+                let piece = destination.uncutPiece(ofSize: nil)
+            else { continue }
+            let folders = settings.folders.filter { $0.uploadTo.contains(one.name) }
+            let book = QuotaBook(
+                policy: settings.policy.rules,
+                destinations: settings.destinations.filter { $0.name == one.name }.map { ($0.name, $0.policy.rules) },
+                folders: folders.map { ($0.watch.name, $0.policy.rules) })
+            // One sentence for each quota, and not for each folder that it is about.
+            var lines: [QuotaBook.Line] = []
+            for folder in folders.map(\.watch.name) {
+                // One that counts metered networks only may be all that counts tomorrow.
+                let kind = QuotaBook.Class(one.name, from: folder, isMetered: true)
+                guard let line = book.neverLeaves(piece.cost, for: kind), !lines.contains(line) else { continue }
+                lines.append(line)
+            }
+            findings += lines.map {
+                CheckFinding(
+                    about: "destination", name: one.name, CheckResult(.warning, $0.never(piece, to: one.name)))
+            }
+        }
+        return findings
+    }
+
+    /// Of files that wait now.
+    static func findings(
+        _ waiting: [(folder: String, destination: String, files: Int, text: String)], _ request: CheckRequest
+    ) -> [CheckFinding] {
+        waiting.filter { request.means(destination: $0.destination) || request.means(folder: $0.folder) }.map { one in
+            CheckFinding(
+                about: "folder", name: one.folder,
+                CheckResult(
+                    .warning,
+                    "\(one.files) \(one.files == 1 ? "file waits" : "files wait") for \(one.destination) and "
+                        + "\(one.files == 1 ? "goes" : "go") \(one.text)"))
+        }
+    }
+}

@@ -1,0 +1,62 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Names
+
+// Which way things go, for people who ask why.
+
+extension Dispatcher {
+    /// By which way an upload goes or would go; `nil` where nothing leaves this machine, or nobody could look.
+    func choice(of id: String, to destination: String, from folder: String) -> Admission.WayChoice? {
+        admission.choice(to: remote(destination), from: origin(folder, of: id), in: world)
+    }
+
+    /// The same of each destination, whatever folder it comes from, with every other way out and why it is not taken.
+    func choices() async -> [(destination: String, choice: Admission.WayChoice)] {
+        var found: [(destination: String, choice: Admission.WayChoice)] = []
+        for one in house.settings.destinations {
+            let (remote, site) = (remote(one.name), house.sites[one.name])
+            guard var choice = admission.choice(to: remote, in: world) else { continue }
+            if case .server(let host, let port)? = site {
+                var paths: [NetworkPath]?
+                if case .over(let known) = remote.reach { paths = known }
+                // A way that nobody asked for as long as no rule depends on it.
+                if paths == nil, admission.bans(on: remote, in: world).isEmpty {
+                    choice = await Self.kernelsWay(to: host, port) ?? choice
+                } else if let paths {
+                    choice.refused += await Self.refused(paths, port)
+                    if choice.interface == nil, choice.reason == Admission.kernelsChoice, let first = paths.first {
+                        choice.interface = await Self.name(of: first.link)
+                    }
+                }
+            }
+            found.append((one.name, choice))
+        }
+        return found
+    }
+
+    private static func refused(_ paths: [NetworkPath], _ port: UInt16) async -> [Admission.WayChoice.Refused] {
+        // Only an explanation: what cannot be found out is left out.
+        (try? await blocking {
+            try NetworkLook(metering: Metering(links: try Links.all()), gatewaysMatter: false).refusals(
+                paths, port: port)
+        }) ?? []
+    }
+
+    private static func name(of link: Int32) async -> String? {
+        try? await blocking { try Links.all().first { $0.index == link }?.name }
+    }
+
+    /// The way that the kernel takes to a name that no rule asks about.
+    private static func kernelsWay(to host: String, _ port: UInt16) async -> Admission.WayChoice? {
+        guard let addresses = try? await HostNames.addresses(of: host) else { return nil }
+        let found = try? await blocking { () -> (name: String, path: NetworkPath)? in
+            var look = try NetworkLook(metering: Metering(links: try Links.all()), gatewaysMatter: false)
+            guard case .over(let paths) = try look.reach(addresses, port), let path = paths.first else { return nil }
+            return (look.metering.links[path.link]?.name ?? "\(path.link)", path)
+        }
+        guard let found = found.flatMap({ $0 }) else { return nil }
+        return Admission.WayChoice(
+            interface: found.name, source: found.path.source, reason: Admission.kernelsChoice)
+    }
+}

@@ -1,0 +1,163 @@
+import TestKit
+import Testing
+
+@testable import Core
+
+@Suite("Plan, of what goes whole or not at all")
+struct PlanPieceTests {
+    private static let mb: Int64 = 1_000_000
+    private static let now = utc("2026-11-20T20:00:00")
+
+    private static func question(
+        quotas: [Quota], sizes: [Int64], piece: Int64, rest: Spending = .none, rate: Int64? = mb, spent: Int64 = 0,
+        windows: [Window] = [], trouble: Hold? = nil
+    ) -> Plan.Question {
+        let rules = PolicyRules(windows: windows, quotas: quotas)
+        var book = QuotaBook(
+            policy: rules, destinations: [("s3", PolicyRules())], folders: [("door", PolicyRules())],
+            least: Quota.least)
+        for recount in book.advance(to: now, in: .utc) {
+            book.recount(recount, spent: Spending(bytes: spent), at: now)
+        }
+        var queue = Plan.Queue(
+            folder: "door", destination: "s3",
+            uploads: sizes.map { Plan.Upload(left: $0, piece: UncutPiece(bytes: min($0, piece), keys: ["part_size"])) },
+            rest: rest)
+        queue.piece = UncutPiece(bytes: piece, keys: ["part_size"])
+        return Plan.Question(
+            admission: Admission(total: 3, rules: rules),
+            world: Admission.World(
+                now: now, monotonic: MonotonicTime(nanoseconds: 0), clockTrouble: trouble, running: 0, everything: nil,
+                quotas: book),
+            remotes: [
+                Admission.Remote(
+                    name: "s3", slots: 1, running: 0, pause: nil, health: DestinationHealth(), reach: .unseen(""))
+            ],
+            origins: [Admission.Origin(name: "door")], queues: [queue],
+            rates: Plan.Rates(destinations: rate.map { ["s3": $0] } ?? [:]))
+    }
+
+    @Test("what no stretch of a quota can hold never goes, has no end, and keeps nothing else back")
+    func never() throws {
+        let question = Self.question(
+            quotas: [Quota(period: .day, bytes: 10 * Self.mb)], sizes: [50 * Self.mb, Self.mb, 2 * Self.mb],
+            piece: 20 * Self.mb)
+        var ended: [Int] = []
+        let plan = Plan(question) { ended.append($0.place) }
+        #expect(ended == [1, 2])
+        let outcome = try #require(plan.outcomes.first)
+        #expect(outcome.ends == nil)
+        #expect(outcome.left == Spending(bytes: 50 * Self.mb, files: 1))
+        #expect(outcome.obstacles.map(\.kind) == [.never])
+        #expect(outcome.obstacles.first?.spending == outcome.left)
+        #expect(
+            outcome.obstacles.first?.hold.text
+                == "never under this quota: policy allows 10 MB a day (`quotas`), and a piece of 20.0 MB, which goes whole or not "
+                + "at all, takes 21.3 MB with what carries it; raise the quota, or make `part_size` of destinations.s3 smaller, or "
+                + "let it go once with `sluice allow --quota`")
+        #expect(outcome.obstacles.first?.hold.until == nil)
+        #expect(outcome.waits.allSatisfy { $0.hold.until == nil })
+    }
+
+    @Test("the same of what is known by its sum alone")
+    func rest() throws {
+        let plan = Plan(
+            Self.question(
+                quotas: [Quota(period: .day, bytes: 10 * Self.mb)], sizes: [], piece: 20 * Self.mb,
+                rest: Spending(bytes: 2_000 * Self.mb, files: 100)))
+        let outcome = try #require(plan.outcomes.first)
+        #expect(outcome.ends == nil)
+        #expect(outcome.obstacles.map(\.spending) == [Spending(bytes: 2_000 * Self.mb, files: 100)])
+    }
+
+    @Test("a piece that does not fit today goes tomorrow, and that is the end that is told")
+    func tomorrow() throws {
+        let quota = Quota(period: .day, bytes: 30 * Self.mb)
+        // 20 MB are left, and a piece of 20 MB takes more.
+        let plan = Plan(
+            Self.question(quotas: [quota], sizes: [20 * Self.mb], piece: 20 * Self.mb, spent: 10 * Self.mb))
+        let outcome = try #require(plan.outcomes.first)
+        #expect(outcome.ends == utc("2026-11-21T00:00:20"))
+        #expect(outcome.obstacles.isEmpty)
+        let wait = try #require(outcome.waits.first)
+        #expect(wait.hold.kind == .quota && wait.hold.until == utc("2026-11-21T00:00:00"))
+        #expect(wait.hold.text.contains("30 MB a day of policy") && wait.hold.text.contains("takes 21.3 MB"))
+        #expect(wait.length == .seconds(4 * 3600))
+    }
+
+    @Test("of a day only whole pieces go, and what is smaller goes into what they leave")
+    func whole() throws {
+        let quota = Quota(period: .day, bytes: 50 * Self.mb)
+        var ends: [Int: WallTime] = [:]
+        // Two pieces a day, of 21.3 MB with what carries them; a small file fits beside the first ones.
+        let plan = Plan(
+            Self.question(quotas: [quota], sizes: [100 * Self.mb, 4 * Self.mb], piece: 20 * Self.mb)
+        ) { ends[$0.place] = $0.at }
+        #expect(ends[1] == Self.now.advanced(by: .seconds(44)))
+        #expect(ends[0] == utc("2026-11-22T00:00:20"))
+        #expect(plan.outcomes.first?.ends == ends[0])
+        #expect(plan.outcomes.first?.obstacles.isEmpty == true)
+    }
+
+    @Test("what is on its way has its room already")
+    func underWay() throws {
+        var question = Self.question(
+            quotas: [Quota(period: .day, bytes: 30 * Self.mb)], sizes: [20 * Self.mb], piece: 20 * Self.mb)
+        question.queues[0].uploads[0].isUnderWay = true
+        question.world.quotas.open(
+            7, Spending(bytes: 21_266_384), for: QuotaBook.Class("s3", from: "door", isMetered: false), at: Self.now)
+        #expect(Plan(question).outcomes.first?.ends == Self.now.advanced(by: .seconds(20)))
+    }
+
+    @Test("many pieces under a wide quota cost no look for each of them, and end when they end")
+    func wide() throws {
+        let day: Int64 = 40_000 * Self.mb
+        let plan = Plan(
+            Self.question(
+                quotas: [Quota(period: .day, bytes: day)], sizes: [100_000 * Self.mb], piece: 8 * Self.mb,
+                rate: 100 * Self.mb))
+        let outcome = try #require(plan.outcomes.first)
+        // Two days carry 40 GB each with what carries them, and the third the rest.
+        #expect(outcome.ends.map { utc("2026-11-22T00:00:00") < $0 && $0 < utc("2026-11-22T00:05:00") } == true)
+        #expect(!plan.isCut)
+    }
+
+    @Test("a person's word lets it go while that stands, and after that it is held for good")
+    func excused() throws {
+        var question = Self.question(
+            quotas: [Quota(period: .day, bytes: 10 * Self.mb)], sizes: [50 * Self.mb, 50 * Self.mb],
+            piece: 20 * Self.mb)
+        question.queues[0].leaves = [Plan.Leave(.quota, until: Self.now.advanced(by: .seconds(60)))]
+        var ended: [Int] = []
+        let plan = Plan(question) { ended.append($0.place) }
+        #expect(ended == [0])
+        #expect(plan.outcomes.first?.obstacles.map(\.kind) == [.never])
+    }
+
+    @Test("without a known speed there is no end, and that is why")
+    func speed() throws {
+        let night = [Window(from: 22 * 60, to: 6 * 60)]
+        for windows in [[], night] {
+            let plan = Plan(
+                Self.question(quotas: [], sizes: [Self.mb], piece: Self.mb, rate: nil, windows: windows))
+            let outcome = try #require(plan.outcomes.first)
+            #expect(outcome.ends == nil)
+            #expect(outcome.obstacles.map(\.kind) == [.speed])
+            #expect(outcome.obstacles.first?.hold.text == "it is not known yet how fast bytes go to s3")
+        }
+    }
+
+    @Test("a clock that nobody believes is named, where windows or quotas wait for it")
+    func clock() throws {
+        let trouble = Hold(.clock, since: Self.now, text: "the clock is not set")
+        let quotas = [Quota(period: .day, bytes: 30 * Self.mb)]
+        let plan = Plan(Self.question(quotas: quotas, sizes: [Self.mb], piece: Self.mb, trouble: trouble))
+        #expect(plan.outcomes.first?.obstacles.map(\.kind) == [.clock])
+        #expect(plan.outcomes.first?.obstacles.first?.hold == trouble)
+        #expect(plan.outcomes.first?.ends == nil)
+        // Nothing waits for it here.
+        let free = Plan(Self.question(quotas: [], sizes: [Self.mb], piece: Self.mb, trouble: trouble))
+        #expect(free.outcomes.first?.obstacles.isEmpty == true)
+        #expect(free.outcomes.first?.ends == Self.now.advanced(by: .seconds(1)))
+    }
+}

@@ -1,0 +1,106 @@
+import TestKit
+import Testing
+
+@testable import Core
+
+@Suite("Why this way, and not another")
+struct WayChoiceTests {
+    private static let links = ["wan0", "lte0", "eth0"].enumerated().map { number, name in
+        var link = NetworkLink(index: Int32(number + 2), name: name)
+        (link.hasDevice, link.leadsOut) = (true, true)
+        return link
+    }
+    private static let free = "unmetered: the rule {interface: \"wan0\", metered: false} says so of wan0"
+    private static let costly = "metered: the rule {interface: \"lte0\", metered: true} says so of lte0"
+
+    /// The first is the kernel's own, and each has its number for a metric.
+    private static func choice(
+        _ links: [Int32], _ rules: PolicyRules, excused: Set<Excuse> = []
+    ) -> Admission.WayChoice? {
+        var rules = rules
+        if rules.metered != nil {
+            rules.networks = [
+                NetworkRule(interface: "wan0", isMetered: false), NetworkRule(interface: "lte0", isMetered: true),
+            ]
+        }
+        let paths = links.enumerated().map { number, link in
+            var path = NetworkPath(link: link)
+            (path.isOwn, path.metric, path.source) = (number == 0, UInt32(link * 10), IPAddress("10.\(link).0.2"))
+            path.destination = IPAddress("203.0.113.9")
+            return path
+        }
+        let remote = Admission.Remote(
+            name: "nas", slots: 1, running: 0, pause: nil, health: DestinationHealth(), reach: .over(paths))
+        var world = Admission.World(
+            now: WallTime(milliseconds: 0), monotonic: MonotonicTime(nanoseconds: 0), running: 0, everything: nil)
+        world.network = rules.dependsOnNetwork ? Metering(links: Self.links) : nil
+        let admission = Admission(total: 1, rules: rules)
+        let origin = Admission.Origin(name: "door", excused: excused)
+        let choice = admission.choice(to: remote, from: origin, in: world)
+        // What is told is what is done.
+        if case .open(let passage) = admission.way(to: remote, from: origin, in: world), passage.interface != nil {
+            #expect(choice?.interface == passage.interface)
+        }
+        return choice
+    }
+
+    private static let pause = PolicyRules(metered: .pause)
+
+    @Test("the kernel's own way, where that is allowed and free")
+    func own() throws {
+        let choice = try #require(Self.choice([2, 3], Self.pause))
+        #expect(choice.interface == "wan0" && choice.source == IPAddress("10.2.0.2"))
+        #expect(choice.reason == "the kernel's own way to 203.0.113.9, allowed and free (\(Self.free))")
+        #expect(choice.refused.map(\.interface) == ["lte0"])
+        #expect(choice.refused.first?.reason.hasPrefix("`metered` of policy says pause; \(Self.costly)") == true)
+    }
+
+    @Test("an equal one that is free, where the kernel's own is not")
+    func equal() throws {
+        for rules in [Self.pause, PolicyRules(metered: .allow), PolicyRules(metered: .limit(1000))] {
+            let choice = try #require(Self.choice([3, 2], rules))
+            #expect(choice.interface == "wan0")
+            #expect(
+                choice.reason
+                    == "equal to the kernel's own way by lte0, of metric 20, allowed and free (\(Self.free))")
+        }
+        let limited = try #require(Self.choice([3, 2], PolicyRules(metered: .limit(1000))))
+        #expect(
+            limited.refused == [
+                Admission.WayChoice.Refused(
+                    interface: "lte0", reason: "it counts as metered (\(Self.costly)), and wan0 is free")
+            ])
+    }
+
+    @Test("a metered one where no free one is equal, and a free one also where a person allows the metered")
+    func metered() throws {
+        let choice = try #require(Self.choice([3], PolicyRules(metered: .limit(1000))))
+        #expect(choice.interface == "lte0" && choice.refused.isEmpty)
+        #expect(choice.reason.contains("it counts as metered (\(Self.costly)), and no free way is equal to it"))
+        #expect(Self.choice([3, 2], Self.pause, excused: [.metered])?.interface == "wan0")
+        #expect(Self.choice([3], Self.pause, excused: [.metered])?.interface == "lte0")
+    }
+
+    @Test("of several that are free the first, and the others say that it comes first")
+    func several() throws {
+        let choice = try #require(Self.choice([2, 4], Self.pause))
+        #expect(
+            choice.refused == [
+                Admission.WayChoice.Refused(
+                    interface: "eth0", reason: "it is as good, of metric 40, and wan0 comes first")
+            ])
+    }
+
+    @Test("none, and why none of them")
+    func none() throws {
+        let choice = try #require(Self.choice([3], Self.pause))
+        #expect(choice.interface == nil)
+        #expect(choice.refused.map(\.interface) == ["lte0"])
+    }
+
+    @Test("the kernel's, where no rule depends on networks")
+    func kernel() throws {
+        #expect(Self.choice([3, 2], PolicyRules())?.reason == Admission.kernelsChoice)
+        #expect(Self.choice([3, 2], PolicyRules())?.refused.isEmpty == true)
+    }
+}
