@@ -102,8 +102,16 @@ extension Dispatcher {
         try await house.store.forgetWaits(of: Array(ids))
     }
 
+    /// Whether it goes without its own excuse, and so in its turn.
+    func goesInTurn(_ upload: UploadRecord, without excuses: Set<Excuse>) -> Bool {
+        if excuses.contains(.quota), lacksRoom(upload) { return false }
+        let verdict = admission.verdict(for: remote(upload.destination), from: origin(upload.folder), in: world)
+        if case .go = verdict { return true }
+        return false
+    }
+
     /// Whether its quotas leave too little for its next piece, though they are not used up.
-    func lacksRoom(_ upload: UploadRecord) -> Bool {
+    private func lacksRoom(_ upload: UploadRecord) -> Bool {
         if shortAndExcused.contains(upload.id) { return true }
         let name = upload.destination
         guard let piece = piece(of: upload.id, isBegun: upload.isBegun, size: upload.missing, to: name),

@@ -244,15 +244,10 @@ actor Dispatcher {
     private func startExcused() async throws {
         for (id, excuses) in excusedUploads {
             guard runs[id] == nil, let upload = try await house.store.upload(id),
-                let destination = house.destinations[upload.destination], !fullFolders().contains(upload.folder)
+                let destination = house.destinations[upload.destination], !fullFolders().contains(upload.folder),
+                !goesInTurn(upload, without: excuses)
             else { continue }
             var origin = origin(upload.folder)
-            // What goes without its own excuse goes in its turn.
-            if !(excuses.contains(.quota) && lacksRoom(upload)),
-                case .go = admission.verdict(for: remote(upload.destination), from: origin, in: world)
-            {
-                continue
-            }
             origin.excused.formUnion(excuses)
             guard case .go = admission.verdict(for: remote(upload.destination), from: origin, in: world) else {
                 continue
