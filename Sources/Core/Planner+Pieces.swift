@@ -5,7 +5,7 @@ extension Planner {
     private func room(_ number: Int) -> Int64? {
         guard let kind = lanes[number].kind, !origin(of: lanes[number]).excused.contains(.quota) else { return nil }
         return world.quotas.lines.filter { $0.counts(kind) }.compactMap { line in
-            line.bytesLeft.map { max(0, $0 - promised(line)) }
+            line.bytesLeft.map { max(0, line.quota.direction.sendable(of: $0) - promised(line)) }
         }.min()
     }
 

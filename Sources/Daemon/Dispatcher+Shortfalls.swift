@@ -35,7 +35,7 @@ extension Dispatcher {
     ) -> QuotaBook.Line? {
         let book = house.ledger.book
         // Asked of each upload in a list: most have no such quota.
-        guard book.lines.contains(where: { $0.quota.bytes.map { $0 < piece.cost } ?? false }),
+        guard book.lines.contains(where: { $0.neverLeaves(piece.cost) }),
             !origin.excused.contains(.quota)
         else { return nil }
         return kind(of: origin, to: destination).flatMap { book.neverLeaves(piece.cost, for: $0) }
