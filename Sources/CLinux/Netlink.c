@@ -57,10 +57,8 @@ int64_t sluice_netlink_receive(int socket, void *into, size_t count, uint32_t *s
     return got;
 }
 
-int sluice_link_driver(const char *name, char *driver, char *bus) {
-    struct ethtool_drvinfo info;
-    memset(&info, 0, sizeof info);
-    info.cmd = ETHTOOL_GDRVINFO;
+// Asks a link's driver (linux/ethtool.h). `command` begins with its number.
+static int ask_driver(const char *name, void *command) {
     struct ifreq request;
     memset(&request, 0, sizeof request);
     if (strlen(name) >= sizeof request.ifr_name) {
@@ -68,13 +66,26 @@ int sluice_link_driver(const char *name, char *driver, char *bus) {
         return -1;
     }
     strcpy(request.ifr_name, name);
-    request.ifr_data = (void *)&info;
+    request.ifr_data = command;
     int opened = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (opened < 0) return -1;
     int result = ioctl(opened, SIOCETHTOOL, &request);
     int code = errno;
     close(opened);
     errno = code;
+    return result;
+}
+
+int sluice_link_joins_segments(const char *name) {
+    struct ethtool_value value = {.cmd = ETHTOOL_GTSO};
+    return ask_driver(name, &value) != 0 || value.data != 0;
+}
+
+int sluice_link_driver(const char *name, char *driver, char *bus) {
+    struct ethtool_drvinfo info;
+    memset(&info, 0, sizeof info);
+    info.cmd = ETHTOOL_GDRVINFO;
+    int result = ask_driver(name, &info);
     // Both fields end with a zero byte when the kernel has filled them; the last byte is made sure of.
     memcpy(driver, info.driver, sizeof info.driver);
     memcpy(bus, info.bus_info, sizeof info.bus_info);

@@ -1,3 +1,4 @@
+internal import CLinux
 package import Core
 internal import Glibc
 
@@ -36,6 +37,20 @@ package struct LinkBytes: Hashable, Sendable {
     init(place: String, at: MonotonicTime, bytes: [String: Counts]) {
         (self.place, self.at, self.bytes) = (place, at, bytes)
     }
+
+    /// What links have sent by now, by name and number.
+    ///
+    /// - Parameter interface: Its name; `nil` for all that lead out of this machine.
+    /// - Returns: `nil` where `/proc` does not say.
+    package static func sent(by interface: String?) -> [String: UInt64]? {
+        guard let table = try? Files.read("/proc/self/net/dev", limit: 1 << 20) else { return nil }
+        let all = read(String(decoding: table, as: UTF8.self)) { if_nametoindex($0) }
+        let meant = all.filter { link, _ in interface.map { link.hasPrefix("\($0):") } ?? !link.hasPrefix("lo:") }
+        return meant.isEmpty ? nil : meant.mapValues(\.sent)
+    }
+
+    /// Whether a link may be handed many segments as one, with one header.
+    package static func joinsSegments(_ interface: String) -> Bool { sluice_link_joins_segments(interface) != 0 }
 
     /// Two lines of titles, then `name: received bytes, and seven more, sent bytes, …`.
     static func read(_ table: String, number: (String) -> UInt32) -> [String: Counts] {

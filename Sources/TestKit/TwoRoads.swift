@@ -107,6 +107,30 @@ package final class TwoRoads: Sendable {
         guard ending == .status(0) else { throw Child.Ended(how: ending, errors: try child.complained()) }
     }
 
+    /// `wan` becomes as slow as a modem, with a queue that holds a few packets and drops the rest.
+    package func shortQueue() throws {
+        let child = try box.start(
+            "/usr/sbin/tc",
+            ["qdisc", "add", "dev", "wan0", "root", "tbf", "rate", "8mbit", "burst", "3k", "limit", "6k"],
+            output: folder.path.appending("tc"), errors: folder.path.appending("tc.err"))
+        let ending = child.wait()
+        guard ending == .status(0) else { throw Child.Ended(how: ending, errors: try child.complained()) }
+    }
+
+    /// Bytes of packets that `wan` was handed by its queue, headers of IP included, whatever they are of (proc_net(5)).
+    package func carriedByWan() throws -> Int64 {
+        let output = folder.path.appending(FilePath("dev-\(hexadecimal(Chance.bytes(6)))"))
+        let child = try box.start(
+            "/bin/cat", ["/proc/net/dev"], output: output, errors: FilePath(bytes: output.bytes + Array(".err".utf8)))
+        let ending = child.wait()
+        let text = try child.printed()
+        let line = text.split(separator: "\n").first { $0.contains("wan0:") } ?? ""
+        let fields = line.split(separator: " ").dropFirst().compactMap { Int64($0) }
+        guard ending == .status(0), fields.count > 9 else { throw Unread(text: text) }
+        // Each with 14 bytes of Ethernet.
+        return fields[8] - 14 * fields[9]
+    }
+
     /// Of what leaves by `wan`, so many of a hundred packets do not arrive, by chance.
     package func lose(_ percent: Int) throws {
         try nft(in: site, "add", "table", "inet", "loss")

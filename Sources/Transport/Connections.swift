@@ -14,6 +14,8 @@ struct Connections {
         var ends: SocketEnds?
         var charged: Int64 = 0
         var arrived = Arrived()
+        /// `nil` where nobody can tell.
+        var carried: CarriedBound?
         /// What waits in it when it closes is thrown away.
         var isReset = false
     }
@@ -29,6 +31,11 @@ struct Connections {
         open[socket] = Connection(
             interface: transfer.request.interface, isSecure: transfer.request.url.lowercased().hasPrefix("https:"),
             user: transfer)
+        guard transfer.request.onWire != nil, transfer.request.unixSocket == nil else { return }
+        let interface = transfer.request.interface
+        open[socket]?.carried = CarriedBound(
+            interface: interface, joinsSegments: interface.map(LinkBytes.joinsSegments) ?? true, now: .now,
+            look: LinkBytes.sent(by:))
     }
 
     /// A request goes out over a new or a kept connection.
@@ -63,7 +70,12 @@ struct Connections {
         guard let counts = counts(socket) else { return transfer.chargeEstimate() }
         let end: SocketCounts.End? = atEnd ? connection.isReset ? .reset : .orderly : nil
         transfer.observe(counts, isSecure: connection.isSecure, at: end)
-        let total = counts.onWire(isSecure: connection.isSecure, at: end)
+        var total = counts.onWire(isSecure: connection.isSecure, at: end)
+        // What comes at the end is not on the wire yet.
+        let now = counts.onWire(isSecure: connection.isSecure)
+        let most = open[socket]?.carried?.most(counts, total: now, now: .now, isEnd: atEnd)
+        // What went once is on the wire once.
+        if let most, counts.repeated > 0 { total = min(total, most + max(0, total - now)) }
         if total > connection.charged {
             open[socket]?.charged = total
             transfer.charge(total - connection.charged)

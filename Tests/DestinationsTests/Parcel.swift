@@ -128,6 +128,9 @@ final class Logbook: UploadNotes {
         pages.withLock { $0.refusals = refusing }
     }
 
+    func received(_ bytes: Int64) { readBack.withLock { $0 += bytes } }
+    /// What was read back.
+    let readBack = Mutex<Int64>(0)
     var last: Checkpoint? { pages.withLock { $0.checkpoints.last } }
     var accepted: Int64 { pages.withLock { $0.accepted } }
     var sent: [Int64] { pages.withLock { $0.sent } }

@@ -68,6 +68,28 @@ struct LedgerEndToEndTests {
     }
 
     @Test(
+        "what a short queue of this machine throws away is not counted, and nothing that left is left out",
+        arguments: [false, true])
+    func shortQueue(isBound: Bool) async throws {
+        let rules = "networks: [{interface: lte0, metered: true}, {interface: wan0, metered: false}]"
+        let (roads, fixture, camera) = try await scene(isBound ? ["metered: pause", rules] : [])
+        try await blocking { try roads.shortQueue() }
+        let before = try await blocking { try roads.carriedByWan() }
+        try fixture.startDaemon()
+        try camera.drop(Clip(number: 0, size: 2_000_000, relative: "clip.mp4"))
+        let outcome = Outcome(fixture: fixture, clips: camera.clips)
+        try await outcome.wait(within: .seconds(60))
+        try await outcome.check()
+        let (told, handedDown) = (try await sent(fixture), try await bytes(roads))
+        let carried = try await blocking { try roads.carriedByWan() } - before
+        // Else there is nothing to tell apart.
+        #expect(handedDown > carried * 13 / 10, "\(handedDown) \(carried)")
+        // Besides TCP a few questions for hardware addresses went there.
+        #expect(told >= carried - 500, "\(told) \(carried)")
+        #expect(told <= carried + carried / 10 + 50_000, "\(told) \(carried) \(handedDown)")
+    }
+
+    @Test(
         "a transfer stops at its quota, keeps what it sent, says until when it waits, and goes on when more is allowed")
     func stops() async throws {
         let (roads, fixture, camera) = try await scene(["quotas: [{per: month, bytes: 12 MB}]"])

@@ -76,6 +76,8 @@ struct sluice_tcp_counts {
     int64_t queued;
     /// 1 once the connection is over: nothing leaves the buffer any more.
     int over;
+    /// Bytes of payload that left once more, and those that the peer has acknowledged.
+    int64_t repeated, acknowledged;
     /// Segments that left and are not acknowledged.
     int64_t unanswered;
     /// Payload of a full segment; IP and TCP header of any.
@@ -187,6 +189,8 @@ int64_t sluice_netlink_send(int socket, const void *message, size_t count);
 int64_t sluice_netlink_receive(int socket, void *into, size_t count, uint32_t *sender);
 /// Driver and place on its bus (`usb-0000:00:14.0-1`) of a network interface (ETHTOOL_GDRVINFO), in 32 bytes each.
 int sluice_link_driver(const char *name, char *driver, char *bus);
+/// 1 where the kernel may hand a link many TCP segments as one, with one header (ETHTOOL_GTSO), and where nobody can tell.
+int sluice_link_joins_segments(const char *name);
 /// Sends an empty datagram to an address (4 or 16 bytes) on the link, to UDP port 9.
 int sluice_touch(int link, const void *address, size_t count);
 /// Gives this thread, and what it starts, a network of its own with nothing in it (unshare(2)), and
