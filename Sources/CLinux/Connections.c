@@ -28,7 +28,6 @@ int sluice_tcp_counts(int socket, struct sluice_tcp_counts *counts) {
     int options = info.tcpi_state == 2 /* TCP_SYN_SENT */ ? 20 : info.tcpi_options & TCPI_OPT_TIMESTAMPS ? 12 : 0;
     counts->sent = (int64_t)info.tcpi_bytes_sent;
     counts->segments = info.tcpi_segs_out;
-    counts->repeated = (int64_t)info.tcpi_bytes_retrans;
     counts->acknowledged = (int64_t)info.tcpi_bytes_acked;
     counts->incoming = info.tcpi_segs_in;
     int queued = 0;

@@ -39,7 +39,7 @@ package enum Sockets {
             sent: counts.sent, received: counts.received, segments: counts.segments, unsent: counts.unsent,
             queued: counts.queued, unanswered: counts.unanswered, largest: counts.largest, header: counts.header,
             isOver: counts.over != 0, incoming: counts.incoming, gaps: counts.gaps, isGapped: counts.gapped != 0,
-            selective: counts.selective, perTrip: counts.per_trip, repeated: counts.repeated,
+            selective: counts.selective, perTrip: counts.per_trip,
             acknowledged: counts.acknowledged)
     }
 
@@ -99,15 +99,16 @@ package struct SocketCounts: Hashable, Sendable {
     package var selective: Int64
     /// Bytes of payload that came within one round trip of late.
     package var perTrip: Int64
-    /// Bytes of payload that left once more.
-    package var repeated: Int64
     /// Bytes of payload that the peer has acknowledged.
     package var acknowledged: Int64
+    /// TCP has handed down some bytes more than once: after a loss, or because a queue of this machine was full, which the kernel counts
+    /// as no retransmission.
+    package var hasRepeated: Bool { sent > acknowledged + queued - unsent }
 
     package init(
         sent: Int64, received: Int64, segments: Int64, unsent: Int64, queued: Int64, unanswered: Int64, largest: Int64,
         header: Int64, isOver: Bool = false, incoming: Int64 = 0, gaps: Int64 = 0, isGapped: Bool = false,
-        selective: Int64 = 28, perTrip: Int64 = 0, repeated: Int64 = 0, acknowledged: Int64 = 0
+        selective: Int64 = 28, perTrip: Int64 = 0, acknowledged: Int64 = 0
     ) {
         self.sent = sent
         self.received = received
@@ -123,7 +124,6 @@ package struct SocketCounts: Hashable, Sendable {
         self.isGapped = isGapped
         self.selective = selective
         self.perTrip = perTrip
-        self.repeated = repeated
         self.acknowledged = acknowledged
     }
 }

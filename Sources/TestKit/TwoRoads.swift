@@ -111,7 +111,7 @@ package final class TwoRoads: Sendable {
     package func shortQueue() throws {
         let child = try box.start(
             "/usr/sbin/tc",
-            ["qdisc", "add", "dev", "wan0", "root", "tbf", "rate", "8mbit", "burst", "3k", "limit", "6k"],
+            ["qdisc", "add", "dev", "wan0", "root", "tbf", "rate", "4mbit", "burst", "2k", "limit", "2k"],
             output: folder.path.appending("tc"), errors: folder.path.appending("tc.err"))
         let ending = child.wait()
         guard ending == .status(0) else { throw Child.Ended(how: ending, errors: try child.complained()) }

@@ -74,8 +74,8 @@ struct Connections {
         // What comes at the end is not on the wire yet.
         let now = counts.onWire(isSecure: connection.isSecure)
         let most = open[socket]?.carried?.most(counts, total: now, now: .now, isEnd: atEnd)
-        // What went once is on the wire once.
-        if let most, counts.repeated > 0 { total = min(total, most + max(0, total - now)) }
+        // Else each byte was handed down once, and a queue that threw one away would have it come again.
+        if let most, counts.hasRepeated { total = min(total, most + max(0, total - now)) }
         if total > connection.charged {
             open[socket]?.charged = total
             transfer.charge(total - connection.charged)

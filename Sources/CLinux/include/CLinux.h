@@ -76,8 +76,8 @@ struct sluice_tcp_counts {
     int64_t queued;
     /// 1 once the connection is over: nothing leaves the buffer any more.
     int over;
-    /// Bytes of payload that left once more, and those that the peer has acknowledged.
-    int64_t repeated, acknowledged;
+    /// Bytes of payload that the peer has acknowledged.
+    int64_t acknowledged;
     /// Segments that left and are not acknowledged.
     int64_t unanswered;
     /// Payload of a full segment; IP and TCP header of any.
