@@ -95,6 +95,7 @@ package final class Agent: Sendable {
         self.kinds = kinds
         self.reloading = reloading
         transport = Transport(names: house.nameBook)
+        house.ledger.set(charging: { [weak transport] in await transport?.charge() })
         secrets = SecretReader()
         firstWatch = Mutex([])
         startedAt = house.clocks.wall()

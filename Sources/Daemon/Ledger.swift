@@ -43,6 +43,17 @@ final class Ledger: Sendable {
         }
     }
 
+    /// Charges every account with all that has been sent for it by now.
+    private let charging = Mutex<(@Sendable () async -> Void)?>(nil)
+
+    /// - Parameter charge: Charges every account with all that has been sent for it by now, which is noticed now and then else.
+    func set(charging charge: @escaping @Sendable () async -> Void) { charging.withLock { $0 = charge } }
+
+    /// What the links have sent and received so far; `nil` where nobody tells.
+    func linksNow() -> LinkBytes? { store.linksNow() }
+
+    func chargeAll() async { await charging.withLock { $0 }?() }
+
     init(store: Store, clocks: any Clocks, log: Log, settings: Settings, counters: Counters = Counters()) {
         self.counters = counters
         self.store = store
@@ -227,7 +238,7 @@ final class Ledger: Sendable {
     ///
     /// - Returns: A step for each; `nil` where there is no more to be had.
     /// - Throws: `StoreError` when they cannot be written.
-    func renew(_ renewals: [Renewal]) async throws -> [ReservedStep?] {
+    func renew(_ renewals: [Renewal], after links: LinkBytes?) async throws -> [ReservedStep?] {
         var next: [ReservedStep?] = renewals.map { _ in nil }
         var taken: [(index: Int, number: Int64)] = []
         var payments: [Payment] = []
@@ -242,7 +253,7 @@ final class Ledger: Sendable {
                     by: account)
             else { continue }
             taken.append((index, number))
-            reservations.append(reservation)
+            reservations.append(Reservation(reservation.account, reservation.spending, links: links))
             if let step = renewal.step { payments.append(Payment(settling: step, renewal.spent)) }
         }
         defer {

@@ -58,6 +58,9 @@ final class Renewals: Sendable {
     var last: Task<Void, Never>? { state.withLock { $0.last } }
 
     private func renew(_ ledger: Ledger) async {
+        // In this order: what leaves after the look is bounded by the links, and what left before is counted.
+        let links = ledger.linksNow()
+        await ledger.chargeAll()
         let accounts = state.withLock { state in
             state.next = nil
             return state.running.values.compactMap(\.account)
@@ -66,7 +69,7 @@ final class Renewals: Sendable {
         if renewals.isEmpty { return }
         var failure: (any Error)?
         var steps: [ReservedStep?] = renewals.map { _ in nil }
-        do { steps = try await ledger.renew(renewals) } catch { failure = error }
+        do { steps = try await ledger.renew(renewals, after: links) } catch { failure = error }
         for (renewal, step) in zip(renewals, steps) { renewal.account.endRenewal(renewal, step, failure) }
         // Where that cannot be written, the next look tells.
         if failure == nil { try? await ledger.tellMarks() }

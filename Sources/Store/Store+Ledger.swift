@@ -1,5 +1,5 @@
 package import Core
-internal import Linux
+package import Linux
 
 // The ledger: what was sent and has come in, in whose name, over what, and when.
 //
@@ -12,9 +12,14 @@ package struct Reservation: Sendable, Hashable {
     package var account: SpendingAccount
     package var spending: Spending
 
-    package init(_ account: SpendingAccount, _ spending: Spending) {
+    /// What the links had sent when the last was counted that is entered as spent; `nil` where nothing went before, so that the moment
+    /// of writing is as good.
+    package var links: LinkBytes?
+
+    package init(_ account: SpendingAccount, _ spending: Spending, links: LinkBytes? = nil) {
         self.account = account
         self.spending = spending
+        self.links = links
     }
 }
 
@@ -84,7 +89,7 @@ extension Store {
             [
                 .integer(hour.lowerBound.milliseconds), .text(account.destination), .text(account.folder ?? ""),
                 .text(account.network.rawValue), .integer(max(0, spending.bytes)), .integer(max(0, spending.files)),
-                .init(linkBytes(.now)?.text), .integer(max(0, spending.received)),
+                .init((reservation.links ?? linkBytes(.now))?.text), .integer(max(0, spending.received)),
             ])
         return ReservedStep(id: connection.lastRow, account: account, spending: spending)
     }

@@ -36,6 +36,9 @@ extension Store {
         }
     }
 
+    /// What the links have sent and received so far; `nil` where nobody tells.
+    package nonisolated func linksNow() -> LinkBytes? { linkBytes(.now) }
+
     /// What a killed run had given to the kernel leaves after its end, which takes a moment where the next run begins at once.
     func awaitQuietLinks() async throws {
         let isLeft = try connection.first("SELECT 1 FROM usage_step WHERE links IS NOT NULL LIMIT 1") { _ in true }

@@ -25,6 +25,7 @@ final class Loop: @unchecked Sendable {
         case start(Transfer, CheckedContinuation<Outcome, Never>)
         case cancel(Transfer)
         case close(interface: String, CheckedContinuation<Void, Never>)
+        case charge(CheckedContinuation<Void, Never>)
         case lose(Set<IPAddress>)
     }
 
@@ -79,13 +80,20 @@ final class Loop: @unchecked Sendable {
     }
 
     func close(interface: String, _ waiting: CheckedContinuation<Void, Never>) {
+        send(.close(interface: interface, waiting), for: waiting)
+    }
+
+    func charge(_ waiting: CheckedContinuation<Void, Never>) { send(.charge(waiting), for: waiting) }
+
+    /// - Parameter waiting: Whom the loop tells when that is done.
+    private func send(_ command: Command, for waiting: CheckedContinuation<Void, Never>) {
         let isDone = inbox.withLock { inbox in
             if inbox.isOver || !inbox.hasThread { return true }
             // All will be closed.
             if inbox.isStopping {
                 inbox.stopped.append(waiting)
             } else {
-                inbox.commands.append(.close(interface: interface, waiting))
+                inbox.commands.append(command)
                 curl_multi_wakeup(multi)
             }
             return false
@@ -183,6 +191,9 @@ final class Loop: @unchecked Sendable {
             }
             // Nobody uses it any more: the connections that it keeps go with it.
             if let pool = pools.removeValue(forKey: interface) { curl_share_cleanup(pool) }
+            waiting.resume()
+        case .charge(let waiting):
+            for transfer in running.values { connections.charge(transfer) }
             waiting.resume()
         case .lose(let addresses):
             for transfer in connections.lose(addresses) {

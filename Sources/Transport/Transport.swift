@@ -67,6 +67,9 @@ package final class Transport: Transporting {
         await withCheckedContinuation { continuation in loop.close(interface: interface, continuation) }
     }
 
+    /// Charges what runs with all that has left for it by now.
+    package func charge() async { await withCheckedContinuation { continuation in loop.charge(continuation) } }
+
     /// These addresses are no longer this machine's. No packet comes to them any more, and the kernel goes on sending from them
     /// for a long time: what goes over such connections is stranded (``Request/onAddressLost``), and none of them is used again.
     package func lose(addresses: Set<IPAddress>) { loop.lose(addresses) }

@@ -115,7 +115,7 @@ struct FormTests {
                 && site.server.requests.count > 5
         }
         let sent = try #require(
-            try await site.fixture.ask("quota", ["forms", "--json"])?.split(separator: "\"sent\":").last.flatMap {
+            try await site.fixture.ask("quota", ["forms", "--json"])?.split(separator: "\"used\":").last.flatMap {
                 Int64($0.prefix { $0.isNumber })
             })
         #expect(site.server.received <= 1_000_000 && site.server.received > 500_000, "\(site.server.received) B came")

@@ -61,7 +61,7 @@ struct ReceivedEndToEndTests {
         #expect(came > 100_000)
         #expect(told >= came, "\(told) \(came)")
         // A farewell for each connection that was kept.
-        #expect(told <= came + came / 33 + 6000, "\(told) \(came)")
+        #expect(told <= came + came / 16 + 6000, "\(told) \(came)")
     }
 
     @Test("acknowledgements that tell of gaps are counted with their length on a bad line")
@@ -122,7 +122,9 @@ struct ReceivedEndToEndTests {
             }
         }
         #expect(text.contains(isOfBoth ? "sent and received a month" : "received a month"), "\(text)")
-        #expect(try await fixture.ask("plan")?.contains("the quota of policy is used up") == true)
+        let plan = try await fixture.ask("plan") ?? ""
+        // Of so little nobody knows yet how fast it goes, which is said first.
+        #expect(plan.contains(isOfBoth ? "it is not known yet how fast" : "the quota of policy is used up"), "\(plan)")
         let incoming = try await came(roads)
         let left = try await blocking { try roads.bytes(by: "wan") + roads.bytes(by: "lte") }
         let count = isOfBoth ? incoming + left : incoming
