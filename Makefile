@@ -1,9 +1,11 @@
 # make demo           install what is missing, build, and watch a video go from a folder to a receiver (DEMO=once: then stop)
 # make build          the release program: .build/release/sluice
-# make test           every test, with 50 kills of the crash test and 12 power cuts at random moments
-# make test-long      the same with the slow tests, 1,000 kills and 200 cuts
+# make test           every test, with 50 kills of the crash test, 12 power cuts at random moments, and 2 scenes of two links and a tunnel
+# make test-full      the same with 10 scenes
+# make test-long      the same with the slow tests, 1,000 kills, 200 cuts and 100 scenes
 # make crash          the crash test alone: KILLS=50, SEED= to have a run again
 # make campaign       kills and servers that refuse, forget and lie at the end, for every kind of destination: KILLS=50, SEED=, KIND=form for one of them
+# make scenes         links and routes that come and go under changing rules, as root: SCENES=100, SEED= and SCENES=1 to have one again
 # make fuzz           damaged input for every parser: ROUNDS=1000000 of the fast ones, SEED= and ROUNDS=1 for a round again
 # make cuts           the power cuts alone, as root: CUTS=12, SEED= to have a run again
 # make sanitize       the tests under the thread and the address sanitizer; sanitize-thread and sanitize-address alone
@@ -13,11 +15,12 @@
 # make clean          remove everything that was built
 
 SHELL := /bin/bash
-.PHONY: help demo build test test-long crash campaign cuts fuzz sanitize sanitize-thread sanitize-address bench lint install-deps install-test-deps clean
+.PHONY: help demo build test test-full test-long crash campaign cuts scenes fuzz sanitize sanitize-thread sanitize-address bench lint install-deps install-test-deps clean
 .DEFAULT_GOAL := help
 
 KILLS ?= 50
 CUTS ?= 12
+SCENES ?= 2
 ROUNDS ?= 1000000
 SEED ?=
 ONLY ?=
@@ -58,14 +61,18 @@ build: install-deps
 test: install-test-deps
 	swift build --build-tests $(STRICT)
 	$(RUN) $(FEW) $(call record,unit) --skip EndToEndTests
-	SLUICE_KILLS=$(KILLS) SLUICE_CUTS=$(CUTS) $(RUN) $(FEWER) $(call record,end-to-end) --filter EndToEndTests
+	SLUICE_KILLS=$(KILLS) SLUICE_CUTS=$(CUTS) SLUICE_SCENES=$(SCENES) $(RUN) $(FEWER) $(call record,end-to-end) \
+		--filter EndToEndTests
+
+test-full:
+	$(MAKE) test SCENES=10
 
 test-long: install-test-deps
 	swift build --build-tests $(STRICT)
 	SLOW_TESTS=1 $(RUN) $(FEW) --skip EndToEndTests --skip ScaleTests
 	swift build --build-tests $(OPTIMIZED)
 	SLOW_TESTS=1 swift test --skip-build $(OPTIMIZED) --filter ScaleTests
-	SLOW_TESTS=1 SLUICE_KILLS=1000 SLUICE_CUTS=200 $(RUN) $(FEWER) --filter EndToEndTests
+	SLOW_TESTS=1 SLUICE_KILLS=1000 SLUICE_CUTS=200 SLUICE_SCENES=100 $(RUN) $(FEWER) --filter EndToEndTests
 
 crash: install-test-deps
 	swift build --build-tests $(STRICT)
@@ -79,6 +86,10 @@ campaign: install-test-deps
 cuts: install-test-deps
 	swift build --build-tests $(STRICT)
 	$(if $(SEED),SLUICE_SEED=$(SEED)) SLUICE_CUTS=$(CUTS) $(RUN) --filter CutTests
+
+scenes: install-test-deps
+	swift build --build-tests $(STRICT)
+	$(if $(SEED),SLUICE_SEED=$(SEED)) SLUICE_SCENES=$(SCENES) $(RUN) --filter NetworkModelTests
 
 # Each target prints the seed of its round when something does not hold; what traps leaves it in .build-fuzz/traces.
 fuzz: install-test-deps

@@ -143,7 +143,7 @@ package final class TwoRoads: Sendable {
     package struct Unread: Error, Sendable { package let text: String }
 
     @discardableResult
-    private func nft(in network: NetworkNamespace? = nil, _ words: String...) throws -> String {
+    func nft(in network: NetworkNamespace? = nil, _ words: String...) throws -> String {
         let output = folder.path.appending(FilePath("nft-\(hexadecimal(Chance.bytes(6)))"))
         let errors = FilePath(bytes: output.bytes + Array(".err".utf8))
         let child = try (network ?? box).start(

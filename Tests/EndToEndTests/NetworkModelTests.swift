@@ -1,0 +1,77 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+/// Links and routes come and go, rules change and the daemon is killed while files are uploaded; the kernel's packet filter is
+/// the witness of what left by which link.
+@Suite(
+    "whatever happens to two links and a tunnel", .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"),
+    .timeLimit(.minutes(Patience.minutes(15))))
+struct NetworkModelTests {
+    @Test(
+        "no byte takes a forbidden link, the ledger has what left and hardly more, and every file arrives once and whole"
+    )
+    func scenes() async throws {
+        let (seed, count, tunnels) = (Setting.seed, Setting.scenes, try await blocking { TwoRoads.tunnels })
+        // More of them would take the cores from each other, and a second for a daemon to notice is no longer one.
+        let lanes = 3
+        let all = await withTaskGroup(of: [NetworkPlay.Figures].self) { group in
+            for lane in 0..<lanes {
+                group.addTask {
+                    var figures: [NetworkPlay.Figures] = []
+                    for number in stride(from: lane, to: count, by: lanes) {
+                        let script = NetworkScript(seed: seed &+ UInt64(number), tunnels: tunnels)
+                        if let one = await Self.play(script) { figures.append(one) }
+                    }
+                    return figures
+                }
+            }
+            return await group.reduce(into: []) { $0 += $1 }
+        }
+        #expect(all.count == count)
+        Self.tell(all)
+    }
+
+    /// A failure is recorded with what is needed to have the scene alone again.
+    private static func play(_ script: NetworkScript) async -> NetworkPlay.Figures? {
+        var problems: [String] = []
+        var figures: NetworkPlay.Figures?
+        do {
+            let play = try await NetworkPlay(script)
+            do { try await play.play() } catch { problems.append("\(error)") }
+            problems = play.problems + problems
+            figures = play.figures
+            print("scene \(play.figures)")
+        } catch { problems.append("\(error)") }
+        if !problems.isEmpty {
+            Issue.record(
+                """
+                \(problems.joined(separator: "\n"))
+                \(script)
+                run it again with SLUICE_SEED=\(script.seed) SLUICE_SCENES=1
+                """)
+        }
+        return figures
+    }
+
+    private static func tell(_ all: [NetworkPlay.Figures]) {
+        func sum(_ count: (NetworkPlay.Figures) -> Int) -> Int { all.map(count).reduce(0, +) }
+        print(
+            "scenes \(all.count): files \(sum { $0.files }), flips \(sum { $0.flips }), kills \(sum { $0.kills }),",
+            "with a tunnel \(all.count { $0.hasTunnel }), silent stretches \(sum { $0.silences }),",
+            "bytes on forbidden links \(sum { Int($0.forbiddenBytes) }), comparisons \(sum { $0.comparisons }),",
+            "put around packets by tunnels \(sum { Int($0.added) }),",
+            "seconds a scene \(sum { Int($0.time.components.seconds) } / max(1, all.count))")
+        for (what, some) in [
+            ("without kills", all.filter { $0.kills == 0 }), ("with kills", all.filter { $0.kills > 0 }),
+        ] where !some.isEmpty {
+            let excess = some.map(\.excess)
+            print(
+                "scenes \(what) \(some.count): wire \(some.map(\.wire).reduce(0, +)), ledger above it",
+                "\(excess.reduce(0, +)), worst \(excess.max() ?? 0), mean \(excess.reduce(0, +) / Int64(some.count)),",
+                "least at any moment \(some.map(\.least).min() ?? 0),",
+                "connections \(some.map(\.connections).reduce(0, +))")
+        }
+    }
+}
