@@ -98,19 +98,60 @@ int sluice_link_driver(const char *name, char *driver, char *bus) {
 #define SO_BINDTOIFINDEX 62
 #endif
 
+/// A datagram socket for an address, held to a link where that is not 0; -1 with errno.
+static int datagram_socket(int link, size_t count) {
+    int opened = socket(count == 16 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (opened < 0 || link == 0 || setsockopt(opened, SOL_SOCKET, SO_BINDTOIFINDEX, &link, sizeof link) == 0) return opened;
+    int code = errno;
+    close(opened);
+    errno = code;
+    return -1;
+}
+
+/// Writes an address of 4 or 16 bytes as the kernel wants it, and returns its length.
+static socklen_t socket_address(
+    struct sockaddr_storage *into, const void *address, size_t count, int port, int link) {
+    memset(into, 0, sizeof *into);
+    if (count == 16) {
+        struct sockaddr_in6 *wide = (struct sockaddr_in6 *)into;
+        wide->sin6_family = AF_INET6;
+        wide->sin6_port = htons((uint16_t)port);
+        wide->sin6_scope_id = (uint32_t)link;
+        memcpy(&wide->sin6_addr, address, 16);
+        return sizeof *wide;
+    }
+    struct sockaddr_in *narrow = (struct sockaddr_in *)into;
+    narrow->sin_family = AF_INET;
+    narrow->sin_port = htons((uint16_t)port);
+    memcpy(&narrow->sin_addr, address, 4);
+    return sizeof *narrow;
+}
+
 int sluice_touch(int link, const void *address, size_t count) {
-    struct sockaddr_in6 wide = {.sin6_family = AF_INET6, .sin6_port = htons(9), .sin6_scope_id = (uint32_t)link};
-    struct sockaddr_in narrow = {.sin_family = AF_INET, .sin_port = htons(9)};
-    int is_wide = count == sizeof wide.sin6_addr;
-    if (is_wide) memcpy(&wide.sin6_addr, address, sizeof wide.sin6_addr);
-    else memcpy(&narrow.sin_addr, address, sizeof narrow.sin_addr);
-    int opened = socket(is_wide ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int opened = datagram_socket(link, count);
     if (opened < 0) return -1;
-    int result = setsockopt(opened, SOL_SOCKET, SO_BINDTOIFINDEX, &link, sizeof link);
-    if (result == 0)
-        result = (int)sendto(
-            opened, "", 0, 0, is_wide ? (struct sockaddr *)&wide : (struct sockaddr *)&narrow,
-            is_wide ? sizeof wide : sizeof narrow);
+    struct sockaddr_storage place;
+    socklen_t length = socket_address(&place, address, count, 9, link);
+    int result = (int)sendto(opened, "", 0, 0, (struct sockaddr *)&place, length);
+    int code = errno;
+    close(opened);
+    errno = code;
+    return result;
+}
+
+int sluice_path_mtu(int link, const void *address, size_t count, int port) {
+    int opened = datagram_socket(link, count);
+    if (opened < 0) return -1;
+    struct sockaddr_storage place;
+    socklen_t length = socket_address(&place, address, count, port, link);
+    int result = connect(opened, (struct sockaddr *)&place, length);
+    if (result == 0) {
+        int mtu = 0;
+        socklen_t size = sizeof mtu;
+        result = count == 16 ? getsockopt(opened, IPPROTO_IPV6, IPV6_MTU, &mtu, &size)
+                             : getsockopt(opened, IPPROTO_IP, IP_MTU, &mtu, &size);
+        if (result == 0) result = mtu;
+    }
     int code = errno;
     close(opened);
     errno = code;

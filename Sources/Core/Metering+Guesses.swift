@@ -94,7 +94,7 @@ extension NetworkLink {
     }
 
     /// What hangs on a bridge because it sends over it: a container or a virtual machine.
-    var isGuest: Bool { kind == "veth" || kind == "tun" || kind == "macvtap" }
+    package var isGuest: Bool { kind == "veth" || kind == "tun" || kind == "macvtap" }
 
     /// Its costs are those of something else.
     var isMadeBySoftware: Bool { kind != nil && !hasDevice && signOfModem == nil }

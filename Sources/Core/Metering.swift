@@ -98,12 +98,14 @@ package struct Metering: Hashable, Sendable {
             worst = (step, opinion)
         }
         let forbidden = prohibition(in: carrying)
-        if let step = verdicts.map(\.0).first(where: \.isSupposed), worst?.opinion.metered == .unmetered {
+        if let step = verdicts.map(\.0).first(where: { $0.isSupposed && !$0.isHere }),
+            worst?.opinion.metered == .unmetered
+        {
             // What carries it may be a way that is not seen here, or not yet.
             return Judgement(
                 metered: .unknown, source: .guess,
                 reason:
-                    "unknown: nothing tells what carries the tunnel \(step.tunnel), though every way out that is seen is free",
+                    "unknown: nothing tells what carries \(step.carried), though every way out that is seen is free",
                 remedy: remedy(for: Step(link: link), not: .unknown), forbidden: forbidden, isRoaming: false,
                 links: carrying.map(\.link.index))
         }
@@ -121,7 +123,9 @@ package struct Metering: Hashable, Sendable {
             reason: "\(worst.opinion.metered.rawValue): \(way)\(worst.opinion.text)",
             // Which of several carries a tunnel is not known, so a word about one of them might not help.
             remedy: worst.opinion.rule.map { "- \(flipped($0).yaml)" }
-                ?? remedy(for: worst.step.isSupposed ? Step(link: link) : worst.step, not: worst.opinion.metered),
+                ?? (worst.step.isHere
+                    ? nil
+                    : remedy(for: worst.step.isSupposed ? Step(link: link) : worst.step, not: worst.opinion.metered)),
             forbidden: forbidden, isRoaming: isRoaming, links: carrying.map(\.link.index))
     }
 
@@ -134,13 +138,23 @@ package struct Metering: Hashable, Sendable {
         var gateway: HardwareAddress?
         /// Supposed to carry a tunnel, since nobody knows what does.
         var isSupposed = false
-        /// The name of the tunnel for which that is supposed.
-        var tunnel = ""
+        /// What is supposed to be carried: `the tunnel wg0`.
+        var carried = ""
+        /// What is carried leaves by one of the interfaces that are seen, whichever that is.
+        var isHere = false
         /// The tunnel for which that was supposed has a rule that allows it.
         var isExcused = false
 
+        /// What it stands on, of which the same is supposed.
+        func on(_ link: NetworkLink, gateway: HardwareAddress?) -> Step {
+            var below = self
+            (below.link, below.gateway) = (link, gateway)
+            return below
+        }
+
         func way(from asked: NetworkLink) -> String {
             if link.index == asked.index { return "" }
+            if isHere { return "\(carried) may leave by \(link.name), and " }
             return "\(asked.name) \(isSupposed ? "may be carried by" : "stands on") \(link.name), and "
         }
     }
@@ -149,6 +163,13 @@ package struct Metering: Hashable, Sendable {
     private func walk(_ path: NetworkPath, until isEnd: (Step) -> Bool) -> [Step] {
         guard let link = links[path.link] else { return [] }
         var steps = [Step(link: link, gateway: path.gateway)]
+        if path.isEncapsulated {
+            // Only root may ask where its packets go: by any way out of here, this one among them.
+            steps += ends(besides: link).map {
+                Step(
+                    link: $0, isSupposed: true, carried: "what IPsec makes of packets for \(link.name)", isHere: true)
+            }
+        }
         var seen: Set<NetworkPath> = [NetworkPath(link: path.link, gateway: path.gateway)]
         var next = 0
         while next < steps.count {
@@ -167,26 +188,16 @@ package struct Metering: Hashable, Sendable {
     private func below(_ step: Step) -> [Step] {
         let link = step.link
         if let known = carriers[link.index], !known.isEmpty {
-            return known.compactMap { path in
-                links[path.link].map {
-                    Step(
-                        link: $0, gateway: path.gateway, isSupposed: step.isSupposed, tunnel: step.tunnel,
-                        isExcused: step.isExcused)
-                }
-            }
+            return known.compactMap { path in links[path.link].map { step.on($0, gateway: path.gateway) } }
         }
         // The next hop of what goes through a bridge or a VLAN is the same below it.
-        var below = link.lower.sorted().compactMap { links[$0] }.map {
-            Step(
-                link: $0, gateway: step.gateway, isSupposed: step.isSupposed, tunnel: step.tunnel,
-                isExcused: step.isExcused)
-        }
+        var below = link.lower.sorted().compactMap { links[$0] }.map { step.on($0, gateway: step.gateway) }
         // The guests of a bridge send over it, and do not carry it; but where there are only guests, one of them may.
         if link.kind == "bridge", below.contains(where: { !$0.link.isGuest }) { below.removeAll { $0.link.isGuest } }
         if !below.isEmpty || !link.isTunnel { return below }
         let isExcused = step.isExcused || ruleOnSending(over: step)?.isAllowed == true
         return ends(besides: link).map {
-            Step(link: $0, gateway: nil, isSupposed: true, tunnel: link.name, isExcused: isExcused)
+            Step(link: $0, gateway: nil, isSupposed: true, carried: "the tunnel \(link.name)", isExcused: isExcused)
         }
     }
 

@@ -55,6 +55,8 @@ package struct NetworkPath: Hashable, Sendable {
     package var gateway: HardwareAddress?
     /// The kernel would take it by itself; if not it is equal to the one that it would take.
     package var isOwn = true
+    /// IPsec puts its packets into others, which may leave by another interface.
+    package var isEncapsulated = false
     /// Of its route: of equal ones that with the least comes first.
     package var metric: UInt32 = 0
     /// Of this machine, that packets come from; `nil` where that was not asked for.

@@ -253,7 +253,9 @@ final class Ledger: Sendable {
                     by: account)
             else { continue }
             taken.append((index, number))
-            reservations.append(Reservation(reservation.account, reservation.spending, links: links))
+            // A folder tells what it has written when it is asked for its next note: what it wrote since was before any moment now.
+            let since: Reservation.Since = .counted(account.countsNotes ? nil : links)
+            reservations.append(Reservation(reservation.account, reservation.spending, since: since))
             if let step = renewal.step { payments.append(Payment(settling: step, renewal.spent)) }
         }
         defer {

@@ -82,7 +82,13 @@ struct NetworkLook {
             }
         }
         var paths: [NetworkPath] = []
-        for path in chosen + equal where !paths.contains(where: { $0.link == path.link }) { paths.append(path) }
+        for path in chosen + equal {
+            guard let known = paths.firstIndex(where: { $0.link == path.link }) else {
+                paths.append(path)
+                continue
+            }
+            if path.isEncapsulated { paths[known].isEncapsulated = true }
+        }
         return paths
     }
 
@@ -113,6 +119,7 @@ struct NetworkLook {
         }
         var path = route.path
         (path.metric, path.source, path.destination) = (way.metric, route.source, address)
+        path.isEncapsulated = way.isEncapsulated
         return path
     }
 
@@ -136,6 +143,9 @@ extension Ways.Refusal {
         switch self {
         case .ownIsByRule: "a rule (`ip rule`) leads to \(address) by \(own), and such a way is not left"
         case .ownIsTunnel: "\(own), by which the kernel goes to \(address), is a tunnel, and such a way is not left"
+        case .ownIsEncapsulated:
+            "a policy of IPsec applies to \(own), by which the kernel goes to \(address), and such a way is not left"
+        case .encapsulated: "a policy of IPsec applies to what goes to \(address) by it"
         case .ownIsInside: "what goes to \(address) stays on this machine"
         case .noRoute: "no route over it leads to \(address)"
         case .dead: "it is down, or has no carrier"

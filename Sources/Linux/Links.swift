@@ -14,12 +14,7 @@ package enum Links {
     /// - Parameter devices: What sysfs says of each.
     static func all(devices: LinkDevices) throws(SystemError) -> [NetworkLink] {
         let socket = try NetlinkSocket()
-        let question = NetlinkRequest(
-            Netlink.Kind.getLink, dump: true, header: [0, 0, 0, 0] + raw(Int32(0)) + raw(UInt64(0)))
-        var found: [Int32: LinkFacts] = [:]
-        for message in try socket.ask(question, about: "links") {
-            if let facts = LinkFacts(message) { found[facts.index] = facts }
-        }
+        let found = Dictionary(try facts(by: socket).map { ($0.index, $0) }, uniquingKeysWith: { $1 })
         let addresses = try addresses(by: socket)
         let outgoing = try Routes.outgoing(by: socket)
         let wireless = Wireless.names()
@@ -44,6 +39,17 @@ package enum Links {
             links.append(link)
         }
         return links
+    }
+
+    private static func facts(by socket: borrowing NetlinkSocket) throws(SystemError) -> [LinkFacts] {
+        let question = NetlinkRequest(
+            Netlink.Kind.getLink, dump: true, header: [0, 0, 0, 0] + raw(Int32(0)) + raw(UInt64(0)))
+        return try socket.ask(question, about: "links").compactMap { LinkFacts($0) }
+    }
+
+    /// The ports of a bridge, the slaves of a bond.
+    static func ports(of index: Int32, by socket: borrowing NetlinkSocket) throws(SystemError) -> [LinkFacts] {
+        try facts(by: socket).filter { $0.master == index }
     }
 
     /// One of them; `nil` when it is not there.
@@ -94,6 +100,10 @@ struct LinkFacts: Hashable {
     var below: Int32?
     /// Of a tunnel, where its packets are sent to.
     var peer: IPAddress?
+    /// What a tunnel puts around a packet, without its own header of IP; `nil` for what is none.
+    var tunnelHeader: Int64?
+    /// The longest packet that it takes.
+    var mtu: UInt32?
     /// It only passes on what a Wi-Fi driver says of scans and the like.
     var isWirelessEvent: Bool
 
@@ -120,7 +130,9 @@ struct LinkFacts: Hashable {
         let isElsewhere = attributes.contains(37) || kind == "veth"
         below = isElsewhere ? nil : attributes.number(5, as: Int32.self).flatMap { $0 == index || $0 == 0 ? nil : $0 }
         isWirelessEvent = attributes.contains(11)
+        mtu = attributes.number(4, as: UInt32.self)
         peer = attributes.nested(18).flatMap { Self.peer(of: kind, $0) }
+        tunnelHeader = kind.flatMap { TunnelHeader.length(kind: $0, attributes.nested(18)?.nested(2)) }
     }
 
     /// Where the packets of a tunnel go (`IFLA_INFO_DATA`, linux/if_link.h and linux/if_tunnel.h).

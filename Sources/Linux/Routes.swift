@@ -15,6 +15,8 @@ package struct NetworkRoute: Hashable, Sendable {
     /// What is sent goes nowhere: the interface is down or has no carrier. The kernel leaves IPv4 routes there in place
     /// when a cable is pulled, and goes on choosing them.
     package var isDead: Bool
+    /// The longest packet that the route takes, where it says so itself.
+    var mtu: Int?
 
     /// Who packets are handed to, where that is not the destination itself.
     package var router: Neighbour? { gateway.map { Neighbour(link: link, address: $0) } }
@@ -65,6 +67,7 @@ package enum Routes {
         if link != nil, hop.gateway == nil, !address.isIPv6, try entry(question, by: socket) == nil { return nil }
         var route = NetworkRoute(
             link: hop.link, gateway: hop.gateway, gatewayHardware: nil, source: facts.source, isDead: hop.isDead)
+        route.mtu = facts.mtu
         // The answer itself does not tell what became of the link.
         let isUsable = try Links.facts(of: hop.link, by: socket)?.isUsable ?? false
         if !isUsable { route.isDead = true }
@@ -169,6 +172,8 @@ package enum Routes {
         static let gateway: UInt16 = 5
         static let metric: UInt16 = 6
         static let preferredSource: UInt16 = 7
+        /// RTA_METRICS, of which 2 is the longest packet (RTAX_MTU).
+        static let metrics: UInt16 = 8
         static let multipath: UInt16 = 9
         static let table: UInt16 = 15
         static let via: UInt16 = 18
@@ -235,6 +240,8 @@ struct RouteFacts: Hashable {
     var isCloned: Bool
     var hops: [Hop]
     var source: IPAddress?
+    /// The longest packet that it takes, where it or what was learned on the way says so.
+    var mtu: Int?
 
     /// - Returns: `nil` when it is no such message or too short for one.
     init?(_ message: NetlinkMessage) {
@@ -253,6 +260,8 @@ struct RouteFacts: Hashable {
         scope = bytes[6]
         metric = attributes.number(Routes.Attribute.metric, as: UInt32.self) ?? 0
         source = attributes[Routes.Attribute.preferredSource].flatMap { IPAddress($0) }
+        let limit = attributes.nested(Routes.Attribute.metrics)?.number(2, as: UInt32.self) ?? 0
+        mtu = limit > 0 ? Int(limit) : nil
         hops = []
         if let link = attributes.number(Routes.Attribute.outgoing, as: Int32.self) {
             hops.append(

@@ -11,6 +11,8 @@ package enum Ways {
         package var route: NetworkRoute
         /// Of equal ways that with the least comes first.
         package var metric: UInt32
+        /// A policy of IPsec, or the route itself, puts packets that go there into others, which may leave by another interface.
+        package var isEncapsulated = false
     }
 
     /// - Parameter links: The interfaces that are thought of, besides the one that the kernel chooses.
@@ -35,11 +37,15 @@ package enum Ways {
         /// A rule (`ip rule`) has led to the kernel's own way.
         case ownIsByRule
         case ownIsTunnel
+        /// A policy of IPsec applies to the kernel's own way.
+        case ownIsEncapsulated
         /// What goes there stays on this machine.
         case ownIsInside
         case noRoute
         /// It is down, or has no carrier.
         case dead
+        /// A policy of IPsec applies there.
+        case encapsulated
         /// Its route is one to other addresses than the kernel's own, in another table, or of another reach.
         case unequal
     }
@@ -79,6 +85,7 @@ package enum Ways {
             return .refused(.noRoute)
         }
         if choice.way.route.isDead { return .refused(.dead) }
+        if choice.way.isEncapsulated { return .refused(.encapsulated) }
         return choice.entry.map { $0.isEqual(to: entry) } ?? false ? .equal(choice.way) : .refused(.unequal)
     }
 
@@ -123,7 +130,13 @@ package enum Ways {
         }
         if route.link == 1 { return Choice(way: Way(route: route, metric: 0), entry: nil) }
         guard let entry = try Routes.entry(again, by: socket) else { return nil }
-        return Choice(way: Way(route: route, metric: entry.metric), entry: entry)
+        var way = Way(route: route, metric: entry.metric)
+        if !route.isDead {
+            let answer = try IPsec.answer(
+                to: question.address, port: question.port, over: question.link, route, by: socket)
+            way.isEncapsulated = answer != .untouched
+        }
+        return Choice(way: way, entry: entry)
     }
 
     /// RT_TABLE_MAIN and RT_TABLE_DEFAULT: every other table is there because a rule leads to it.
@@ -134,6 +147,7 @@ package enum Ways {
         toLeave own: Choice, _ entry: RouteFacts, by socket: borrowing NetlinkSocket
     ) throws(SystemError) -> Refusal? {
         guard isOrdinary(entry) else { return .ownIsByRule }
+        if own.way.isEncapsulated { return .ownIsEncapsulated }
         return try Links.facts(of: own.way.route.link, by: socket)?.link.isTunnel == true ? .ownIsTunnel : nil
     }
 }

@@ -1,14 +1,14 @@
 package import Core
 internal import Synchronization
 
-/// The addresses behind names that were looked up lately, and what was sent to ask for them and nobody was charged with yet.
+/// The addresses behind names that were looked up lately, and what it took to ask for them and nobody was charged with yet.
 package final class NameBook: Sendable {
     package typealias Ask = @Sendable (String, NameServers) async throws -> NameQuestion.Answer
 
     private struct Entry {
         var addresses: [IPAddress] = []
         var foundAt: ContinuousClock.Instant?
-        var owed: Int64 = 0
+        var owed = Spending.none
     }
 
     private let entries = Mutex<[String: Entry]>([:])
@@ -22,7 +22,7 @@ package final class NameBook: Sendable {
     /// - Parameters:
     ///   - host: A name.
     ///   - isFresh: Asks whatever is known.
-    /// - Throws: ``NameQuestion/Failure``, or `SystemError` where nobody can be asked for want of means.
+    /// - Throws: ``NameQuestion/Failure``, `CancellationError`, or `SystemError` where nobody can be asked for want of means.
     package func addresses(of host: String, _ servers: NameServers, isFresh: Bool = false) async throws -> [IPAddress] {
         if !isFresh {
             let known = entries.withLock { $0[host] }
@@ -35,21 +35,22 @@ package final class NameBook: Sendable {
             entries.withLock { entries in
                 var entry = entries[host] ?? Entry()
                 (entry.addresses, entry.foundAt) = (answer.addresses, .now)
-                entry.owed += answer.sent
+                entry.owed += answer.spent
                 entries[host] = entry
             }
             return answer.addresses
         } catch let error as NameQuestion.Failure {
-            entries.withLock { $0[host, default: Entry()].owed += error.sent }
+            entries.withLock { $0[host, default: Entry()].owed += error.spent }
+            if case .cancelled = error { throw CancellationError() }
             throw error
         }
     }
 
-    /// Bytes that were sent to ask for a name; whoever takes them pays for them.
-    package func takeOwed(for host: String) -> Int64 {
+    /// What it took to ask for a name; whoever takes it pays for it.
+    package func takeOwed(for host: String) -> Spending {
         entries.withLock { entries in
-            defer { entries[host]?.owed = 0 }
-            return entries[host]?.owed ?? 0
+            defer { entries[host]?.owed = .none }
+            return entries[host]?.owed ?? .none
         }
     }
 

@@ -10,25 +10,28 @@ package final class NameQuestion: Sendable {
     package struct Answer: Hashable, Sendable {
         /// In the order in which they are to be tried (RFC 6724), each once.
         package var addresses: [IPAddress]
-        /// Bytes that left this machine, with their IP headers.
-        package var sent: Int64
+        /// What left this machine and came back, with IP headers.
+        package var spent: Spending
     }
 
     package enum Failure: Error, Hashable, Sendable, CustomStringConvertible {
         /// No server may be asked.
         case notAllowed(String)
         /// None has an answer, or none answered.
-        case unknown(String, sent: Int64)
+        case unknown(String, Spending)
+        case cancelled(Spending)
 
         package var description: String {
             switch self {
             case .notAllowed(let text), .unknown(let text, _): text
+            case .cancelled: "cancelled"
             }
         }
-        package var sent: Int64 {
+        /// What it took all the same.
+        package var spent: Spending {
             switch self {
-            case .notAllowed: 0
-            case .unknown(_, let sent): sent
+            case .notAllowed: .none
+            case .unknown(_, let spent), .cancelled(let spent): spent
             }
         }
     }
@@ -61,9 +64,9 @@ package final class NameQuestion: Sendable {
     private func run() throws -> Answer {
         // Neither a resolver on this machine nor multicast DNS can be held to an interface: the system asks as it does.
         if servers.hasLocal || host.lowercased().hasSuffix(".local") {
-            let sent = Self.mostBytes(for: host)
-            do { return Answer(addresses: try HostNames.look(host), sent: sent) } catch {
-                throw Failure.unknown("\(error)", sent: sent)
+            let most = Self.most(for: host)
+            do { return Answer(addresses: try HostNames.look(host), spent: most) } catch {
+                throw Failure.unknown("\(error)", most)
             }
         }
         let mayAsk = !servers.interfaces.isEmpty
@@ -94,14 +97,14 @@ package final class NameQuestion: Sendable {
         // Its sockets are closed by it, which `sockets` is there for.
         ares_cancel(channel.channel)
         let (status, addresses) = sockets.result ?? (CInt(ARES_ECANCELLED), [])
-        if isCancelled.load(ordering: .acquiring) { throw CancellationError() }
-        if !addresses.isEmpty { return Answer(addresses: addresses, sent: sockets.sent) }
+        if isCancelled.load(ordering: .acquiring) { throw Failure.cancelled(sockets.spent) }
+        if !addresses.isEmpty { return Answer(addresses: addresses, spent: sockets.spent) }
         if servers.interfaces.isEmpty, !servers.forbidden.isEmpty {
             let names = servers.forbidden.map(\.description).joined(separator: ", ")
             throw Failure.notAllowed(
                 "\(printable(host)) cannot be looked up: no allowed network leads to the DNS server \(names)")
         }
-        throw Failure.unknown("\(printable(host)): \(String(cString: ares_strerror(status)))", sent: sockets.sent)
+        throw Failure.unknown("\(printable(host)): \(String(cString: ares_strerror(status)))", sockets.spent)
     }
 
     /// Waits until a socket is ready or a time is over, and lets c-ares go on.
@@ -132,7 +135,10 @@ package final class NameQuestion: Sendable {
         if isIdle { ares_process_fd(channel, -1, -1) }
     }
 
-    /// What a resolver of its own ways sends at most for a name, as far as anybody outside can tell: two questions, each sent twice
-    /// (RFC 1035, section 4.1; 11 bytes of EDNS, RFC 6891), over IPv6.
-    private static func mostBytes(for host: String) -> Int64 { 4 * Int64(host.utf8.count + 2 + 12 + 4 + 11 + 48) }
+    /// What a resolver of its own ways sends for a name at most, as far as anybody outside can tell: two questions, each sent twice
+    /// (RFC 1035, section 4.1; 11 bytes of EDNS, RFC 6891), over IPv6. An answer has 1,232 bytes at the most that servers send
+    /// by UDP (DNS flag day 2020).
+    private static func most(for host: String) -> Spending {
+        Spending(bytes: 4 * Int64(host.utf8.count + 2 + 12 + 4 + 11 + 48), received: 4 * (1232 + 48))
+    }
 }

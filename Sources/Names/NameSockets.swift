@@ -3,7 +3,7 @@ internal import Core
 internal import Glibc
 internal import Linux
 
-/// The sockets of one ``NameQuestion``: each is held to the interface of the server that it goes to, and counts what it sends.
+/// The sockets of one ``NameQuestion``: each is held to the interface of the server that it goes to, and counts what it sends and gets.
 ///
 /// Used on one thread.
 final class NameSockets {
@@ -11,7 +11,7 @@ final class NameSockets {
     /// Those that may send, by their numbers, and what a header takes there.
     private var bound: [CInt: Int64] = [:]
     private var streams: Set<CInt> = []
-    private(set) var sent: Int64 = 0
+    private(set) var spent = Spending.none
     private(set) var result: (status: CInt, addresses: [IPAddress])?
 
     init(_ interfaces: [IPAddress: String]) { self.interfaces = interfaces }
@@ -52,9 +52,11 @@ final class NameSockets {
                 guard let own = NameSockets.of(context), let address else { return -1 }
                 return own.connect(number, address, length)
             },
-            arecvfrom: { number, buffer, count, flags, from, length, _ in
-                guard let buffer else { return -1 }
-                return recvfrom(number, buffer, count, flags, from.map { UnsafeMutablePointer($0) }, length)
+            arecvfrom: { number, buffer, count, flags, from, length, context in
+                guard let buffer, let own = NameSockets.of(context) else { return -1 }
+                let came = recvfrom(number, buffer, count, flags, from.map { UnsafeMutablePointer($0) }, length)
+                if came > 0, let header = own.bound[number] { own.spent.received += Int64(came) + header }
+                return came
             },
             asendv: { number, pieces, count, context in
                 guard let own = NameSockets.of(context) else { return -1 }
@@ -70,15 +72,19 @@ final class NameSockets {
     /// nothing, to learn which of them to try first.
     private func connect(_ number: CInt, _ address: UnsafePointer<sockaddr>, _ length: ares_socklen_t) -> CInt {
         if let server = HostNames.address(address, Int(length)), let interface = interfaces[server] {
-            do { try Sockets.bind(number, to: interface) } catch {
+            let overhead: Int64
+            do {
+                try Sockets.bind(number, to: interface)
+                overhead = try Encapsulation.overhead(to: server, port: 53, over: interface)
+            } catch {
                 errno = error.code
                 return -1
             }
             let isStream = streams.contains(number)
-            let header: Int64 = (server.isIPv6 ? 40 : 20) + (isStream ? 32 : 8)
+            let header = (server.isIPv6 ? 40 : 20) + (isStream ? 32 : 8) + overhead
             bound[number] = header
             // A connection begins, acknowledges and ends.
-            if isStream { sent += 6 * (header + 8) }
+            if isStream { spent += Spending(bytes: 6 * (header + 8), received: 6 * (header + 8)) }
         }
         return Glibc.connect(number, address, length)
     }
@@ -89,7 +95,7 @@ final class NameSockets {
             return -1
         }
         let written = writev(number, pieces, count)
-        if written > 0 { sent += Int64(written) + header }
+        if written > 0 { spent.bytes += Int64(written) + header }
         return written
     }
 }

@@ -12,14 +12,28 @@ package struct Reservation: Sendable, Hashable {
     package var account: SpendingAccount
     package var spending: Spending
 
-    /// What the links had sent when the last was counted that is entered as spent; `nil` where nothing went before, so that the moment
-    /// of writing is as good.
-    package var links: LinkBytes?
+    /// When the last byte was counted that is entered as spent: what links have sent since then bounds what may have left of this.
+    package enum Since: Sendable, Hashable {
+        /// Nothing went before.
+        case now
+        /// What they had sent then; `nil` where that is not told.
+        case counted(LinkBytes?)
+    }
 
-    package init(_ account: SpendingAccount, _ spending: Spending, links: LinkBytes? = nil) {
+    package var since: Since
+
+    package init(_ account: SpendingAccount, _ spending: Spending, since: Since = .now) {
         self.account = account
         self.spending = spending
-        self.links = links
+        self.since = since
+    }
+
+    /// As text, for a start that may give something back.
+    fileprivate func links(_ now: () -> LinkBytes?) -> String? {
+        switch since {
+        case .now: now()?.text
+        case .counted(let links): links?.text
+        }
     }
 }
 
@@ -89,7 +103,7 @@ extension Store {
             [
                 .integer(hour.lowerBound.milliseconds), .text(account.destination), .text(account.folder ?? ""),
                 .text(account.network.rawValue), .integer(max(0, spending.bytes)), .integer(max(0, spending.files)),
-                .init((reservation.links ?? linkBytes(.now))?.text), .integer(max(0, spending.received)),
+                .init(reservation.links { linkBytes(.now) }), .integer(max(0, spending.received)),
             ])
         return ReservedStep(id: connection.lastRow, account: account, spending: spending)
     }

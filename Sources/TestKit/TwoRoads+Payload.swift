@@ -11,6 +11,11 @@ extension TwoRoads {
 
         /// Bytes of TCP with headers of IP, resets among them, that have gone into `wan0`, `lte0` or ``tunnel``.
         package func all(_ name: String) -> Int64 { self[name] + self["\(name)-resets"] }
+        /// The same as it leaves by the link that carries a tunnel, with what that puts around each packet.
+        package func outside(_ name: String, _ tunnel: Tunnel?) -> Int64 {
+            let packets = self["\(name)-packets"] + self["\(name)-resets-packets"]
+            return all(name) + packets * (tunnel?.header ?? 0)
+        }
         /// Packets of TCP that carry any bytes of a program, in bytes with headers.
         ///
         /// - Parameter ofTheLiving: Without those of sockets that no process has any more: the kernel goes on sending what a killed
@@ -29,7 +34,18 @@ extension TwoRoads {
 
     /// Ways to carry one packet in another; the kernels of some machines know few of them. WireGuard is not among them: it
     /// takes a program to give it keys.
-    package enum Tunnel: String, Sendable, CaseIterable { case vxlan, gre, ipip }
+    package enum Tunnel: String, Sendable, CaseIterable {
+        case vxlan, gre, ipip
+
+        /// Bytes around a packet: IP, and UDP, VXLAN and Ethernet (RFC 7348), or GRE (RFC 2784).
+        package var header: Int64 {
+            switch self {
+            case .vxlan: 20 + 8 + 8 + 14
+            case .gre: 20 + 4
+            case .ipip: 20
+            }
+        }
+    }
 
     /// Those that this kernel has.
     package static let tunnels: [Tunnel] = {
@@ -98,6 +114,7 @@ extension TwoRoads {
             let name = String(words[index + 1])
             // Calls are packets, the others bytes.
             values[name] = name.hasSuffix("-calls") ? Int64(words[index + 3]) : count
+            values["\(name)-packets"] = Int64(words[index + 3])
         }
         guard values.count > 6 else { throw Unread(text: text) }
         return Counts(values)

@@ -12,6 +12,8 @@ struct CarriedBound {
     private let interface: String?
     private let look: Look
     private let joinsSegments: Bool
+    /// What is added to each packet behind the link, which does not count it.
+    private let overhead: Int64
     private var before: [String: UInt64]
     private var lookedAt: ContinuousClock.Instant
     /// Bytes since the connection was opened; `nil` once that cannot be told any more.
@@ -26,10 +28,14 @@ struct CarriedBound {
     /// - Parameters:
     ///   - interface: That the connection is bound to; `nil` counts all links.
     ///   - joinsSegments: Whether the link may be handed many segments as one, with one header.
+    ///   - overhead: What is added to each packet on its way out of this machine.
     /// - Returns: `nil` where nobody can tell.
-    init?(interface: String?, joinsSegments: Bool, now: ContinuousClock.Instant, look: @escaping Look) {
+    init?(interface: String?, joinsSegments: Bool, overhead: Int64, now: ContinuousClock.Instant, look: @escaping Look)
+    {
         guard let before = look(interface) else { return nil }
         (self.interface, self.look, self.joinsSegments) = (interface, look, joinsSegments)
+        // The sum over all links has it.
+        self.overhead = interface == nil ? 0 : overhead
         (self.before, lookedAt) = (before, now)
     }
 
@@ -62,7 +68,7 @@ struct CarriedBound {
         (carried, before, lookedAt) = (sum, after, now)
         // What waits in queues is sent later.
         let waiting = counts.unanswered * (counts.largest + counts.header)
-        last = (left + waiting + (joinsSegments ? counts.segments * counts.header : 0), total)
+        last = (left + waiting + counts.segments * (joinsSegments ? counts.header : overhead), total)
         return last.most
     }
 }

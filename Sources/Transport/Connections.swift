@@ -9,6 +9,8 @@ struct Connections {
     private struct Connection {
         let interface: String?
         let isSecure: Bool
+        /// What is added to each packet on its way out of this machine.
+        let overhead: Int64
         var user: Transfer?
         /// Known once a request went over it.
         var ends: SocketEnds?
@@ -30,12 +32,12 @@ struct Connections {
     mutating func opened(_ socket: CInt, by transfer: Transfer) {
         open[socket] = Connection(
             interface: transfer.request.interface, isSecure: transfer.request.url.lowercased().hasPrefix("https:"),
-            user: transfer)
+            overhead: transfer.overhead, user: transfer)
         guard transfer.request.onWire != nil, transfer.request.unixSocket == nil else { return }
         let interface = transfer.request.interface
         open[socket]?.carried = CarriedBound(
-            interface: interface, joinsSegments: interface.map(LinkBytes.joinsSegments) ?? true, now: .now,
-            look: LinkBytes.sent(by:))
+            interface: interface, joinsSegments: interface.map(LinkBytes.joinsSegments) ?? true,
+            overhead: transfer.overhead, now: .now, look: LinkBytes.sent(by:))
     }
 
     /// A request goes out over a new or a kept connection.
@@ -67,7 +69,7 @@ struct Connections {
 
     private mutating func charge(_ socket: CInt, _ connection: Connection, _ transfer: Transfer, atEnd: Bool = false) {
         guard transfer.request.unixSocket == nil else { return }
-        guard let counts = counts(socket) else { return transfer.chargeEstimate() }
+        guard let counts = counts(socket)?.adding(connection.overhead) else { return transfer.chargeEstimate() }
         let end: SocketCounts.End? = atEnd ? connection.isReset ? .reset : .orderly : nil
         transfer.observe(counts, isSecure: connection.isSecure, at: end)
         var total = counts.onWire(isSecure: connection.isSecure, at: end)
@@ -140,6 +142,13 @@ struct Connections {
 extension SocketCounts {
     /// How a connection is about to end.
     enum End: Sendable { case orderly, reset }
+
+    /// With longer headers, by what is added to each packet.
+    func adding(_ overhead: Int64) -> SocketCounts {
+        var counts = self
+        counts.header += overhead
+        return counts
+    }
 
     /// Bytes of IP packets that this connection has sent, and what it will send at its end, when nobody is there to pay.
     ///

@@ -34,6 +34,9 @@ final class Transfer: @unchecked Sendable {
     /// The addresses of a name, which libcurl is not to look up by itself.
     var resolved: ResolvedName?
 
+    /// What tunnels and IPsec add to each packet of the connection that is being made.
+    private(set) var overhead: Int64 = 0
+
     private var times = TransferTimes()
     private var isConnected = false
     private var sent: Int64 = 0
@@ -87,6 +90,11 @@ final class Transfer: @unchecked Sendable {
 
     /// Whether the interface that the request asks for leads to an address, by a way that is as good as the kernel's own.
     func mayConnect(to address: IPAddress, port: UInt16) -> Bool {
+        if request.onWire != nil {
+            // Where the kernel cannot be asked, what adds the most.
+            overhead =
+                (try? Encapsulation.overhead(to: address, port: port, over: request.interface)) ?? Encapsulation.most
+        }
         guard let interface = request.interface, !address.isLoopback else { return true }
         do throws(SystemError) {
             if try Ways.leads(interface, to: address, port: port) { return true }
@@ -197,7 +205,8 @@ final class Transfer: @unchecked Sendable {
     func chargeEstimate() {
         var headers = 0
         if let easy { sluice_get_long(easy, CURLINFO_REQUEST_SIZE, &headers) }
-        let total = ((Int64(headers) + mostSent) * 103 + 99) / 100
+        // Of packets of 1,200 bytes.
+        let total = ((Int64(headers) + mostSent) * (103 + overhead / 12) + 99) / 100
         if total > bytesOnWire { charge(total - bytesOnWire) }
         // An acknowledgement of each segment, and the answer.
         var (answer, body) = (0, 0)

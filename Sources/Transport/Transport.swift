@@ -47,7 +47,8 @@ package final class Transport: Transporting {
         do { found = .success(try await names.addresses(of: host, servers)) } catch { found = .failure(error) }
         // Also where there was no answer.
         let owed = names.takeOwed(for: host)
-        if owed > 0 { transfer.charge(owed) }
+        if owed.bytes > 0 { transfer.charge(owed.bytes) }
+        if owed.received > 0 { transfer.chargeArrived(owed.received) }
         switch found {
         case .success(let addresses):
             transfer.resolved = ResolvedName(host: host, port: port, addresses: addresses)
@@ -55,6 +56,7 @@ package final class Transport: Transporting {
             switch error {
             case .notAllowed(let text): throw transfer.error(.interface, 0, text)
             case .unknown(let text, _): throw transfer.error(.resolve, 0, text)
+            case .cancelled: throw transfer.cancelled
             }
         case .failure(let error as SystemError): throw transfer.unable(error)
         case .failure: throw transfer.cancelled

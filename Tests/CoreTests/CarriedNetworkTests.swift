@@ -160,6 +160,23 @@ struct TunnelTests {
         #expect(Metering(links: [other, wireGuard]).of(30).metered == .unknown, "a tunnel is no end")
     }
 
+    @Test("a policy of IPsec may send its packets by whatever leads out, and costs the worst of it")
+    func ipsec() {
+        var path = NetworkPath(link: 2)
+        path.isEncapsulated = true
+        #expect(Metering(links: [wire]).judgement(of: path).metered == .unmetered, "there is no other way")
+        let both = Metering(links: [wire, modem]).judgement(of: path)
+        #expect(
+            both.reason
+                == "metered: what IPsec makes of packets for eth0 may leave by wwan0, and wwan0 is a modem (DEVTYPE wwan)"
+        )
+        #expect(both.remedy == nil, "no rule would tell which it is")
+        let free = NetworkRule(interface: "eth0", isMetered: false)
+        #expect(Metering(links: [wire, modem], rules: [free]).judgement(of: path).metered == .metered)
+        let forbidding = NetworkRule(interface: "wwan*", isAllowed: false)
+        #expect(Metering(links: [wire, modem], rules: [forbidding]).judgement(of: path).forbidden != nil)
+    }
+
     @Test("goes through a bridge that leads out to what carries that")
     func overBridge() {
         var bridge = made("bridge", "br0", 5, on: [2, 20])

@@ -37,7 +37,7 @@ struct HeldProgressTests {
         try await fixture.startReceiver()
         try fixture.startDaemon()
         let camera = Camera(fixture, dice: Dice(seed: 1))
-        try camera.drop(Clip(number: 0, size: 12_000_000, relative: "clip.mp4"))
+        try camera.drop(Clip(number: 0, size: 24_000_000, relative: "clip.mp4"))
         func upload() async throws -> Page.Upload? { try await read(Page.self, "list", of: fixture)?.uploads.first }
         try await eventually("some of it is sent") { try await upload().map { $0.progress.sent > 3_000_000 } }
         _ = try await eventually("it pauses") { try await fixture.ask("pause") }

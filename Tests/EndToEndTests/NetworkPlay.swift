@@ -179,11 +179,6 @@ final class NetworkPlay {
 
     // MARK: What must hold
 
-    /// A link's own, and what a tunnel puts into it.
-    private func sum(_ road: Road, _ count: (String) -> Int64) -> Int64 {
-        count(road.rawValue) + (script.tunnel?.over == road ? count(TwoRoads.tunnel) : 0)
-    }
-
     private func counts() async throws -> TwoRoads.Counts {
         let roads = roads
         return try await blocking { try roads.counts() }
@@ -199,14 +194,15 @@ final class NetworkPlay {
         let now = try await counts()
         for road in Road.allCases {
             if law.forbids(road), silent[road] == nil { silent[road] = payload(road, now) }
-            if law.metered[road] == true, costly[road] == nil { costly[road] = sum(road) { now.all($0) } }
+            if law.metered[road] == true, costly[road] == nil { costly[road] = all(road, now) }
         }
         try await Task.sleep(for: .milliseconds(300))
         try await look(place)
     }
 
     private func payload(_ road: Road, _ counts: TwoRoads.Counts) -> Int64 {
-        sum(road) { counts.payload($0, ofTheLiving: script.hasKills) }
+        let inside = script.tunnel?.over == road ? counts.payload(TwoRoads.tunnel, ofTheLiving: script.hasKills) : 0
+        return counts.payload(road.rawValue, ofTheLiving: script.hasKills) + inside
     }
 
     private func look(_ place: String) async throws {
@@ -222,7 +218,7 @@ final class NetworkPlay {
                 }
             }
             if let before = costly[road] {
-                let after = sum(road) { now.all($0) }
+                let after = all(road, now)
                 cost += after - before
                 costly[road] = after
             }
@@ -242,9 +238,12 @@ final class NetworkPlay {
         }
     }
 
-    /// Bytes of TCP by either link, or into the tunnel.
-    private func wire(_ counts: TwoRoads.Counts) -> Int64 {
-        Road.allCases.map { counts.all($0.rawValue) }.reduce(0, +) + counts.all(TwoRoads.tunnel)
+    /// Bytes of TCP by either link, those in the tunnel with what that puts around them.
+    private func wire(_ counts: TwoRoads.Counts) -> Int64 { Road.allCases.map { all($0, counts) }.reduce(0, +) }
+
+    private func all(_ road: Road, _ counts: TwoRoads.Counts) -> Int64 {
+        let inside = script.tunnel?.over == road ? counts.outside(TwoRoads.tunnel, script.tunnel?.kind) : 0
+        return counts.all(road.rawValue) + inside
     }
 
     private struct Usage: Decodable {

@@ -23,6 +23,8 @@ struct WaysScene: Sendable, CustomTestStringConvertible {
         "link set vx0 up",
     ]
 
+    private static let policy = "xfrm policy add dir out src 0.0.0.0/0 "
+
     static let all: [WaysScene] = [
         WaysScene(name: "two that lead everywhere", ways: ["wan0", "lte0"]),
         WaysScene(
@@ -78,6 +80,42 @@ struct WaysScene: Sendable, CustomTestStringConvertible {
             ways: ["wan0"]),
         WaysScene(
             name: "a refusal", commands: ["rule add to 203.0.113.0/24 prohibit"], ways: []),
+        WaysScene(
+            name: "a policy of IPsec for whatever goes there",
+            commands: [policy + "dst 203.0.113.0/24 tmpl src 10.1.0.2 dst 10.1.0.9 proto esp mode tunnel"],
+            ways: ["wan0"]),
+        WaysScene(
+            name: "a policy of IPsec for one interface alone",
+            commands: [policy + "dst 0.0.0.0/0 dev wan0 tmpl src 10.1.0.2 dst 10.1.0.9 proto esp mode tunnel"],
+            ways: ["wan0"]),
+        WaysScene(
+            name: "a policy of IPsec for the other interface",
+            commands: [policy + "dst 0.0.0.0/0 dev lte0 tmpl src 10.2.0.2 dst 10.2.0.9 proto esp mode tunnel"],
+            ways: ["wan0"]),
+        WaysScene(
+            name: "a policy of IPsec for another network",
+            commands: [policy + "dst 198.51.100.0/24 tmpl src 10.1.0.2 dst 10.1.0.9 proto esp mode tunnel"],
+            ways: ["wan0", "lte0"]),
+        WaysScene(
+            name: "a policy of IPsec that lets nothing through",
+            commands: ["xfrm policy add dir out src 0.0.0.0/0 dst 203.0.113.0/24 action block"], ways: ["wan0"]),
+        WaysScene(
+            name: "a policy of IPsec in IPv6",
+            commands: [
+                "-6 route add default via fd03::1 dev eth0 metric 2000",
+                "xfrm policy add dir out src ::/0 dst 2001:db8::/32 tmpl src fd02::2 dst fd02::9 proto esp mode tunnel",
+            ], address: "2001:db8::9", ways: ["lte0"]),
+        WaysScene(
+            name: "routes and links with packets of their own lengths",
+            commands: [
+                "route change default via 10.1.0.1 dev wan0 metric 10 mtu 1300", "link set lte0 mtu 1280",
+                "route add default via 10.3.0.1 dev eth0 metric 500 mtu lock 900",
+            ], ways: ["wan0", "lte0", "eth0"]),
+        WaysScene(
+            name: "IPv6 over links with packets of their own lengths",
+            commands: [
+                "link set lte0 mtu 1400", "-6 route add default via fd03::1 dev eth0 metric 2000 mtu 1300",
+            ], address: "2001:db8::9", ways: ["lte0", "eth0"]),
         WaysScene(name: "IPv6 by one alone", address: "2001:db8::9", ways: ["lte0"]),
         WaysScene(
             name: "IPv6 by two", commands: ["-6 route add default via fd03::1 dev eth0 metric 2000"],
@@ -157,6 +195,13 @@ struct WaysTests {
                 .ownIsByRule
             ),
             (tunnel + ["route add default dev vx0 metric 1"], .ownIsTunnel),
+            (
+                [
+                    "route add default via 10.2.0.1 dev lte0 metric 1",
+                    "xfrm policy add dir out dst 203.0.113.9/32 tmpl src 10.2.0.2 dst 10.2.0.9 proto esp mode tunnel",
+                ],
+                .ownIsEncapsulated
+            ),
         ] {
             let address = try #require(IPAddress("203.0.113.9"))
             let found = try network(commands).run {

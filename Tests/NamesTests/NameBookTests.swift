@@ -14,23 +14,30 @@ struct NameBookTests {
         let addresses = [try #require(address)]
         let book = NameBook { _, _ in
             _ = asked.add(1, ordering: .relaxed)
-            return NameQuestion.Answer(addresses: addresses, sent: 150)
+            return NameQuestion.Answer(addresses: addresses, spent: Spending(bytes: 150, received: 240))
         }
         for _ in 1...3 { #expect(try await book.addresses(of: "a.test", NameServers()) == addresses) }
         #expect(asked.load(ordering: .relaxed) == 1)
-        #expect(book.takeOwed(for: "a.test") == 150)
-        #expect(book.takeOwed(for: "a.test") == 0)
+        #expect(book.takeOwed(for: "a.test") == Spending(bytes: 150, received: 240))
+        #expect(book.takeOwed(for: "a.test") == .none)
         book.forget()
         _ = try await book.addresses(of: "a.test", NameServers())
         _ = try await book.addresses(of: "a.test", NameServers(), isFresh: true)
         #expect(asked.load(ordering: .relaxed) == 3)
-        #expect(book.takeOwed(for: "a.test") == 300)
+        #expect(book.takeOwed(for: "a.test") == Spending(bytes: 300, received: 480))
     }
 
     @Test("what was sent in vain is owed as well")
     func inVain() async throws {
-        let book = NameBook { _, _ in throw NameQuestion.Failure.unknown("nobody knows", sent: 90) }
+        let book = NameBook { _, _ in throw NameQuestion.Failure.unknown("nobody knows", Spending(bytes: 90)) }
         await #expect(throws: NameQuestion.Failure.self) { try await book.addresses(of: "a.test", NameServers()) }
-        #expect(book.takeOwed(for: "a.test") == 90)
+        #expect(book.takeOwed(for: "a.test") == Spending(bytes: 90))
+    }
+
+    @Test("a question that is broken off is owed as well")
+    func brokenOff() async throws {
+        let book = NameBook { _, _ in throw NameQuestion.Failure.cancelled(Spending(bytes: 90)) }
+        await #expect(throws: CancellationError.self) { try await book.addresses(of: "a.test", NameServers()) }
+        #expect(book.takeOwed(for: "a.test") == Spending(bytes: 90))
     }
 }

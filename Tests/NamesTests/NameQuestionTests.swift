@@ -16,16 +16,16 @@ struct NameQuestionTests {
                 == .notAllowed(
                     "nas.example.test cannot be looked up: no allowed network leads to the DNS server 192.0.2.53"))
         let own = try await NameQuestion.ask("localhost", NameServers(forbidden: [server]))
-        #expect(own.addresses.allSatisfy { $0.isLoopback } && !own.addresses.isEmpty && own.sent == 0)
+        #expect(own.addresses.allSatisfy { $0.isLoopback } && !own.addresses.isEmpty && own.spent == .none)
     }
 
     @Test("what a resolver on this machine is asked is counted as four questions, an answer or not")
     func local() async throws {
         let known = try await NameQuestion.ask("localhost", NameServers(hasLocal: true))
-        #expect(known.sent == 4 * Int64(9 + 77))
+        #expect(known.spent.bytes == 4 * Int64(9 + 77))
         let error = await #expect(throws: NameQuestion.Failure.self) {
             try await NameQuestion.ask("no such name", NameServers(hasLocal: true))
         }
-        #expect(error?.sent == 4 * Int64(12 + 77))
+        #expect(error?.spent.bytes == 4 * Int64(12 + 77))
     }
 }

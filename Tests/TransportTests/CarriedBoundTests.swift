@@ -19,9 +19,9 @@ struct CarriedBoundTests {
             largest: 1448, header: 52, acknowledged: acknowledged)
     }
 
-    private func bound(_ links: Links, joinsSegments: Bool = false) throws -> CarriedBound {
+    private func bound(_ links: Links, joinsSegments: Bool = false, overhead: Int64 = 0) throws -> CarriedBound {
         try #require(
-            CarriedBound(interface: "lte0", joinsSegments: joinsSegments, now: start) { _ in
+            CarriedBound(interface: "lte0", joinsSegments: joinsSegments, overhead: overhead, now: start) { _ in
                 links.sent.withLock { $0 }
             })
     }
@@ -48,6 +48,16 @@ struct CarriedBoundTests {
         let most = bound.most(
             counts(acknowledged: 1, segments: 400), total: 7_000_000, now: start + .seconds(1), isEnd: false)
         #expect(most == 520_800)
+    }
+
+    @Test("what a tunnel adds to each packet is not in what its interface has carried")
+    func tunnel() throws {
+        let links = Links()
+        var bound = try bound(links, overhead: 50)
+        links.set(501_000)
+        let most = bound.most(
+            counts(acknowledged: 1, segments: 400), total: 7_000_000, now: start + .seconds(1), isEnd: false)
+        #expect(most == 520_000)
     }
 
     @Test(

@@ -193,6 +193,9 @@ int sluice_link_driver(const char *name, char *driver, char *bus);
 int sluice_link_joins_segments(const char *name);
 /// Sends an empty datagram to an address (4 or 16 bytes) on the link, to UDP port 9.
 int sluice_touch(int link, const void *address, size_t count);
+/// The longest packet that the kernel would send to an address (4 or 16 bytes) as one, as a socket is told that is held to the link where that
+/// is not 0 (IP_MTU, ip(7)); -1 with errno. Nothing is sent.
+int sluice_path_mtu(int link, const void *address, size_t count, int port);
 /// Gives this thread, and what it starts, a network of its own with nothing in it (unshare(2)), and
 /// returns the thread's number; for tests.
 int sluice_leave_network(void);

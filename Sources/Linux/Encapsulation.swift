@@ -1,0 +1,68 @@
+package import Core
+internal import Glibc
+
+/// What is put around each packet on its way out of this machine, by tunnels and by IPsec: a link that carries a tunnel carries that
+/// as well.
+package enum Encapsulation {
+    /// More than any single one is known to add: a program's tunnel over IPv6.
+    package static let most: Int64 = 40 + 8 + 82
+
+    /// The most bytes that are added to each IP packet of a connection before it leaves the machine.
+    ///
+    /// What a program's tunnel adds is supposed, since nobody tells; where a tunnel's packets go is followed as far as the kernel
+    /// tells.
+    ///
+    /// - Parameter interface: That the socket is bound to.
+    package static func overhead(
+        to address: IPAddress, port: UInt16, over interface: String?
+    ) throws(SystemError) -> Int64 {
+        if address.isLoopback { return 0 }
+        let socket = try NetlinkSocket()
+        let bound = interface.map { Int32(clamping: $0.withCString { if_nametoindex($0) }) }
+        let question = RouteQuestion(address: address, port: port, link: bound)
+        guard let route = try Routes.route(question, by: socket), route.link != 1 else { return 0 }
+        var total = try overhead(of: route.link, by: socket, seen: [])
+        if case .encapsulated(let bytes) = try IPsec.answer(to: address, port: port, over: bound, route, by: socket) {
+            total += bytes
+        }
+        return total
+    }
+
+    /// Of an interface and what it stands on.
+    private static func overhead(
+        of index: Int32, by socket: borrowing NetlinkSocket, seen: Set<Int32>
+    ) throws(SystemError) -> Int64 {
+        guard !seen.contains(index), seen.count < 8, let link = try Links.facts(of: index, by: socket) else { return 0 }
+        let seen = seen.union([index])
+        guard let header = link.tunnelHeader else { return try below(link, by: socket, seen: seen) }
+        guard let peer = link.peer else {
+            // What carries it leaves by no other tunnel, as far as anybody knows.
+            return header + (try hasIPv6(by: socket) ? 40 : 20)
+        }
+        let outer: Int64 = peer.isIPv6 ? 40 : 20
+        let way = try Routes.route(RouteQuestion(address: peer, link: link.below), by: socket)
+        guard let way, way.link != 1 else { return header + outer }
+        return header + outer + (try overhead(of: way.link, by: socket, seen: seen))
+    }
+
+    /// Of what carries an interface that adds nothing itself: of several the most.
+    private static func below(
+        _ link: LinkFacts, by socket: borrowing NetlinkSocket, seen: Set<Int32>
+    ) throws(SystemError) -> Int64 {
+        if let below = link.below { return try overhead(of: below, by: socket, seen: seen) }
+        guard let kind = link.kind, ["bridge", "bond", "team"].contains(kind) else { return 0 }
+        var ports = try Links.ports(of: link.index, by: socket)
+        // Its guests send over it, and do not carry it, but where there are only guests.
+        if ports.contains(where: { !$0.link.isGuest }) { ports.removeAll { $0.link.isGuest } }
+        var most: Int64 = 0
+        for port in ports { most = max(most, try overhead(of: port.index, by: socket, seen: seen)) }
+        return most
+    }
+
+    /// Whether a tunnel's packets may leave by IPv6: some route of it leads everywhere (an address of RFC 3849 is nobody's).
+    private static func hasIPv6(by socket: borrowing NetlinkSocket) throws(SystemError) -> Bool {
+        guard let address = IPAddress("2001:db8::1") else { return false }
+        guard let route = try Routes.route(RouteQuestion(address: address), by: socket) else { return false }
+        return !route.isDead && route.link != 1
+    }
+}
