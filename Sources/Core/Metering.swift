@@ -163,6 +163,11 @@ package struct Metering: Hashable, Sendable {
     private func walk(_ path: NetworkPath, until isEnd: (Step) -> Bool) -> [Step] {
         guard let link = links[path.link] else { return [] }
         var steps = [Step(link: link, gateway: path.gateway)]
+        steps += path.others.compactMap { links[$0] }.map {
+            Step(
+                link: $0, isSupposed: true, carried: "what a rule (`ip rule`) by mark or port takes from \(link.name)",
+                isHere: true)
+        }
         if path.isEncapsulated {
             // Only root may ask where its packets go: by any way out of here, this one among them.
             steps += ends(besides: link).map {

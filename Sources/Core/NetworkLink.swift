@@ -57,6 +57,8 @@ package struct NetworkPath: Hashable, Sendable {
     package var isOwn = true
     /// IPsec puts its packets into others, which may leave by another interface.
     package var isEncapsulated = false
+    /// Interfaces by which its packets may leave as well: rules (`ip rule`) lead there, and nobody can tell whether they match.
+    package var others: [Int32] = []
     /// Of its route: of equal ones that with the least comes first.
     package var metric: UInt32 = 0
     /// Of this machine, that packets come from; `nil` where that was not asked for.

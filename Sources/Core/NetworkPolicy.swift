@@ -145,10 +145,12 @@ extension Admission {
         for path in paths {
             let judgement = metering.judgement(of: path)
             let name = metering.links[path.link]?.name
-            // What does not leave this machine is not held to an interface: every kernel knows the way.
+            // What does not leave this machine is not held to an interface: every kernel knows the way. Nor is what a rule by mark may
+            // lead elsewhere, which that would take from there.
             let isInside = metering.links[path.link]?.medium == .loopback
             let passage = passage(
-                isPinned && !isInside ? name : nil, judgement.metered, judgement.reason, judgement.remedy, places)
+                isPinned && !isInside && path.others.isEmpty ? name : nil, judgement.metered, judgement.reason,
+                judgement.remedy, places)
             let forbidden = judgement.forbidden.map { Hold(.metered, since: remote.reachSince, text: $0) }
             var holds = holds(on: passage, remote, places, folder, mayBeAllowed: forbidden == nil)
             if let forbidden { holds.insert(forbidden, at: 0) }

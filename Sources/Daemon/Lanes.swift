@@ -48,7 +48,7 @@ struct LaneTransport: Transporting {
         var request = request
         // What does not leave this machine is not held to an interface: a helper of the destination may be here.
         request.interface = WebAddress(request.url).isLoopback ? nil : lane.interface
-        if request.interface != nil { request.nameServers = lane.nameServers?() }
+        if !WebAddress(request.url).isLoopback { request.nameServers = lane.nameServers?() }
         request.throttles += lane.throttles
         request.onAddressLost = lane.onAddressLost
         guard let account = lane.account else {

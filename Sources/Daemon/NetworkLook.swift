@@ -15,10 +15,9 @@ struct NetworkLook {
 
     init(metering: Metering, gatewaysMatter: Bool) throws {
         var metering = metering
-        for link in metering.links.values where link.lower.isEmpty {
+        for link in metering.links.values where link.isTunnel && link.lower.isEmpty {
             // Of those that do not tell where their packets go, the worst way is supposed.
-            guard let peer = link.peer, let route = try Routes.route(to: peer), !route.isDead else { continue }
-            metering.carriers[link.index] = [route.path]
+            metering.carriers[link.index] = try TunnelWays.carriers(of: link.index)
         }
         self.metering = metering
         self.gatewaysMatter = gatewaysMatter
@@ -88,6 +87,7 @@ struct NetworkLook {
                 continue
             }
             if path.isEncapsulated { paths[known].isEncapsulated = true }
+            paths[known].others += path.others.filter { !paths[known].others.contains($0) }
         }
         return paths
     }
@@ -119,7 +119,7 @@ struct NetworkLook {
         }
         var path = route.path
         (path.metric, path.source, path.destination) = (way.metric, route.source, address)
-        path.isEncapsulated = way.isEncapsulated
+        (path.isEncapsulated, path.others) = (way.isEncapsulated, way.others)
         return path
     }
 
@@ -142,6 +142,8 @@ extension Ways.Refusal {
     fileprivate func words(own: String, _ address: IPAddress) -> String {
         switch self {
         case .ownIsByRule: "a rule (`ip rule`) leads to \(address) by \(own), and such a way is not left"
+        case .ruleMayLead:
+            "a rule (`ip rule`) by mark or port may lead to \(address) elsewhere than by \(own), and such a way is not left"
         case .ownIsTunnel: "\(own), by which the kernel goes to \(address), is a tunnel, and such a way is not left"
         case .ownIsEncapsulated:
             "a policy of IPsec applies to \(own), by which the kernel goes to \(address), and such a way is not left"

@@ -179,7 +179,8 @@ final class Networks: Sendable {
                     picture.reaches[name] = try reach(site, &look, servers, depends: depends, mayAsk: mayGo)
                 }
                 picture.isUnfinished = look.isUnfinished
-                try state.withLock { $0.news }?.follow(look.routers)
+                try state.withLock { $0.news }?.follow(
+                    look.routers, hasOverlay: metering.links.values.contains { $0.kind == "vxlan" })
                 return picture
             }
         } catch {

@@ -99,7 +99,8 @@ struct LinkFacts: Hashable {
     /// What it is put on; `nil` for what is not on anything, or on something of another namespace.
     var below: Int32?
     /// Of a tunnel, where its packets are sent to.
-    var peer: IPAddress?
+    var tunnelEnds: TunnelEnds?
+    var peer: IPAddress? { tunnelEnds?.peer }
     /// What a tunnel puts around a packet, without its own header of IP; `nil` for what is none.
     var tunnelHeader: Int64?
     /// The longest packet that it takes.
@@ -131,28 +132,9 @@ struct LinkFacts: Hashable {
         below = isElsewhere ? nil : attributes.number(5, as: Int32.self).flatMap { $0 == index || $0 == 0 ? nil : $0 }
         isWirelessEvent = attributes.contains(11)
         mtu = attributes.number(4, as: UInt32.self)
-        peer = attributes.nested(18).flatMap { Self.peer(of: kind, $0) }
-        tunnelHeader = kind.flatMap { TunnelHeader.length(kind: $0, attributes.nested(18)?.nested(2)) }
-    }
-
-    /// Where the packets of a tunnel go (`IFLA_INFO_DATA`, linux/if_link.h and linux/if_tunnel.h).
-    private static func peer(of kind: String?, _ info: NetlinkAttributes) -> IPAddress? {
-        let places: [UInt16] =
-            switch kind {
-            // IFLA_VXLAN_GROUP, IFLA_VXLAN_GROUP6.
-            case "vxlan": [2, 16]
-            // IFLA_GENEVE_REMOTE, IFLA_GENEVE_REMOTE6.
-            case "geneve": [2, 7]
-            // IFLA_GRE_REMOTE.
-            case "gre", "gretap", "erspan", "ip6gre", "ip6gretap", "ip6erspan": [7]
-            // IFLA_IPTUN_REMOTE.
-            case "ipip", "sit", "ip6tnl": [3]
-            // IFLA_VTI_REMOTE.
-            case "vti", "vti6": [5]
-            default: []
-            }
-        guard let data = info.nested(2) else { return nil }
-        return places.lazy.compactMap { data[$0].flatMap { IPAddress($0) } }.first { $0.bytes.contains { $0 != 0 } }
+        let data = attributes.nested(18)?.nested(2)
+        tunnelEnds = kind.flatMap { TunnelEnds(kind: $0, data) }
+        tunnelHeader = kind.flatMap { TunnelHeader.length(kind: $0, data) }
     }
 
     /// As far as netlink tells.

@@ -27,6 +27,7 @@ enum Netlink {
         static let getNeighbour: UInt16 = 30
         static let newRule: UInt16 = 32
         static let deleteRule: UInt16 = 33
+        static let getRule: UInt16 = 34
         /// From this one on, types are of subsystems that netlink itself knows nothing of; those below are about the transfer.
         static let first: UInt16 = 16
     }
@@ -43,6 +44,8 @@ enum Netlink {
     }
 
     static let headerSize = 16
+    /// AF_BRIDGE.
+    static let bridgeFamily: UInt8 = 7
 }
 
 /// One message, without its header.

@@ -60,9 +60,10 @@ package final class NetworkNews: Sendable {
     /// another address already than is said here, that is told.
     ///
     /// - Parameter routers: Each with what was found; `nil` where it was not known.
+    ///   - hasOverlay: Also hears what a vxlan learns of its other ends.
     /// - Throws: When they cannot be heard of.
-    package func follow(_ routers: [Neighbour: HardwareAddress?]) throws(SystemError) {
-        try listener.follow(routers)
+    package func follow(_ routers: [Neighbour: HardwareAddress?], hasOverlay: Bool = false) throws(SystemError) {
+        try listener.follow(routers, hasOverlay: hasOverlay)
     }
 
     /// Links, addresses, routes and rules of IPv4 and IPv6, and next hops, whose change tells of no route
@@ -77,6 +78,7 @@ package final class NetworkNews: Sendable {
         private let bell: Bell
         private let tell: @Sendable (Kind) -> Void
         private let routers = Mutex<[Neighbour: HardwareAddress?]>([:])
+        private let isJoined = Mutex(false)
 
         init(socket: consuming Descriptor, bell: Bell, tell: @escaping @Sendable (Kind) -> Void) {
             self.socket = socket
@@ -84,15 +86,20 @@ package final class NetworkNews: Sendable {
             self.tell = tell
         }
 
-        func follow(_ wanted: [Neighbour: HardwareAddress?]) throws(SystemError) {
+        func follow(_ wanted: [Neighbour: HardwareAddress?], hasOverlay: Bool) throws(SystemError) {
             let before = routers.withLock { routers in
                 defer { routers = wanted }
                 return routers
             }
-            if before.isEmpty != wanted.isEmpty {
+            let joins = hasOverlay || !wanted.isEmpty
+            let isNew = isJoined.withLock { isJoined in
+                defer { isJoined = joins }
+                return isJoined != joins
+            }
+            if isNew {
                 try socket.withNumber { number throws(SystemError) in
                     _ = try systemCall("setsockopt", on: "netlink group \(NetworkNews.neighbours)") {
-                        wanted.isEmpty
+                        !joins
                             ? sluice_netlink_leave(number, NetworkNews.neighbours)
                             : sluice_netlink_join(number, NetworkNews.neighbours)
                     }
@@ -155,6 +162,9 @@ package final class NetworkNews: Sendable {
 
     private static func kind(of message: NetlinkMessage, _ routers: [Neighbour: HardwareAddress?]) -> Kind? {
         switch message.type {
+        case Netlink.Kind.newNeighbour where message.body.first == Netlink.bridgeFamily:
+            // NDA_DST: another end of a vxlan. What a bridge learns has none.
+            return message.attributes(after: 12).contains(1) ? .mayForbid : nil
         case Netlink.Kind.newNeighbour:
             // One that does not answer carries nothing either.
             guard let neighbour = Routes.neighbour(in: message), let known = routers[neighbour],

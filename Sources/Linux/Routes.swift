@@ -177,6 +177,7 @@ package enum Routes {
         static let multipath: UInt16 = 9
         static let table: UInt16 = 15
         static let via: UInt16 = 18
+        static let mark: UInt16 = 16
         static let protocolNumber: UInt16 = 27
         static let destinationPort: UInt16 = 29
     }
@@ -191,6 +192,10 @@ struct RouteQuestion: Hashable {
     var link: Int32?
     /// The address that it comes from.
     var source: IPAddress?
+    /// Its firewall mark.
+    var mark: UInt32 = 0
+    /// The port is one of UDP.
+    var isUDP = false
 
     /// - Parameter matching: Asks for the entry of a table that leads to the answer, and not for the answer.
     fileprivate func request(matching: Bool) -> NetlinkRequest {
@@ -202,8 +207,9 @@ struct RouteQuestion: Hashable {
         question.add(Routes.Attribute.destination, address.bytes)
         if let source { question.add(Routes.Attribute.source, source.bytes) }
         if let link { question.add(Routes.Attribute.outgoing, link) }
+        if mark != 0 { question.add(Routes.Attribute.mark, mark) }
         if let port {
-            question.add(Routes.Attribute.protocolNumber, UInt8(IPPROTO_TCP))
+            question.add(Routes.Attribute.protocolNumber, UInt8(isUDP ? IPPROTO_UDP : IPPROTO_TCP))
             question.add(Routes.Attribute.destinationPort, port.bigEndian)
         }
         return question
@@ -239,6 +245,8 @@ struct RouteFacts: Hashable {
     /// A note of what was looked up, and no route of its own.
     var isCloned: Bool
     var hops: [Hop]
+    /// Of which ``length`` bits count; `nil` for everywhere.
+    var destination: IPAddress?
     var source: IPAddress?
     /// The longest packet that it takes, where it or what was learned on the way says so.
     var mtu: Int?
@@ -259,6 +267,7 @@ struct RouteFacts: Hashable {
         table = attributes.number(Routes.Attribute.table, as: UInt32.self) ?? UInt32(bytes[4])
         scope = bytes[6]
         metric = attributes.number(Routes.Attribute.metric, as: UInt32.self) ?? 0
+        destination = attributes[Routes.Attribute.destination].flatMap { IPAddress($0) }
         source = attributes[Routes.Attribute.preferredSource].flatMap { IPAddress($0) }
         let limit = attributes.nested(Routes.Attribute.metrics)?.number(2, as: UInt32.self) ?? 0
         mtu = limit > 0 ? Int(limit) : nil

@@ -13,6 +13,8 @@ package enum Ways {
         package var metric: UInt32
         /// A policy of IPsec, or the route itself, puts packets that go there into others, which may leave by another interface.
         package var isEncapsulated = false
+        /// Interfaces by which packets would leave if rules (`ip rule`) matched of which nobody can tell beforehand: by mark, say.
+        package var others: [Int32] = []
     }
 
     /// - Parameter links: The interfaces that are thought of, besides the one that the kernel chooses.
@@ -36,6 +38,8 @@ package enum Ways {
     package enum Refusal: Hashable, Sendable {
         /// A rule (`ip rule`) has led to the kernel's own way.
         case ownIsByRule
+        /// A rule may lead elsewhere, by what no question tells (a firewall mark, the port that a connection comes from).
+        case ruleMayLead
         case ownIsTunnel
         /// A policy of IPsec applies to the kernel's own way.
         case ownIsEncapsulated
@@ -135,6 +139,8 @@ package enum Ways {
             let answer = try IPsec.answer(
                 to: question.address, port: question.port, over: question.link, route, by: socket)
             way.isEncapsulated = answer != .untouched
+            way.others = try RouteRules.otherLinks(
+                than: route.link, for: RouteRules.Flow(question: again), by: socket)
         }
         return Choice(way: way, entry: entry)
     }
@@ -147,6 +153,7 @@ package enum Ways {
         toLeave own: Choice, _ entry: RouteFacts, by socket: borrowing NetlinkSocket
     ) throws(SystemError) -> Refusal? {
         guard isOrdinary(entry) else { return .ownIsByRule }
+        if !own.way.others.isEmpty { return .ruleMayLead }
         if own.way.isEncapsulated { return .ownIsEncapsulated }
         return try Links.facts(of: own.way.route.link, by: socket)?.link.isTunnel == true ? .ownIsTunnel : nil
     }

@@ -81,6 +81,32 @@ struct WaysScene: Sendable, CustomTestStringConvertible {
         WaysScene(
             name: "a refusal", commands: ["rule add to 203.0.113.0/24 prohibit"], ways: []),
         WaysScene(
+            name: "a rule by a mark that some firewall may set",
+            commands: ["route add default via 10.2.0.1 dev lte0 table 77", "rule add fwmark 1 table 77"],
+            ways: ["wan0"]),
+        WaysScene(
+            name: "a rule by a mark whose table leads the same way",
+            commands: ["route add default via 10.1.0.1 dev wan0 table 77", "rule add fwmark 1 table 77"],
+            ways: ["wan0", "lte0"]),
+        WaysScene(
+            name: "a rule by a mark whose table has no way there, as of a VPN that marks its own packets",
+            commands: [
+                "route add 100.64.0.0/10 dev lte0 table 52", "rule add fwmark 0x80000/0xff0000 table main",
+                "rule add table 52",
+            ], ways: ["wan0", "lte0"]),
+        WaysScene(
+            name: "a rule by the port that a connection comes from",
+            commands: [
+                "route add default via 10.2.0.1 dev lte0 table 77", "rule add ipproto tcp sport 1024-65535 table 77",
+            ], ways: ["wan0"]),
+        WaysScene(
+            name: "rules by mark and port for others",
+            commands: [
+                "route add default via 10.2.0.1 dev lte0 table 77", "rule add to 198.51.100.0/24 fwmark 1 table 77",
+                "rule add ipproto udp sport 1024-65535 table 77", "rule add from 10.9.9.9 fwmark 2 table 77",
+                "rule add iif eth0 fwmark 3 table 77", "rule add ipproto tcp dport 80 sport 7 table 77",
+            ], ways: ["wan0", "lte0"]),
+        WaysScene(
             name: "a policy of IPsec for whatever goes there",
             commands: [policy + "dst 203.0.113.0/24 tmpl src 10.1.0.2 dst 10.1.0.9 proto esp mode tunnel"],
             ways: ["wan0"]),
