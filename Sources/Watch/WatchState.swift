@@ -95,9 +95,10 @@ package struct WaitingFile: Hashable, Sendable {
         return "\(what): \(rule)"
     }
 
-    /// With how fast it grows.
+    /// With how fast it grows, where it is not at rest.
     package var fullExplanation: String {
-        explanation + (rate.map { $0 > 0 ? ", and it grows by \(shownBytes($0))/s" : "" } ?? "")
+        guard [.quiet, .change, .writer].contains(reason), let rate, rate > 0 else { return explanation }
+        return explanation + ", and it grows by \(shownBytes(rate))/s"
     }
 }
 
