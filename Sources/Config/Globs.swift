@@ -13,6 +13,33 @@ enum Globs {
         return fnmatch(wide, name, 0) == 0
     }
 
+    /// The patterns that together take what a pattern with a set like `eth[01]` or `wwan[0-3]` takes, one for each letter of its first
+    /// set; `nil` where it has no set, or one that is more than a few plain letters or digits.
+    static func alternatives(of glob: String) -> [String]? {
+        guard !glob.contains("\\"), let start = glob.firstIndex(of: "["),
+            let end = glob[start...].firstIndex(of: "]")
+        else { return nil }
+        var letters: [Character] = []
+        var rest = glob[glob.index(after: start)..<end]
+        func isPlain(_ letter: Character) -> Bool { letter.isASCII && (letter.isLetter || letter.isNumber) }
+        while let first = rest.popFirst() {
+            guard isPlain(first), let low = first.asciiValue else { return nil }
+            if rest.first == "-" {
+                rest.removeFirst()
+                guard let last = rest.popFirst(), isPlain(last), let high = last.asciiValue, low <= high,
+                    high - low < 26
+                else { return nil }
+                let all = (low...high).map { Character(UnicodeScalar($0)) }
+                guard all.allSatisfy(isPlain) else { return nil }
+                letters += all
+            } else {
+                letters.append(first)
+            }
+        }
+        if letters.isEmpty || letters.count > 36 { return nil }
+        return letters.map { glob[..<start] + String($0) + glob[glob.index(after: end)...] }
+    }
+
     /// Whether no name can be taken by a pattern of both lists. Only fixed endings without a star are compared.
     static func areApart(_ a: [String], _ b: [String]) -> Bool {
         guard !a.isEmpty, !b.isEmpty else { return false }

@@ -31,11 +31,6 @@ let byteUnits: [(name: String, bytes: Int64)] = [
     ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40),
 ]
 
-/// In milliseconds, longest first.
-private let timeUnits: [(name: String, milliseconds: Int64)] = [
-    ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1),
-]
-
 extension Reader where Value == Duration {
     /// `90s`, `2h`, `500ms`, `1h30m`, `0`. Units once each and the larger first.
     static func duration(_ range: ClosedRange<Duration>) -> Reader {
@@ -44,7 +39,7 @@ extension Reader where Value == Duration {
             let duration = text == "0" ? .zero : try sum(text, expected: expected)
             guard range.contains(duration) else {
                 throw Complaint(
-                    "takes a length of time from \(written(range.lowerBound)) to \(written(range.upperBound)), "
+                    "takes a length of time from \(writtenTime(range.lowerBound)) to \(writtenTime(range.upperBound)), "
                         + "not \(quoted(text))")
             }
             return duration
@@ -115,7 +110,7 @@ extension ReleaseUnsure {
         switch self {
         case .keep: "keep"
         case .delete: "delete"
-        case .after(let time): "after \(Config.written(time))"
+        case .after(let time): "after \(writtenTime(time))"
         }
     }
 }
@@ -124,19 +119,8 @@ extension Backoff {
     /// As a configuration has it: `retry: {first: 5s, max: 30m}`.
     package var written: String {
         let last = attempts.map { ", attempts: \($0)" } ?? ""
-        return "retry: {first: \(Config.written(first)), max: \(Config.written(ceiling))\(last)}"
+        return "retry: {first: \(writtenTime(first)), max: \(writtenTime(ceiling))\(last)}"
     }
-}
-
-/// A length of time as the file would have it: `1h30m`.
-func written(_ duration: Duration) -> String {
-    var rest = duration.inMilliseconds
-    var text = ""
-    for (name, milliseconds) in timeUnits where rest >= milliseconds {
-        text += "\(rest / milliseconds)\(name)"
-        rest %= milliseconds
-    }
-    return text.isEmpty ? "0" : text
 }
 
 /// A number with up to three decimals, and its unit. Large enough for every `Int64`, written out in the smallest unit.

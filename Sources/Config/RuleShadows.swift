@@ -1,7 +1,7 @@
 internal import Core
 
-/// Finds items of a list of networks that never count: the first that says something of a network does, and one before them is
-/// about every network that they are about.
+/// Finds items of a list of networks that never count: the first that says something of a network does, and one before them, or
+/// several together, are about every network that they are about.
 struct RuleShadows {
     /// One item of the list that could be read.
     struct Item {
@@ -17,18 +17,66 @@ struct RuleShadows {
         for (number, item) in items.enumerated() {
             let earlier = items[..<number]
             let words = Word.allCases.filter { $0.isSaid(by: item.rule) }
-            let shadows = words.compactMap { word in
-                earlier.first { word.isSaid(by: $0.rule) && covers($0.rule, item.rule, word) }.map { (word, $0) }
+            let shadows = words.compactMap { word -> (Word, Set<Int>)? in
+                let saying = earlier.indices.filter { word.isSaid(by: earlier[$0].rule) }.map { ($0, earlier[$0].rule) }
+                var patience = Self.mostQuestions
+                return cover(item.rule, word, by: saying, &patience).map { (word, $0) }
             }
-            guard let (word, first) = shadows.first else { continue }
-            let line = "line \(first.place.line)"
-            let why = "\(quoted(first.rule.yaml)) in \(line) is about every network that this is about, and comes first"
-            let remedy = "put this one before it, or take it out"
+            guard let word = shadows.first?.0 else { continue }
+            let firsts = shadows.reduce(into: Set<Int>()) { $0.formUnion($1.1) }.sorted().map { items[$0] }
+            let (isOne, them) = (firsts.count == 1, firsts.count == 1 ? "it" : "them")
+            let named = firsts.map { "\(quoted($0.rule.yaml)) in line \($0.place.line)" }.joined(separator: " and ")
+            let why =
+                "\(named) \(isOne ? "is" : "together are") about every network that this is about, and "
+                + (isOne ? "comes first" : "come first")
+            let remedy = "put this one before \(them), or take it out"
             findings.warning(
                 shadows.count == words.count
                     ? "never counts: \(why); \(remedy)"
                     : "its `\(word.rawValue)` never counts: \(why); \(remedy)",
                 at: item.place, key: item.key)
+        }
+    }
+
+    /// What is not found out with so many questions is not told.
+    private static let mostQuestions = 1000
+
+    /// Which rules together match every network that `narrow` matches; `nil` where they leave one. May miss such rules.
+    ///
+    /// One that is `roaming` and one that is not leave every network of no modem, and never make a whole.
+    private func cover(
+        _ narrow: NetworkRule, _ word: Word, by earlier: [(number: Int, rule: NetworkRule)], _ patience: inout Int
+    ) -> Set<Int>? {
+        patience -= 1
+        if let one = earlier.first(where: { covers($0.rule, narrow, word) }) { return [one.number] }
+        let parts = parts(of: narrow, by: earlier.map(\.rule))
+        if parts.isEmpty { return nil }
+        var found: Set<Int> = []
+        for part in parts {
+            guard patience > 0, let some = cover(part, word, by: earlier, &patience) else { return nil }
+            found.formUnion(some)
+        }
+        return found
+    }
+
+    /// Rules that together match exactly what `rule` matches; none where it is not to be split, or that would help nobody.
+    private func parts(of rule: NetworkRule, by others: [NetworkRule]) -> [NetworkRule] {
+        if let interface = rule.interface, let names = Globs.alternatives(of: interface) {
+            return names.map { name in
+                var part = rule
+                part.interface = name
+                return part
+            }
+        }
+        guard let subnet = rule.subnet,
+            others.contains(where: {
+                $0.subnet.map { $0.prefix > subnet.prefix && subnet.contains($0.address) } ?? false
+            })
+        else { return [] }
+        return subnet.halves.map { half in
+            var part = rule
+            part.subnet = half
+            return part
         }
     }
 
@@ -69,6 +117,7 @@ struct RuleShadows {
         if !wide.isEmpty, wide.allSatisfy({ $0 == "*" }) { return true }
         guard let narrow else { return false }
         if wide.lowercased() == narrow.lowercased() { return true }
+        if !narrow.contains(where: { "*?[\\".contains($0) }) { return Glob(wide).matches(FilePath(narrow)) }
         // A set in it holds letters that no name need have.
         guard !narrow.contains(where: { "[\\".contains($0) }) else { return false }
         return Globs.covers(wide.lowercased(), narrow.lowercased())

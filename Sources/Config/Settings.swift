@@ -111,6 +111,17 @@ package struct DestinationSettings: Hashable, Sendable {
         package init() {}
     }
 
+    /// The keys that are set and say by what right it is used, in order. `password` is what viewers are asked for.
+    package var credentialKeys: [String] {
+        values.flatMap { key, value -> [String] in
+            switch value {
+            case .secret: key == "password" ? [] : [key]
+            case .map(let map): map.keys.filter { $0.lowercased() == "authorization" }.map { "\(key).\($0)" }
+            default: []
+            }
+        }.sorted()
+    }
+
     /// What is filled for each file, by the whole names of their keys.
     package var templates: [String: Template] {
         values.compactMapValues { if case .template(let template) = $0 { template } else { nil } }

@@ -122,8 +122,8 @@ struct SettingsReading {
             attempts: fields.take("attempts", as: .whole(1...1_000_000))?.value ?? base.attempts)
         if backoff.ceiling < backoff.first {
             fields.error(
-                "the longest wait (\(written(backoff.ceiling))) is shorter than the first "
-                    + "(\(written(backoff.first)))", most == nil ? "first" : "max")
+                "the longest wait (\(writtenTime(backoff.ceiling))) is shorter than the first "
+                    + "(\(writtenTime(backoff.first)))", most == nil ? "first" : "max")
         }
         return backoff
     }

@@ -214,6 +214,8 @@ package struct DestinationHealth: Hashable, Sendable {
     package struct Trouble: Hashable, Sendable {
         package var kind: Hold.Kind
         package var text: String
+        /// By which rule it is tried again, for people; `nil`: there is none to name.
+        package var rule: String?
         package var since: WallTime
         /// In a row, counted from 1.
         package var failures: Int
@@ -229,7 +231,11 @@ package struct DestinationHealth: Hashable, Sendable {
 
     /// The trouble as a hold: it stands until an upload succeeds, also while a probe is under way.
     package var standing: Hold? {
-        trouble.map { Hold($0.kind, since: $0.since, until: $0.probeAtWall, text: $0.text) }
+        trouble.map { trouble in
+            Hold(
+                trouble.kind, since: trouble.since, until: trouble.probeAtWall,
+                text: trouble.text + (trouble.rule.map { "; \($0)" } ?? ""))
+        }
     }
 
     package func mayProbe(at now: MonotonicTime) -> Bool { trouble.map { now >= $0.probeAt } ?? true }
@@ -240,14 +246,15 @@ package struct DestinationHealth: Hashable, Sendable {
     package mutating func reconsider(monotonic: MonotonicTime) { trouble?.probeAt = monotonic }
 
     /// - Parameters:
+    ///   - rule: Which one says how long that is, for people.
     ///   - wait: How long until the next probe.
     package mutating func failed(
-        _ kind: Hold.Kind, text: String, wait: Duration, now: WallTime, monotonic: MonotonicTime
+        _ kind: Hold.Kind, text: String, by rule: String? = nil, wait: Duration, now: WallTime, monotonic: MonotonicTime
     ) {
         // No room after a long silence is another trouble, which has just begun; so is silence after no room.
         let same = trouble.flatMap { ($0.kind == .quota) == (kind == .quota) ? $0 : nil }
         trouble = Trouble(
-            kind: kind, text: text, since: same?.since ?? now, failures: (same?.failures ?? 0) + 1,
+            kind: kind, text: text, rule: rule, since: same?.since ?? now, failures: (same?.failures ?? 0) + 1,
             probeAt: monotonic.advanced(by: wait), probeAtWall: now.advanced(by: wait))
     }
 
@@ -265,6 +272,11 @@ package struct DestinationHealth: Hashable, Sendable {
         Backoff(first: min(.seconds(300), retry.ceiling), ceiling: min(.seconds(3600), retry.ceiling))
     }
 
+    /// The longest time between two tries of a destination that does not answer, unless it names another.
+    package static let longestSilence = Duration.seconds(300)
+    /// Until a credential that was refused is read again.
+    package static let betweenCredentials = Duration.seconds(900)
+
     /// The kind of hold and the wait that a failed upload means for its destination; `nil` when only the upload is at
     /// fault.
     ///
@@ -280,11 +292,11 @@ package struct DestinationHealth: Hashable, Sendable {
     ) -> (kind: Hold.Kind, wait: Duration)? {
         let wait = backoff.wait(afterFailures: failures, luck: luck)
         switch remedy {
-        case .holdDestination(let after): return (.destination, after ?? min(wait, .seconds(300)))
+        case .holdDestination(let after): return (.destination, after ?? min(wait, longestSilence))
         case .noRoom(let after):
             return (.quota, after ?? patience(backoff).wait(afterFailures: failures, luck: luck))
         case .rateLimit(let after): return (.rateLimit, after ?? wait)
-        case .authenticate: return (.auth, .seconds(900))
+        case .authenticate: return (.auth, betweenCredentials)
         case .misconfigured: return (.destination, wait)
         case .again, .pending, .restage, .giveUp: return nil
         }

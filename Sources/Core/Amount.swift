@@ -31,3 +31,19 @@ package func seconds(in text: String) -> Int64? {
     }
     return digits.isEmpty && (1...315_360_000).contains(total) ? total : nil
 }
+
+/// In milliseconds, longest first.
+package let timeUnits: [(name: String, milliseconds: Int64)] = [
+    ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1),
+]
+
+/// A length of time as a configuration would have it: `1h30m`.
+package func writtenTime(_ duration: Duration) -> String {
+    var rest = duration.inMilliseconds
+    var text = ""
+    for (name, milliseconds) in timeUnits where rest >= milliseconds {
+        text += "\(rest / milliseconds)\(name)"
+        rest %= milliseconds
+    }
+    return text.isEmpty ? "0" : text
+}

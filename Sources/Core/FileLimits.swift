@@ -22,9 +22,15 @@ package struct FileLimits: Hashable, Sendable {
     /// Nothing of it is written down: a clock that was wrong has done no harm when it is right again, for every scan asks
     /// anew. A time in the future is no age at all.
     package func objection(to look: FileLook, now: WallTime) -> String? {
-        if let minSize, look.size < minSize { return "it has \(shownBytes(look.size)), less than min_size" }
-        if let maxSize, look.size > maxSize { return "it has \(shownBytes(look.size)), more than max_size" }
-        if let maxAge, Self.age(look, now) > maxAge { return "it was last written longer ago than max_age" }
+        if let minSize, look.size < minSize {
+            return "it has \(shownBytes(look.size)), less than min_size: \(shownBytes(minSize))"
+        }
+        if let maxSize, look.size > maxSize {
+            return "it has \(shownBytes(look.size)), more than max_size: \(shownBytes(maxSize))"
+        }
+        if let maxAge, Self.age(look, now) > maxAge {
+            return "it was last written longer ago than max_age: \(writtenTime(maxAge))"
+        }
         return nil
     }
 

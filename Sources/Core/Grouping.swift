@@ -70,6 +70,8 @@ package struct Grouping {
         /// What it waits for, once somebody has looked.
         package fileprivate(set) var reason: String?
         fileprivate var looks = 0
+        /// Nobody has looked since a file came to it: its rule's time is not over.
+        package var isFresh: Bool { looks == 0 }
     }
 
     private var groups: [Key: Group] = [:]

@@ -21,6 +21,10 @@ package struct Hold: Hashable, Sendable {
         case clock, power, busy
         /// The folder of the source is not there.
         case absent
+        /// A file that is no upload yet: it is not known to be finished.
+        case settling
+        /// A file that is no upload yet: it waits for the rest of its group.
+        case gathering
 
         /// The destination's own trouble.
         package var isOfDestination: Bool { self == .destination || self == .rateLimit || self == .auth }

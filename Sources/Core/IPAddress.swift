@@ -138,6 +138,15 @@ package struct IPSubnet: Hashable, Sendable, CustomStringConvertible {
         return rest == 0 || (other.bytes[whole] ^ address.bytes[whole]) >> UInt8(8 - rest) == 0
     }
 
+    /// The two networks that it consists of; none where it is a single address.
+    package var halves: [IPSubnet] {
+        guard prefix < address.bytes.count * 8 else { return [] }
+        let lower = network.address.bytes
+        var upper = lower
+        upper[prefix / 8] |= 0x80 >> UInt8(prefix % 8)
+        return [lower, upper].compactMap { IPAddress($0) }.compactMap { IPSubnet($0, prefix: prefix + 1) }
+    }
+
     /// The same without the bits behind the prefix.
     package var network: IPSubnet {
         var bytes = address.bytes

@@ -315,9 +315,11 @@ package struct Metering: Hashable, Sendable {
 
 extension NetworkLink {
     /// Its name of a Wi-Fi, where a configuration can have that: text, without what acts on a line or a terminal.
-    package var writableSSID: String? {
-        guard let ssid, !ssid.isEmpty, let text = String(validating: ssid, as: UTF8.self), printable(text) == text
-        else {
+    package var writableSSID: String? { ssid.flatMap(Self.writable) }
+
+    /// The same of any name.
+    package static func writable(_ ssid: [UInt8]) -> String? {
+        guard !ssid.isEmpty, let text = String(validating: ssid, as: UTF8.self), printable(text) == text else {
             return nil
         }
         return text

@@ -3,6 +3,7 @@
 /// A name that is merely not there is no slip: a modem may be unplugged, and another Wi-Fi is another place.
 package struct NetworkNames: Hashable, Sendable {
     package var interfaces: [String]
+    /// Of Wi-Fis that it is in, and of those within its reach.
     package var ssids: [String]
     package var gateways: [HardwareAddress]
 
@@ -130,9 +131,24 @@ package struct NetworkNames: Hashable, Sendable {
         let (a, b) = (plain(written), plain(there))
         if a == b { return true }
         // Numbers and bands tell networks apart on purpose: `Box 7490`, `Home-5G`.
-        let isAnother = a.filter { !$0.isNumber } == b.filter { !$0.isNumber } || withoutBand(a) == withoutBand(b)
+        let isAnother =
+            a.filter { !$0.isNumber } == b.filter { !$0.isNumber } || withoutBand(a) == withoutBand(b)
+            || differByCode(written, there)
         let longest = min(a.count, b.count)
         return !isAnother && slips(from: a, to: b) <= (longest < 4 ? 0 : longest < 7 ? 1 : 2)
+    }
+
+    /// Makers tell boxes of one kind apart by a last word of a few digits or letters: `Livebox-A3B0`.
+    private static func differByCode(_ a: String, _ b: String) -> Bool {
+        func parts(_ name: String) -> [Substring] { name.lowercased().split { !$0.isLetter && !$0.isNumber } }
+        func isCode(_ word: Substring) -> Bool {
+            word.allSatisfy(\.isHexDigit) || word.contains(where: \.isNumber) && word.contains(where: \.isLetter)
+        }
+        let (mine, theirs) = (parts(a), parts(b))
+        guard mine.count > 1, mine.dropLast() == theirs.dropLast(), let one = mine.last, let other = theirs.last else {
+            return false
+        }
+        return one != other && isCode(one) && isCode(other)
     }
 
     /// Without what is easily overseen: upper case, blanks, and what joins words in place of them.

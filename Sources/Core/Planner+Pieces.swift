@@ -43,19 +43,36 @@ extension Planner {
     mutating func setAside(_ item: Item, _ number: Int) {
         lanes[number].short.append(item)
         // What ends is said rather than what never does.
-        guard lanes[number].shortage?.until == nil, let piece = item.piece, let kind = lanes[number].kind else {
-            return
-        }
+        guard lanes[number].shortage?.until == nil, let shortage = shortage(of: item, number) else { return }
+        lanes[number].shortage = shortage
+    }
+
+    /// That a quota leaves too little for the next piece of it.
+    private func shortage(of item: Item, _ number: Int) -> Hold? {
+        guard let piece = item.piece, let kind = lanes[number].kind else { return nil }
         if let line = world.quotas.neverLeaves(cost(item), for: kind) {
-            lanes[number].shortage = Hold(
-                .quota, since: now, text: line.never(piece, to: kind.destination, isWhole: isWhole(item)))
-        } else if let line = world.quotas.room(for: kind).binding {
-            lanes[number].shortage = Hold(
-                .quota, since: now, until: line.stretch?.upperBound,
-                text:
-                    "too little is left of \(line.quota.byteWords ?? "") of \(line.place.words) (`quotas`), and the next piece, "
-                    + "which goes whole or not at all, takes \(shownBytes(cost(item))) with what carries it")
+            return Hold(.quota, since: now, text: line.never(piece, to: kind.destination, isWhole: isWhole(item)))
         }
+        guard let line = world.quotas.room(for: kind).binding else { return nil }
+        return Hold(
+            .quota, since: now, until: line.stretch?.upperBound,
+            text:
+                "too little is left of \(line.quota.byteWords ?? "") of \(line.place.words) (`quotas`), and the next piece, "
+                + "which goes whole or not at all, takes \(shownBytes(line.counted(cost(item)))) with what carries it")
+    }
+
+    /// A queue of which nobody knows the speed is not planned. Where a quota leaves too little for the smallest of it, that is
+    /// what it waits for.
+    mutating func holdWithoutSpeed(_ number: Int) {
+        guard !question.rates.isKnown(for: lanes[number].queue.destination) else { return }
+        let isUnderWay = lanes[number].queue.uploads.contains(where: \.isUnderWay)
+        if lanes[number].holds.isEmpty, !isUnderWay, let room = room(number),
+            let least = items(of: lanes[number]).min(by: { cost($0) < cost($1) }), cost(least) > room,
+            let shortage = shortage(of: least, number)
+        {
+            lanes[number].holds = [shortage]
+        }
+        lanes[number].holds.append(unknownSpeed(to: lanes[number].queue.destination))
     }
 
     private func cost(_ item: Item) -> Int64 {
@@ -127,18 +144,8 @@ extension Planner {
     /// What a quota never lets go, by the quota.
     private func never(_ lane: Lane) -> [Plan.Obstacle] {
         guard let kind = lane.later, !origin(of: lane).excused.contains(.quota) else { return [] }
-        var items = lane.returned + lane.again + lane.short + lane.running
-        for place in lane.queue.uploads.indices.dropFirst(lane.next) {
-            items.append(Item(lane.queue.uploads[place], at: place))
-        }
-        if lane.rest.files > 0 {
-            items.append(
-                Item(
-                    place: lane.queue.uploads.count, left: Double(lane.rest.bytes), files: lane.rest.files, priority: 0,
-                    piece: lane.queue.piece))
-        }
         var found: [Plan.Obstacle] = []
-        for item in items {
+        for item in items(of: lane) {
             guard let piece = item.piece, let line = world.quotas.neverLeaves(cost(item), for: kind) else { continue }
             let spending = Spending(bytes: Int64(max(0, item.left).rounded(.up)), files: item.files)
             let text = line.never(piece, to: kind.destination, isWhole: isWhole(item))
@@ -152,5 +159,20 @@ extension Planner {
             }
         }
         return found
+    }
+
+    /// All that is left of a queue.
+    private func items(of lane: Lane) -> [Item] {
+        var items = lane.returned + lane.again + lane.short + lane.running
+        for place in lane.queue.uploads.indices.dropFirst(lane.next) {
+            items.append(Item(lane.queue.uploads[place], at: place))
+        }
+        if lane.rest.files > 0 {
+            items.append(
+                Item(
+                    place: lane.queue.uploads.count, left: Double(lane.rest.bytes), files: lane.rest.files, priority: 0,
+                    piece: lane.queue.piece))
+        }
+        return items
     }
 }

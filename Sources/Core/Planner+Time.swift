@@ -122,7 +122,8 @@ extension Planner {
         // What waits for room is all that waits, or others have the slots.
         let reasons = lanes[number].hasNext ? lanes[number].holds : lanes[number].reasons
         if reasons.isEmpty { lanes[number].turns += seconds }
-        for hold in reasons {
+        // Without a known speed there is no end, which is an obstacle, and nothing that it waits for.
+        for hold in reasons where hold != unknownSpeed(to: lanes[number].queue.destination) {
             // The sentence goes on with amounts, which are others each day.
             let key = hold.kind.rawValue + (hold.text.split(separator: ",").first ?? "")
             lanes[number].waits[key, default: Wait(hold: hold, from: looked)].seconds += seconds

@@ -161,11 +161,6 @@ struct Planner {
         }
         let origin = origin(of: lanes[number])
         lanes[number].holds = question.admission.holds(for: remote, from: origin, in: world)
-        // What is held until some moment is held by that; what then is said then.
-        if lanes[number].holds.allSatisfy({ $0.until == nil }), !question.rates.isKnown(for: queue.destination) {
-            lanes[number].holds.append(
-                unknownSpeed(to: queue.destination))
-        }
         func kind(_ isMetered: Bool) -> QuotaBook.Class {
             QuotaBook.Class(queue.destination, from: queue.folder, isMetered: isMetered)
         }
@@ -177,6 +172,7 @@ struct Planner {
         case .closed(_, let countsAsMetered): lanes[number].later = kind(countsAsMetered)
         }
         takeBackShort(number)
+        holdWithoutSpeed(number)
         if lanes[number].holds.isEmpty { return }
         if !lanes[number].running.isEmpty, !mayGoOn(lanes[number]) { stop(number) }
         if lanes[number].running.isEmpty { finish(number, .held(lanes[number].reasons)) }

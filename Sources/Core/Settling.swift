@@ -101,8 +101,11 @@ package struct Settling<Place: Hashable> {
             case nil: return isGrowing ? .change : .quiet
             }
         }
+        /// For how long nothing of it may change since ``since``, as far as is known so far.
+        package fileprivate(set) var quietTime: Duration
+        /// When it is looked at next.
+        package fileprivate(set) var next: MonotonicTime
         fileprivate var busyWait: Duration = .zero
-        fileprivate var next: MonotonicTime
         /// The entry among the deadlines that counts for it.
         fileprivate var scheduled: MonotonicTime
     }
@@ -129,10 +132,11 @@ package struct Settling<Place: Hashable> {
         at now: MonotonicTime
     ) {
         guard var candidate = candidates[place] else {
-            let next = now.advanced(by: shortestQuiet(evidence, quietFor))
+            let quietTime = shortestQuiet(evidence, quietFor)
+            let next = now.advanced(by: quietTime)
             let candidate = Candidate(
                 evidence: evidence, group: group, look: look, quietFor: quietFor, first: now, since: now,
-                measured: (look.size, now), next: next, scheduled: next)
+                measured: (look.size, now), quietTime: quietTime, next: next, scheduled: next)
             reschedule(candidate, at: place)
             return
         }
@@ -166,7 +170,8 @@ package struct Settling<Place: Hashable> {
             // What it was held for may not be wanted any more.
             if candidate.quietFor != quietFor || candidate.hold != nil {
                 candidate.quietFor = quietFor
-                candidate.next = candidate.since.advanced(by: shortestQuiet(candidate.evidence, quietFor))
+                candidate.quietTime = shortestQuiet(candidate.evidence, quietFor)
+                candidate.next = candidate.since.advanced(by: candidate.quietTime)
                 put(candidate, at: place)
             } else {
                 candidates[place] = candidate
@@ -234,6 +239,7 @@ package struct Settling<Place: Hashable> {
             isMarked == true
             ? quietTime(.closed, .nobody, candidate.quietFor)
             : quietTime(candidate.evidence, writer, candidate.quietFor)
+        candidate.quietTime = quiet
         let settled = candidate.since.advanced(by: quiet)
         guard now >= settled else {
             candidate.next = settled
@@ -302,7 +308,8 @@ package struct Settling<Place: Hashable> {
     private func restart(_ candidate: inout Candidate, _ look: FileLook, _ now: MonotonicTime) {
         candidate.look = look
         candidate.since = now
-        candidate.next = now.advanced(by: shortestQuiet(candidate.evidence, candidate.quietFor))
+        candidate.quietTime = shortestQuiet(candidate.evidence, candidate.quietFor)
+        candidate.next = now.advanced(by: candidate.quietTime)
     }
 
     /// Stores a candidate that still has its entry among the deadlines; a later time is found when that one comes up.
@@ -330,6 +337,18 @@ package struct Settling<Place: Hashable> {
         deadlines = Deadlines()
         for (key, candidate) in candidates where key != place { deadlines.add(key, at: candidate.scheduled) }
         deadlines.add(place, at: time)
+    }
+}
+
+extension QuietTimes {
+    /// Why a file that was told of so has to be quiet for `time`, where its folder says nothing of that, for people.
+    package func words<Place>(for evidence: Settling<Place>.Evidence, _ time: Duration) -> String {
+        switch evidence {
+        case .closed where time == closed: "the default after a close"
+        case .closed: "the default where nobody can say whether a program has it open"
+        case .heard: "the default where no close was seen"
+        case .found: "the default where no event told of it"
+        }
     }
 }
 

@@ -27,19 +27,27 @@ extension QuotaBook {
     /// The quota that can never leave so many bytes at once, however little is used of it; `nil` where all can. One of nothing is not
     /// looked at: it says itself that it allows nothing.
     package func neverLeaves(_ bytes: Int64, for kind: Class) -> Line? {
+        allNeverLeaving(bytes, for: kind).first
+    }
+
+    /// All such quotas, the one that leaves the least first.
+    package func allNeverLeaving(_ bytes: Int64, for kind: Class) -> [Line] {
         lines.filter { $0.counts(kind) && $0.quota.bytes != 0 && $0.neverLeaves(bytes) }
-            .min { ($0.quota.bytes ?? 0) < ($1.quota.bytes ?? 0) }
+            .sorted { $0.mostSendable ?? .max < $1.mostSendable ?? .max }
     }
 }
 
 extension QuotaBook.Line {
     /// What so many bytes that are sent at once count here, with what comes back for them.
-    private func counted(_ bytes: Int64) -> Int64 {
+    func counted(_ bytes: Int64) -> Int64 {
         quota.direction.bytes(of: Spending(bytes: bytes, received: Spending.received(for: bytes)))
     }
 
+    /// Bytes that may be sent in a stretch in which nothing else was; `nil`: bytes are not counted.
+    fileprivate var mostSendable: Int64? { quota.bytes.map { quota.direction.sendable(of: $0) } }
+
     /// Whether it allows less than that at any time.
-    package func neverLeaves(_ bytes: Int64) -> Bool { quota.bytes.map { $0 < counted(bytes) } ?? false }
+    package func neverLeaves(_ bytes: Int64) -> Bool { mostSendable.map { $0 < bytes } ?? false }
 
     /// That a piece never goes under this quota, and what would let it, for people.
     ///

@@ -15,6 +15,7 @@ final class Account: Sendable {
         var sent: Int64 = 0
         var received: Int64 = 0
         var total: Int64 = 0
+        var receivedInAll: Int64 = 0
         var pace: Pace
         /// It waits for the next renewal of all, perhaps for nothing but what comes in.
         var hasAsked = false
@@ -140,6 +141,8 @@ final class Account: Sendable {
 
     /// Bytes that it has sent in all.
     var total: Int64 { state.withLock { $0.total } }
+    /// The same with what has come in.
+    var cost: Spending { state.withLock { Spending(bytes: $0.total, received: $0.receivedInAll) } }
 
     /// What ends the work when nothing more may be sent, or nothing more could be reserved.
     func whenOver(_ end: @escaping @Sendable ((any Error)?) -> Void) { state.withLock { $0.onEnd = end } }
@@ -171,6 +174,7 @@ final class Account: Sendable {
         arrived.add(bytes)
         let isOver = state.withLock { state -> Bool in
             state.received += bytes
+            state.receivedInAll += bytes
             if isFree { return false }
             if state.isFull { gate.rate = 0 }
             // An answer may be longer than anybody thought.

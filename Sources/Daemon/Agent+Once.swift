@@ -93,8 +93,9 @@ extension Agent {
         view.waiting += watcher.states().reduce(0) { $0 + $1.settling } - (named - view.settling.count)
         let held = await gathering.waiting(naming: OnceView.most).values
         view.waiting += held.reduce(0) { $0 + $1.files }
-        view.settling += held.flatMap(\.first).prefix(max(0, OnceView.most - view.settling.count)).map { file, reason in
-            OnceView.Unsettled(folder: file.folder, path: file.path.display, size: file.look.size, reason: reason)
+        view.settling += held.flatMap(\.first).prefix(max(0, OnceView.most - view.settling.count)).map { one in
+            OnceView.Unsettled(
+                folder: one.file.folder, path: one.file.path.display, size: one.file.look.size, reason: one.reason)
         }
         view.unreleased = try await house.store.releasable(limit: OnceView.most).map { asset, _ in
             OnceView.Unreleased(path: asset.path.display, reason: asset.sourceNote ?? "its turn did not come")

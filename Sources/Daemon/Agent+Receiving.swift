@@ -238,10 +238,10 @@ extension StagingRoom {
         let file = FilePath(name).display
         if news == "max_size", let cap {
             return "\(file) does not fit into the cache, which holds \(shownBytes(used + others.size)) of at most "
-                + "\(shownBytes(cap)) (staging.max_size), when \(shownBytes(arrived)) of it are there: "
+                + "\(shownBytes(cap)) (`staging.max_size`), when \(shownBytes(arrived)) of it are there: "
                 + "wait until uploads are done, or raise that"
         }
         return "no room in \(folder.display) for \(file): \(shownBytes(max(0, free - others.need))) are free, and "
-            + "\(shownBytes(keepFree)) are to stay free (staging.keep_free): make room, or wait until uploads are done"
+            + "\(shownBytes(keepFree)) are to stay free (`staging.keep_free`): make room, or wait until uploads are done"
     }
 }

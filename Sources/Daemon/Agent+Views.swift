@@ -22,7 +22,7 @@ extension Agent {
             if known[group] == nil {
                 known[group] = await dispatcher.holds(folder: row.upload.folder, destination: row.upload.destination)
             }
-            views.append(view(row, classHolds: await neverHold(row) + (known[group] ?? []) + (await ownHolds(row))))
+            views.append(await view(row, classHolds: known[group] ?? []))
         }
         return views
     }
@@ -30,20 +30,30 @@ extension Agent {
     func view(_ row: UploadRow) async -> UploadView {
         let holds = await dispatcher.holds(
             folder: row.upload.folder, destination: row.upload.destination, upload: row.upload.id)
-        return view(row, classHolds: await neverHold(row) + holds + (await ownHolds(row)))
+        return await view(row, classHolds: holds)
     }
 
     /// For what happened some time ago: what holds it now did not hold it then.
-    func viewWithoutHolds(_ row: UploadRow) -> UploadView { view(row, holds: []) }
+    func viewWithoutHolds(_ row: UploadRow) async -> UploadView {
+        view(row, holds: [], next: await neverHold(row) == nil ? nextAttempt(row.upload) : nil)
+    }
+
+    private func view(_ row: UploadRow, classHolds: [Hold]) async -> UploadView {
+        let never = await neverHold(row)
+        // One that never goes has no moment at which it would.
+        let next = never == nil ? nextAttempt(row.upload) : nil
+        let holds = [never].compactMap { $0 } + classHolds + (await ownHolds(row))
+        return view(row, holds: self.holds(row, holds, next: next), next: next)
+    }
 
     private func ownHolds(_ row: UploadRow) async -> [Hold] {
         await roomHold(row) + (await twinHold(row))
     }
 
     /// That its quotas never let it go, as they are: what else holds it may end.
-    private func neverHold(_ row: UploadRow) async -> [Hold] {
-        guard row.upload.state == .queued else { return [] }
-        return [await dispatcher.neverHold(of: row.upload, size: row.asset.stagedSize)].compactMap { $0 }
+    private func neverHold(_ row: UploadRow) async -> Hold? {
+        guard row.upload.state == .queued else { return nil }
+        return await dispatcher.neverHold(of: row.upload, size: row.asset.stagedSize)
     }
 
     /// That its destination has no room for it.
@@ -76,11 +86,7 @@ extension Agent {
         ]
     }
 
-    private func view(_ row: UploadRow, classHolds: [Hold]) -> UploadView {
-        view(row, holds: holds(row, classHolds))
-    }
-
-    private func view(_ row: UploadRow, holds: [Hold]) -> UploadView {
+    private func view(_ row: UploadRow, holds: [Hold], next: WallTime?) -> UploadView {
         let (upload, asset) = (row.upload, row.asset)
         let live = house.live[upload.id]
         // A failure that was overcome is history, shown by the attempts.
@@ -94,7 +100,7 @@ extension Agent {
             size: asset.stagedSize, sha256: asset.sha256.map { hexadecimal($0) }, settledBy: asset.settledBy.rawValue,
             state: state(row, live, holds), list: upload.state.list, holds: holds.map(HoldView.init),
             priority: upload.priority, progress: progress(row, live), attempt: upload.attempt,
-            generation: upload.generation, nextAttemptAt: nextAttempt(upload)?.description,
+            generation: upload.generation, nextAttemptAt: next?.description,
             error: showsFailure ? row.failure.map(ErrorView.init) : nil, warnings: warnings(row),
             remote: remote(upload),
             sourceAction: action(asset), sourceState: sourceState(row), remoteDelete: upload.remoteDelete,
@@ -144,7 +150,7 @@ extension Agent {
         return now.advanced(by: time - ran)
     }
 
-    private func holds(_ row: UploadRow, _ classHolds: [Hold]) -> [Hold] {
+    private func holds(_ row: UploadRow, _ classHolds: [Hold], next: WallTime?) -> [Hold] {
         let upload = row.upload
         if upload.state == .uploading, house.live.isToPause(upload.id) {
             // It is held already, and what is on its way goes on.
@@ -163,7 +169,7 @@ extension Agent {
             if let hold = house.stagingHolds["\(upload.asset)"] { holds.append(hold) }
             // A destination that is held says it better than the wait of one of its uploads.
             let own = ownHold(row.failure)
-            if let until = nextAttempt(upload),
+            if let until = next,
                 !holds.contains(where: { $0.kind == own || $0.kind.isOfDestination })
             {
                 let retry = house.retry(folder: upload.folder, destination: upload.destination)
@@ -187,6 +193,7 @@ extension Agent {
         return failure?.kind == .quota ? .quota : .backoff
     }
 
+    /// By the clock alone: a quota may stand against it for good.
     private func nextAttempt(_ upload: UploadRecord) -> WallTime? {
         let now = house.clocks.monotonic()
         guard upload.state == .queued, let until = upload.backoffUntil, until > now else { return nil }

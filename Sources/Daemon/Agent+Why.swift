@@ -65,9 +65,14 @@ extension Agent {
     // MARK: Uploads
 
     private func answer(_ view: UploadView) async -> WhyAnswer {
-        WhyAnswer(
+        var holds = view.holds
+        // Its file settles once more.
+        if view.state == "settling", let file = watcher.settlingFiles().first(where: { $0.path.display == view.path }) {
+            holds.append(HoldView(hold(file)))
+        }
+        return WhyAnswer(
             id: view.id, destination: view.destination, folder: view.folder, path: view.path, state: view.state,
-            text: await sentence(view), holds: view.holds,
+            text: await sentence(view), holds: holds,
             exceptions: await exceptions(id: view.id, folder: view.folder),
             way: view.list == "ongoing"
                 ? WayView(await dispatcher.choice(of: view.id, to: view.destination, from: view.folder)) : nil)
@@ -152,18 +157,21 @@ extension Agent {
     }
 
     private func answer(_ path: FilePath) async throws -> WhyAnswer {
-        func told(_ state: String, _ folder: String?, _ text: String) -> WhyAnswer {
-            WhyAnswer(folder: folder, path: path.display, state: state, text: text, holds: [])
+        func told(_ state: String, _ folder: String?, _ text: String, _ hold: Hold? = nil) -> WhyAnswer {
+            WhyAnswer(
+                folder: folder, path: path.display, state: state, text: text,
+                holds: [hold].compactMap { $0.map(HoldView.init) })
         }
         if let file = watcher.settlingFiles().first(where: { $0.path.shown == path }) {
             if let absence = absence(of: file.folder) {
                 return told("settling", file.folder, "\(absence); it goes on settling when that is back")
             }
-            return told("settling", file.folder, "it settles: \(file.fullExplanation)")
+            return told("settling", file.folder, "it settles: \(file.fullExplanation)", hold(file))
         }
         let held = await gathering.waiting(naming: .max).values.flatMap(\.first)
-        if let (file, reason) = held.first(where: { $0.file.path.shown == path }) {
-            return told("gathering", file.folder, absence(of: file.folder) ?? reason)
+        if let one = held.first(where: { $0.file.path.shown == path }) {
+            if let absence = absence(of: one.file.folder) { return told("gathering", one.file.folder, absence) }
+            return told("gathering", one.file.folder, one.reason, hold(.gathering, one.reason, one.since, one.until))
         }
         let rules = house.settings.folders.map(\.watch)
         let (now, sources) = (house.clocks.wall(), house.sources)
@@ -192,6 +200,17 @@ extension Agent {
             return told(
                 try await state(folder, found.relative), folder, try await fate(folder, found.relative, found.look))
         }
+    }
+
+    private func hold(_ file: WaitingFile) -> Hold { hold(.settling, file.fullExplanation, file.since, file.until) }
+
+    private func hold(
+        _ kind: Hold.Kind, _ text: String, _ since: MonotonicTime, _ until: MonotonicTime?
+    ) -> Hold {
+        let (now, wall) = (house.clocks.monotonic(), house.clocks.wall())
+        return Hold(
+            kind, since: wall.advanced(by: since.since(now)), until: until.map { wall.advanced(by: $0.since(now)) },
+            text: text)
     }
 
     private struct Found: Sendable {

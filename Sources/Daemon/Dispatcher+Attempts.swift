@@ -213,8 +213,8 @@ extension Dispatcher {
         let isNews = health.trouble?.kind != hold.kind || said[name] != failure.code
         said[name] = failure.code
         health.failed(
-            hold.kind, text: failure.message, wait: hold.wait, now: house.clocks.wall(),
-            monotonic: house.clocks.monotonic())
+            hold.kind, text: failure.message, by: rule(of: name, for: remedy, retry), wait: hold.wait,
+            now: house.clocks.wall(), monotonic: house.clocks.monotonic())
         self.health[name] = health
         if hold.kind == .destination { doubtNetwork() }
         if isNews {
@@ -226,6 +226,30 @@ extension Dispatcher {
                 ])
         }
         return hold.wait
+    }
+
+    /// By which key a destination that is held is tried again, for people.
+    private func rule(of name: String, for remedy: Remedy, _ retry: Backoff) -> String? {
+        switch remedy {
+        case .holdDestination(nil):
+            let most = DestinationHealth.longestSilence
+            let longest = retry.ceiling > most ? ", \(writtenTime(most)) apart at most" : ""
+            return "the next try waits by `\(retry.written)`\(longest)"
+        case .noRoom(nil):
+            let patience = DestinationHealth.patience(retry)
+            return
+                "the next try waits for \(writtenTime(patience.first)) at first, \(writtenTime(patience.ceiling)) at most "
+                + "(`\(retry.written)`)"
+        case .rateLimit(nil), .misconfigured: return "the next try waits by `\(retry.written)`"
+        case .holdDestination, .noRoom, .rateLimit: return "the destination named the time of the next try"
+        case .authenticate:
+            let again = "every \(writtenTime(DestinationHealth.betweenCredentials))"
+            let keys = house.settings(ofDestination: name)?.credentialKeys ?? []
+            if keys.isEmpty { return "it is tried again \(again)" }
+            let named = keys.map { "`\($0)`" }.joined(separator: ", ")
+            return "\(named) of destinations.\(name) \(keys.count == 1 ? "is" : "are") read again \(again)"
+        case .again, .pending, .restage, .giveUp: return nil
+        }
     }
 
     /// How long an upload waits that the destination drops again while it takes others: one file that a server chokes

@@ -124,7 +124,7 @@ actor EventBoard {
         let isNew = (.zero - freshness...freshness).contains(age)
         // Without its object the event still says enough.
         if let id = event.upload, let row = try? await agent.house.store.row(id) {
-            op = isNew ? await agent.view(row) : agent.viewWithoutHolds(row)
+            op = isNew ? await agent.view(row) : await agent.viewWithoutHolds(row)
         }
         return EventView(seq: event.seq, ts: event.at.description, type: event.type, op: op, detail: event.detail)
     }

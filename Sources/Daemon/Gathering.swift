@@ -120,10 +120,11 @@ actor Gathering {
         var leader = before?.relative
         if leader == nil, !isNew { leader = try await gone(key, rule) }
         if let one = missing.first {
-            let reason = "waits for \(one.name.display), which has not settled"
+            let reason = "waits for \(one.name.display), which has not settled: `group.by: stem`"
             if grouping.wait(key, for: reason, isExpected: true, at: house.clocks.monotonic()) { tell(key, reason) }
         } else if !isNew, leader == nil {
-            let reason = "a sidecar file that waits for its \(key.stem.display).*"
+            let reason =
+                "a sidecar file that waits for its \(key.stem.display).*: `group.sidecars: [\(rule.sidecars.joined(separator: ", "))]`"
             if grouping.wait(key, for: reason, isExpected: false, at: house.clocks.monotonic()) { tell(key, reason) }
         } else {
             for one in others { expected[SourcePath(root: first.root, relative: one)] = nil }
@@ -235,8 +236,17 @@ actor Gathering {
 
     struct Waiting: Sendable {
         var files = 0
-        /// The first of them by their paths, and what each waits for.
-        var first: [(file: SettledFile, reason: String)] = []
+        /// The first of them by their paths.
+        var first: [Member] = []
+    }
+
+    struct Member: Sendable {
+        var file: SettledFile
+        /// What it waits for, with the key that says so.
+        var reason: String
+        var since: MonotonicTime
+        /// When it is looked at; `nil` where only another file ends its wait.
+        var until: MonotonicTime?
     }
 
     /// What waits, by its folder.
@@ -254,11 +264,19 @@ actor Gathering {
                 let place = before ?? all[key.folder]?.first.count ?? 0
                 guard place < most else { continue }
                 all[key.folder]?.first.insert(
-                    (member, group.reason ?? "waits for the rest of its group"), at: place)
+                    Member(
+                        file: member, reason: reason(of: group, in: key.folder), since: group.since,
+                        until: group.isFresh ? group.next : nil), at: place)
                 if let count = all[key.folder]?.first.count, count > most { all[key.folder]?.first.removeLast() }
             }
         }
         return all
+    }
+
+    private func reason(of group: Grouping.Group, in folder: String) -> String {
+        if let reason = group.reason, !group.isFresh { return reason }
+        let wait = house.folder(folder)?.group?.wait ?? .zero
+        return "waits for what may still come of its group: `group.wait: \(writtenTime(wait))`"
     }
 
     /// How many files of each folder are here and nowhere else yet.

@@ -22,7 +22,7 @@ struct Lane: Sendable {
     /// For what a person asks for at this moment, who has seen what it may cost.
     static let byHand = Lane(throttles: [], isByHand: true)
     private(set) var isByHand = false
-    /// Counts what is sent by hand.
+    /// Counts what is sent by hand, and what comes in.
     var meter: Meter?
 
     @TaskLocal static var current: Lane?
@@ -56,7 +56,7 @@ struct LaneTransport: Transporting {
                 throw TransportError(
                     kind: .interface, detail: "nobody pays for this request, so it was not sent", url: request.url)
             }
-            if let meter = lane.meter { request.onWire = meter.beside(request.onWire) }
+            lane.meter?.count(&request)
             return try await transport.send(request)
         }
         do { try await account.prepare(for: request.body.count ?? 0) } catch {

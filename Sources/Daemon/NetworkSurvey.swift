@@ -42,7 +42,8 @@ package struct NetworkSurvey: Sendable {
     package static func look(_ settings: Settings, _ sites: [String: DestinationSite]) async -> NetworkSurvey {
         var survey = NetworkSurvey()
         var report = NetworkReport()
-        do { report = try await managers() } catch {
+        let namesWiFi = settings.allRules.contains { $0.networks.contains { $0.ssid != nil } }
+        do { report = try await managers(hearingWiFi: namesWiFi) } catch {
             survey.troubles.append("NetworkManager cannot be asked: \(error)")
         }
         var addresses: [String: [IPAddress]] = [:]
@@ -95,7 +96,7 @@ package struct NetworkSurvey: Sendable {
             for number in survey.choices.indices {
                 survey.choices[number].choice.refused += others[survey.choices[number].destination] ?? []
             }
-            survey.misnamed = survey.names(ways).misnamed(in: settings.networkRules)
+            survey.misnamed = survey.names(ways, report.networkManager.heard).misnamed(in: settings.networkRules)
         } catch { survey.troubles.append("the networks cannot be looked at: \(error)") }
         return survey
     }
@@ -122,14 +123,17 @@ package struct NetworkSurvey: Sendable {
 
     /// What rules may name.
     ///
-    /// - Parameter ways: Out of this machine, besides those to destinations.
-    private func names(_ ways: [NetworkPath]) -> NetworkNames {
+    /// - Parameters:
+    ///   - ways: Out of this machine, besides those to destinations.
+    ///   - heard: The names of Wi-Fis within reach.
+    private func names(_ ways: [NetworkPath], _ heard: Set<[UInt8]>) -> NetworkNames {
         let links = metering?.links.values.sorted { $0.index < $1.index } ?? []
         let paths = reaches.values.flatMap { reach -> [NetworkPath] in
             if case .over(let paths) = reach { paths } else { [] }
         }
         return NetworkNames(
-            interfaces: links.map(\.name), ssids: links.compactMap(\.writableSSID),
+            interfaces: links.map(\.name),
+            ssids: links.compactMap(\.writableSSID) + heard.compactMap(NetworkLink.writable).sorted(),
             gateways: (ways + paths).compactMap(\.gateway))
     }
 
@@ -143,9 +147,10 @@ package struct NetworkSurvey: Sendable {
 
     /// What NetworkManager and ModemManager say; nothing where they are not there.
     ///
+    /// - Parameter hearingWiFi: Also which Wi-Fis are within reach.
     /// - Throws: When there is no thread or descriptor to ask with.
-    package static func managers() async throws -> NetworkReport {
-        let news = try ManagerNews()
+    package static func managers(hearingWiFi: Bool = false) async throws -> NetworkReport {
+        let news = try ManagerNews(hearsWiFi: hearingWiFi)
         let (reports, told) = AsyncStream<NetworkReport>.makeStream()
         let listening = Task { try await news.run { told.yield($0) } }
         defer { news.stop() }

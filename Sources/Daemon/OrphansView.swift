@@ -31,14 +31,16 @@ package struct OrphansReply: Codable, Sendable, Hashable {
     package var items: [Item]
     /// So many more are unfinished there: uploads that go on, and those that others began.
     package var others: Int
-    /// Bytes that the questions cost.
+    /// Bytes that were sent for the questions, and that came in for them.
     package var sent: Int64
+    package var received: Int64
 
-    package init(destination: String, items: [Item], others: Int, sent: Int64) {
+    package init(destination: String, items: [Item], others: Int, sent: Int64, received: Int64) {
         self.destination = destination
         self.items = items
         self.others = others
         self.sent = sent
+        self.received = received
     }
 }
 
@@ -62,14 +64,15 @@ extension Agent {
         var reply = OrphansReply(
             destination: name,
             items: orphans.map { OrphansReply.Item(id: $0.id, name: $0.name, begunAt: $0.begunAt?.description) },
-            others: unfinished.count - orphans.count, sent: found.sent)
+            others: unfinished.count - orphans.count, sent: found.cost.bytes, received: found.cost.received)
         guard request.abort == true else { return reply }
         for (index, orphan) in orphans.enumerated() {
             let removal = try await ask(name) { () throws(UploadError) in
                 try await destination.discard(orphan.checkpoint)
             }
             reply.items[index].removed = removal.answer
-            reply.sent += removal.sent
+            reply.sent += removal.cost.bytes
+            reply.received += removal.cost.received
         }
         return reply
     }
@@ -79,7 +82,7 @@ extension Agent {
     /// - Throws: `Refusal`: policy, or the destination's answer.
     func ask<Answer: Sendable>(
         _ name: String, _ question: @escaping @Sendable () async throws(UploadError) -> Answer
-    ) async throws -> (answer: Answer, sent: Int64) {
+    ) async throws -> (answer: Answer, cost: Spending) {
         let gate = DaemonGate(house: house, dispatcher: dispatcher)
         let asked = await gate.ask(name, .policy) { () -> Result<Answer, UploadError> in
             do throws(UploadError) { return .success(try await question()) } catch { return .failure(error) }
@@ -89,7 +92,7 @@ extension Agent {
             let until = held.hold.until.map { ", until \($0)" } ?? ""
             throw Refusal(.unavailable, "it was not asked: \(held.hold.kind.rawValue): \(held.hold.text)\(until)")
         case .success(let asked):
-            do throws(UploadError) { return (try asked.answer.get(), asked.sent) } catch {
+            do throws(UploadError) { return (try asked.answer.get(), asked.cost) } catch {
                 throw Refusal(.destination, error.failure.message)
             }
         }

@@ -40,14 +40,16 @@ package struct RemoteReply: Codable, Sendable, Hashable {
     package var items: [Item]
     /// For the next page; absent for the last.
     package var next: String?
-    /// Bytes that the question cost.
+    /// Bytes that were sent for the question, and that came in for it.
     package var sent: Int64
+    package var received: Int64
 
-    package init(destination: String, items: [Item], next: String?, sent: Int64) {
+    package init(destination: String, items: [Item], next: String?, sent: Int64, received: Int64) {
         self.destination = destination
         self.items = items
         self.next = next
         self.sent = sent
+        self.received = received
     }
 }
 
@@ -73,6 +75,6 @@ extension Agent {
                 RemoteReply.Item(
                     id: item.id, name: item.name, url: item.url, state: item.state, size: item.size,
                     createdAt: item.createdAt?.description, upload: ours[item.id])
-            }, next: page.next, sent: asked.sent)
+            }, next: page.next, sent: asked.cost.bytes, received: asked.cost.received)
     }
 }

@@ -110,9 +110,10 @@ extension Stager {
             let space = try? await blocking { try Space(at: folder) }
             let left = space.map { ": \(shownBytes($0.free)) are free, and \($0.filesFree) more files fit" } ?? ""
             block(
-                "no room in \(folder.display) for \(asset.path.display), of \(shownBytes(asset.size))\(left); \(error)",
+                "no room in \(folder.display) (`staging.path`) for \(asset.path.display), of \(shownBytes(asset.size))\(left); "
+                    + "\(error)",
                 news: "full")
-        case .broken(let error): block("the staging folder does not work: \(error)")
+        case .broken(let error): block("the staging folder does not work (`staging.path`): \(error)")
         case .tooLarge(let error):
             putOff(
                 asset, .disk,
@@ -201,7 +202,7 @@ extension Stager {
 
     /// The staging folder did not take a copy, so it would not take the next: all wait a little.
     private func block(_ text: String, news: String? = nil) {
-        wait(text, news: news)
+        wait(text, news: news, until: house.clocks.wall().advanced(by: Self.blockTime))
         blockedUntil = house.clocks.monotonic().advanced(by: Self.blockTime)
     }
 

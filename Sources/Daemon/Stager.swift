@@ -302,7 +302,7 @@ actor Stager {
             return StagingRoom(
                 folder: staging.folder, used: used, free: free, cap: settings.maxSize, keepFree: settings.keepFree)
         } catch {
-            wait("the staging folder cannot be asked for its space: \(error)")
+            wait("the staging folder cannot be asked for its space (`staging.path`): \(error)")
             return nil
         }
     }
@@ -316,9 +316,11 @@ actor Stager {
         }
     }
 
-    /// - Parameter news: What is worth a line in the log when it changes; the text by default.
-    func wait(_ text: String, news: String? = nil) {
-        let hold = Hold(.disk, since: house.clocks.wall(), text: text)
+    /// - Parameters:
+    ///   - news: What is worth a line in the log when it changes; the text by default.
+    ///   - until: When it is tried again; `nil` where room has to be made, which nobody can say the time of.
+    func wait(_ text: String, news: String? = nil, until: WallTime? = nil) {
+        let hold = Hold(.disk, since: house.clocks.wall(), until: until, text: text)
         if house.troubles.set("staging", hold, news: news) { house.log.warning("staging waits", ["reason": text]) }
     }
 

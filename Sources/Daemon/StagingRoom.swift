@@ -24,13 +24,13 @@ struct StagingRoom: Sendable {
     )? {
         if let cap, used + promised.size + size > cap {
             return (
-                "\(folder.display) holds \(shownBytes(used + promised.size)) of at most \(shownBytes(cap)) (staging.max_size), and \(file.display), which is next, has \(shownBytes(size)): it goes on when uploads are done",
+                "\(folder.display) holds \(shownBytes(used + promised.size)) of at most \(shownBytes(cap)) (`staging.max_size`), and \(file.display), which is next, has \(shownBytes(size)): it goes on when uploads are done",
                 "max_size"
             )
         }
         if need > 0, free - promised.need - need < keepFree {
             return (
-                "no room in \(folder.display): \(shownBytes(max(0, free - promised.need))) are free, \(file.display), which is next, needs \(shownBytes(need)), and \(shownBytes(keepFree)) are to stay free (staging.keep_free); it goes on when uploads are done or room is made",
+                "no room in \(folder.display): \(shownBytes(max(0, free - promised.need))) are free, \(file.display), which is next, needs \(shownBytes(need)), and \(shownBytes(keepFree)) are to stay free (`staging.keep_free`); it goes on when uploads are done or room is made",
                 "keep_free"
             )
         }

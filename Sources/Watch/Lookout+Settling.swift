@@ -132,10 +132,39 @@ extension Lookout {
             case .marker:
                 rules[candidate.group].settings.marker.map { .marker($0.marker(of: place.name)) } ?? .quiet
             }
+        let (rule, until) = self.rule(of: candidate)
         return WaitingFile(
             folder: rules[candidate.group].settings.name, path: path, size: candidate.look.size,
             since: candidate.first, isGrowing: candidate.isGrowing, isBusy: candidate.isBusy, reason: reason,
-            rate: candidate.rate, isOverdue: candidate.reported != nil && candidate.reported != .age)
+            rule: rule, until: until, rate: candidate.rate,
+            isOverdue: candidate.reported != nil && candidate.reported != .age)
+    }
+
+    /// The key that a candidate waits by, and until when.
+    private func rule(of candidate: Settling<Place>.Candidate) -> (words: String, until: MonotonicTime?) {
+        let rule = rules[candidate.group].settings
+        switch candidate.waiting {
+        case .quiet, .change:
+            let key = "`settle.quiet_for: \(writtenTime(candidate.quietTime))`"
+            let words = pace.quiet.words(for: candidate.evidence, candidate.quietTime)
+            return (
+                rule.quietFor == nil ? "\(key), \(words)" : key, candidate.since.advanced(by: candidate.quietTime)
+            )
+        case .writer: return ("`settle.writers: \(rule.writers.rawValue)`; it is asked again", candidate.next)
+        case .marker: return ("`settle.marker: \"\(rule.marker?.source ?? "")\"`", nil)
+        case .age:
+            let left = rule.limits.wait(
+                for: candidate.look, unchanged: now.since(candidate.since), now: clocks.wall())
+            return ("`min_age: \(writtenTime(rule.limits.minAge ?? .zero))`", now.advanced(by: max(.zero, left)))
+        case .checking: return ("`settle.container: check`", nil)
+        case .container where rule.broken == .upload:
+            return (
+                "`settle.container: check`; when it has not changed for `settle.broken_after: "
+                    + "\(writtenTime(rule.brokenAfter))` it is taken as it is",
+                candidate.since.advanced(by: rule.brokenAfter)
+            )
+        case .container: return ("`settle.container: check` with `settle.broken: wait`", nil)
+        }
     }
 
     /// One delivery at a time; the next when that is taken.

@@ -88,11 +88,15 @@ package enum Standing: Hashable, Sendable {
             if look.isDirectory { return "is a directory: ask for a file in it" }
             guard look.isRegular else { return "is no regular file: links, devices, sockets and FIFOs are left alone" }
             if let reason = rule.limits.objection(to: look, now: now) { return "is left alone: \(reason)" }
-            if rule.limits.wait(for: look, unchanged: .zero, now: now) > .zero { return "is younger than min_age" }
+            let wait = rule.limits.wait(for: look, unchanged: .zero, now: now)
+            if wait > .zero, let least = rule.limits.minAge {
+                return "is too young: `min_age: \(writtenTime(least))`, for another \(words(wait))"
+            }
             if let marker = rule.marker {
                 let beside = relative.parent.appending(marker.marker(of: relative.name))
                 if try !top.has(beside) {
-                    return "waits for its marker \(folder.path.appending(beside).display)"
+                    return
+                        "waits for its marker \(folder.path.appending(beside).display): `settle.marker: \"\(marker.source)\"`"
                 }
             }
             return nil

@@ -56,6 +56,10 @@ package struct WaitingFile: Hashable, Sendable {
     /// Somebody has it open for writing.
     package var isBusy: Bool
     package var reason: Reason
+    /// The key of its folder that makes it wait, with what that says, for people.
+    package var rule: String
+    /// When its wait is over, or it is looked at again; `nil` where no time ends it.
+    package var until: MonotonicTime?
     /// Bytes a second, as far as two looks tell.
     package var rate: Int64?
     /// It has waited for longer than its folder expects.
@@ -78,20 +82,23 @@ package struct WaitingFile: Hashable, Sendable {
 
     /// In words, for people.
     package var explanation: String {
-        switch reason {
-        case .quiet: "it has not been quiet for long enough"
-        case .change: "it was seen to change"
-        case .writer: "somebody has it open for writing"
-        case .marker(let name): "\(name.display) is not there yet"
-        case .age: "it is younger than min_age"
-        case .checking: "its container is being looked at"
-        case .container(let flaw): "it is not whole: it \(flaw)"
-        }
+        let what =
+            switch reason {
+            case .quiet: "it has not been quiet for long enough"
+            case .change: "it was seen to change"
+            case .writer: "somebody has it open for writing"
+            case .marker(let name): "\(name.display) is not there yet"
+            case .age: "it is too young"
+            case .checking: "its container is being looked at"
+            case .container(let flaw): "it is not whole: it \(flaw)"
+            }
+        return "\(what): \(rule)"
     }
 
-    /// With how fast it grows.
+    /// With how fast it grows, where it is not at rest.
     package var fullExplanation: String {
-        explanation + (rate.map { $0 > 0 ? ", and it grows by \(shownBytes($0))/s" : "" } ?? "")
+        guard [.quiet, .change, .writer].contains(reason), let rate, rate > 0 else { return explanation }
+        return explanation + ", and it grows by \(shownBytes(rate))/s"
     }
 }
 

@@ -264,8 +264,8 @@ struct ConfigFuzzTests {
             }
             let reader = Reader.duration(.zero ... .seconds(86_400 * 36_500))
             if let time = try Self.read(text, reader, round) {
-                let again = try Self.read(written(time), reader, round)
-                try round.expect(again == time, "\(time) is written \(written(time))")
+                let again = try Self.read(writtenTime(time), reader, round)
+                try round.expect(again == time, "\(time) is written \(writtenTime(time))")
             }
         }
     }

@@ -34,6 +34,72 @@ struct RuleShadowTests {
         ])
     func covered(_ items: [String]) throws { #expect(try warnings(items[0], items[1]).count == 1) }
 
+    @Test("behind several that together take all that they take are warned of, with all of them")
+    func together() throws {
+        #expect(
+            try warnings(
+                "subnet: 10.0.0.0/9, metered: false", "subnet: 10.128.0.0/9, metered: true",
+                "subnet: 10.0.0.0/8, metered: true") == [
+                    "7:7: policy.networks[2]: never counts: `{subnet: \"10.0.0.0/9\", metered: false}` in line 5 and "
+                        + "`{subnet: \"10.128.0.0/9\", metered: true}` in line 6 together are about every network that this is about, "
+                        + "and come first; put this one before them, or take it out"
+                ])
+        #expect(
+            try warnings(
+                "subnet: 0.0.0.0/1, metered: false", "subnet: 128.0.0.0/2, metered: false",
+                "subnet: 192.0.0.0/2, metered: false", "ssid: X, subnet: 0.0.0.0/0, metered: true"
+            ).count == 1)
+        #expect(
+            try warnings(
+                "interface: eth0, metered: false", "interface: ETH1, metered: true",
+                #"interface: "eth[01]", metered: true"#
+            ).count == 1)
+        #expect(
+            try warnings(
+                #"interface: "wwan[0-3]", metered: true"#, "interface: wwan4, metered: true",
+                #"interface: "wwan[0-4]", metered: false"#
+            ).count == 1)
+    }
+
+    @Test(
+        "of which several before leave something are not",
+        arguments: [
+            // What belongs to no modem is neither.
+            ["roaming: true, metered: true", "roaming: false, metered: false", "interface: eth0, metered: true"],
+            ["roaming: true, metered: true", "roaming: false, metered: false", "metered: false"],
+            [
+                "subnet: 10.0.0.0/9, metered: false", "subnet: 10.128.0.0/10, metered: true",
+                "subnet: 10.0.0.0/8, metered: true",
+            ],
+            [
+                "subnet: 10.0.0.0/9, metered: false", "subnet: 10.128.0.0/9, allowed: false",
+                "subnet: 10.0.0.0/8, metered: true",
+            ],
+            [
+                "interface: eth0, metered: false", "interface: eth1, metered: true",
+                #"interface: "eth[0-2]", metered: true"#,
+            ],
+            [
+                "interface: eth0, metered: false", "interface: eth1, metered: true",
+                #"interface: "eth[!01]", metered: true"#,
+            ],
+            [
+                #"interface: "e*", metered: false"#, #"interface: "w*", metered: true"#,
+                #"interface: "*", metered: true"#,
+            ],
+        ])
+    func left(_ items: [String]) throws { #expect(try warnings(items[0], items[1], items[2]).isEmpty) }
+
+    @Test("are split no more than helps, however odd the list")
+    func bounded() throws {
+        let narrow = (0..<60).map { "subnet: 10.\($0 * 4).0.0/30, metered: false" }
+        let text =
+            "version: 1\nfolders: []\npolicy:\n  networks:\n"
+            + (narrow + ["subnet: 0.0.0.0/0, metered: true"])
+            .map { "    - {\($0)}\n" }.joined()
+        #expect(try read(text).warnings.isEmpty)
+    }
+
     @Test(
         "that may be the first to say something are not",
         arguments: [

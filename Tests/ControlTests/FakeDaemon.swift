@@ -161,7 +161,8 @@ final class FakeDaemon: Operations {
     func tryHook(_ name: String) async throws -> HookTrial {
         _ = try note("hook \(name)")
         return HookTrial(
-            hook: name, ok: true, detail: "https://example.org answered 200", sent: 512, hold: nil, counted: true)
+            hook: name, ok: true, detail: "https://example.org answered 200", sent: 512, received: 256, hold: nil,
+            counted: true)
     }
 
     func remote(_ name: String, _ request: RemoteRequest) async throws -> RemoteReply {
@@ -172,7 +173,7 @@ final class FakeDaemon: Operations {
                 RemoteReply.Item(
                     id: "/videos/1", name: "clip", url: "https://vimeo.example/1", state: "available", size: 10,
                     createdAt: "2026-11-20T08:00:00.000Z", upload: "01JQ")
-            ], next: "2", sent: 512)
+            ], next: "2", sent: 512, received: 256)
     }
 
     func orphans(_ name: String, _ request: OrphansRequest) async throws -> OrphansReply {
@@ -182,7 +183,7 @@ final class FakeDaemon: Operations {
             items: [
                 OrphansReply.Item(
                     id: "2~abc", name: "cam/clip.mp4", begunAt: "2026-11-20T08:00:00.000Z", removed: request.abort)
-            ], others: 1, sent: 512)
+            ], others: 1, sent: 512, received: 256)
     }
 
     func rescan(_ request: RescanRequest) async throws -> RescanReply {

@@ -147,6 +147,39 @@ struct PlanPieceTests {
         }
     }
 
+    @Test("what a quota leaves too little for waits for that, also where nobody knows how fast bytes go")
+    func shortWithoutSpeed() throws {
+        let quota = Quota(period: .day, bytes: 30 * Self.mb)
+        for (spent, words) in [(10, "too little is left of 30 MB a day of policy"), (30, "is used up: 30 MB a day")] {
+            let plan = Plan(
+                Self.question(
+                    quotas: [quota], sizes: [20 * Self.mb], piece: 20 * Self.mb, rate: nil,
+                    spent: Int64(spent) * Self.mb))
+            let outcome = try #require(plan.outcomes.first)
+            let wait = try #require(outcome.waits.first)
+            #expect(outcome.waits.count == 1)
+            #expect(wait.hold.kind == .quota && wait.hold.text.contains(words), "\(wait.hold.text)")
+            #expect(wait.from == Self.now && wait.hold.until == utc("2026-11-21T00:00:00"))
+            #expect(wait.length == .seconds(4 * 3600))
+            #expect(outcome.obstacles.map(\.kind) == [.speed])
+        }
+        // Where a smaller one goes at once, nothing waits.
+        let both = Plan(
+            Self.question(
+                quotas: [quota], sizes: [20 * Self.mb, Self.mb], piece: 20 * Self.mb, rate: nil, spent: 10 * Self.mb))
+        #expect(both.outcomes.first?.waits.isEmpty == true)
+    }
+
+    @Test("what is known by its sum alone never goes under a quota of what comes in, where that can hold no piece")
+    func received() throws {
+        let quota = Quota(period: .day, bytes: Self.mb, direction: .received)
+        let plan = Plan(
+            Self.question(
+                quotas: [quota], sizes: [Self.mb], piece: 20 * Self.mb, rest: Spending(bytes: 40 * Self.mb, files: 2)))
+        #expect(plan.outcomes.first?.obstacles.map(\.kind) == [.never])
+        #expect(plan.outcomes.first?.left == Spending(bytes: 40 * Self.mb, files: 2))
+    }
+
     @Test("a clock that nobody believes is named, where windows or quotas wait for it")
     func clock() throws {
         let trouble = Hold(.clock, since: Self.now, text: "the clock is not set")

@@ -73,4 +73,29 @@ struct QuotaDirectionTests {
         #expect(book.room(for: Self.nas).bytes == 0)
         #expect(book.holds(for: Self.nas).first?.text.contains("the 110 kB that are left are too little") == true)
     }
+
+    @Test("what a whole stretch leaves too little for never goes, and what it leaves enough for does")
+    func never() {
+        for direction in Quota.Direction.allCases {
+            for limit: Int64 in [300_000, 1_000_000, 1_000_015, 30_000_000] {
+                let book = Self.book([Quota(period: .day, bytes: limit, direction: direction)])
+                let room = direction.sendable(of: limit)
+                for bytes in max(1, room - 20)...room + 20 {
+                    #expect((book.neverLeaves(bytes, for: Self.nas) == nil) == (bytes <= room), "\(direction) \(bytes)")
+                }
+            }
+        }
+    }
+
+    @Test("each quota that can never hold a piece is told, the one that holds the least of it first")
+    func neverOfSeveral() {
+        let book = Self.book([
+            Quota(period: .day, bytes: 3_000_000),
+            Quota(period: .month(startsOn: 1), bytes: 400_000, direction: .received),
+            Quota(period: .week(startsOn: .mon), bytes: 100_000_000),
+        ])
+        let lines = book.allNeverLeaving(8_000_000, for: Self.nas)
+        #expect(lines.map(\.quota.direction) == [.sent, .received])
+        #expect(book.neverLeaves(8_000_000, for: Self.nas) == lines.first)
+    }
 }

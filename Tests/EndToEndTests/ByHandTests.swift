@@ -16,7 +16,7 @@ struct ByHandTests {
         struct Hold: Decodable { var kind, text: String }
         var hook, detail: String
         var ok, counted: Bool
-        var sent: Int64?
+        var sent, received: Int64?
         var hold: Hold?
     }
     private struct Report: Decodable {
@@ -29,7 +29,7 @@ struct ByHandTests {
         struct Period: Decodable { var parts: [Part]? }
         struct Part: Decodable {
             var name: String
-            var bytes: Int64
+            var bytes, received: Int64
         }
         var days: [Period]
     }
@@ -49,10 +49,12 @@ struct ByHandTests {
         return (status, try JSONDecoder().decode(Trial.self, from: Data(text.utf8)))
     }
 
-    private func spent(_ scene: Scene, on name: String) async throws -> Int64 {
+    private func spent(_ scene: Scene, on name: String) async throws -> Spending {
         let text = try #require(try await scene.fixture.ask("usage", ["--json", "--by", "destination"]))
         let usage = try JSONDecoder().decode(Usage.self, from: Data(text.utf8))
-        return usage.days.flatMap { $0.parts ?? [] }.filter { $0.name == name }.reduce(0) { $0 + $1.bytes }
+        return usage.days.flatMap { $0.parts ?? [] }.filter { $0.name == name }.reduce(Spending.none) {
+            $0 + Spending(bytes: $1.bytes, received: $1.received)
+        }
     }
 
     @Test("a daemon that runs tells a hook for a person: policy holds it, and what it cost is said and counted")
@@ -70,24 +72,25 @@ struct ByHandTests {
         let (heldStatus, held) = try await trial(scene, "web")
         #expect(heldStatus == .status(75))
         #expect(held.hold?.text == "everything is paused")
-        #expect((held.ok, held.sent) == (false, 0))
+        #expect(!held.ok && held.sent == 0 && held.received == 0)
         #expect(try web.events.isEmpty)
-        #expect(try await spent(scene, on: "hook web") == 0)
+        #expect(try await spent(scene, on: "hook web") == .none)
         #expect(try await trial(scene, "free").trial.ok)
         #expect(try await scene.fixture.ask("resume") != nil)
         let (status, told) = try await trial(scene, "web")
         #expect(status == .status(0))
         #expect(told.ok && told.counted && told.hold == nil)
         #expect(try web.events.map(\.type) == ["test"])
-        let sent = try #require(told.sent)
-        #expect(sent > 100)
-        #expect(try await spent(scene, on: "hook web") == sent)
-        #expect(
-            try await scene.fixture.ask("hook", ["web"])
-                == "web: \(web.url) answered 200; that sent \(sent) B, counted as `hook web`\n")
+        let (sent, received) = (try #require(told.sent), try #require(told.received))
+        #expect(sent > 100 && received > 100)
+        #expect(try await spent(scene, on: "hook web") == Spending(bytes: sent, received: received))
+        let words = try #require(try await scene.fixture.ask("hook", ["web"]))
+        // How many acknowledgements come is the kernel's.
+        #expect(words.hasPrefix("web: \(web.url) answered 200; that sent \(sent) B and received "), "\(words)")
+        #expect(words.hasSuffix(" B, counted as `hook web`\n"), "\(words)")
         // A program runs as the daemon's child, and nobody counts what it sends.
         let (_, program) = try await trial(scene, "tell")
-        #expect(program.ok && program.sent == nil)
+        #expect(program.ok && program.sent == nil && program.received == nil)
         #expect(try scene.told().map(\.type) == ["test"])
         // In the file, and not in force.
         scene.fixture.topKeys.append("  - {name: new, command: [\(tell.display)]}")
@@ -117,7 +120,7 @@ struct ByHandTests {
         try scene.fixture.writeConfiguration()
         let (_, told) = try await trial(scene, "web")
         #expect(told.ok && !told.counted)
-        #expect(told.sent ?? 0 > 100)
+        #expect(told.sent ?? 0 > 100 && told.received ?? 0 > 100)
         // What only a daemon knows is no permission.
         scene.fixture.policyKeys = ["quotas: [{per: day, bytes: 1 GB}]"]
         try scene.fixture.writeConfiguration()
@@ -145,7 +148,7 @@ struct ByHandTests {
         try scene.fixture.startDaemon()
         try await eventually("it is ready") { try await scene.fixture.ask("check", ["--running"]) != nil }
         let before = try await spent(scene, on: "nas")
-        #expect(before > 0)
+        #expect(before.bytes > 0)
         let (status, text) = try await run(scene, ["check", "--running"])
         #expect(status == .status(0))
         let report = try JSONDecoder().decode(Report.self, from: Data(text.utf8))
@@ -156,8 +159,9 @@ struct ByHandTests {
         let nas = try #require(report["destination"].first)
         #expect(nas.verdict == "ok")
         let now = try await spent(scene, on: "nas")
-        #expect(now > before)
-        #expect(nas.detail.hasSuffix("; asking it sent \(shownBytes(now - before))"), "\(nas.detail)")
+        #expect(now.bytes > before.bytes && now.received > before.received)
+        let (sent, received) = (shownBytes(now.bytes - before.bytes), shownBytes(now.received - before.received))
+        #expect(nas.detail.hasSuffix("; asking it sent \(sent) and received \(received)"), "\(nas.detail)")
         #expect(try await scene.fixture.ask("pause", ["--destination", "nas"]) != nil)
         let (heldStatus, heldText) = try await run(scene, ["check", "--running", "--destination", "nas"])
         #expect(heldStatus == .status(0))

@@ -61,6 +61,22 @@ struct ManagerEndToEndTests {
         manager.end()
     }
 
+    @Test("`check` asks what a rule means that is close to the name of a Wi-Fi within reach, which the box is not in")
+    func reach() async throws {
+        let bus = try await PrivateBus()
+        try await bus.start()
+        let manager = try await bus.play(.networkManager)
+        try await manager.tell("add_device('wlan0', 4, kind=2, ip_name='wlan0'); see('wlan0', 1, b'Harbour Guest')")
+        let scene = try await scene(
+            [], rules: "[{ssid: Harbor Guest, metered: true}, {ssid: Elsewhere, metered: true}]", bus)
+        let said = try await eventually("it is checked") { try await scene.fixture.ask("check", ["--running"]) }
+        let words = said.split { $0 == " " || $0 == "\n" }.joined(separator: " ")
+        #expect(
+            words.contains("`networks[0]`: no Wi-Fi `Harbor Guest` is here: did you mean `Harbour Guest`?"), "\(words)")
+        #expect(!words.contains("Elsewhere` is here"), "\(words)")
+        manager.end()
+    }
+
     @Test("nothing goes over a modem that roams, nor while ModemManager is gone; at home it goes")
     func modemManager() async throws {
         let bus = try await PrivateBus()

@@ -117,10 +117,17 @@ struct PartQuotaTests {
             + "once with `sluice allow --quota`"
         let why = try await said("why", ["large.mp4"])
         #expect(why.contains(words) && !why.contains("until"), "\(why)")
+        for arguments in [["list", "--json"], ["show", "large.mp4", "--json"], ["why", "large.mp4", "--json"]] {
+            let shown = try await said(arguments[0], Array(arguments.dropFirst()))
+            #expect(shown.contains("never under this quota") && !shown.contains("next_attempt_at"), "\(shown)")
+            #expect(!shown.contains("\"until\""), "\(shown)")
+        }
+        let shown = try await said("show", ["large.mp4"])
+        #expect(!shown.contains("next at"), "\(shown)")
         for arguments in [["--rate", "1 MB/s"], []] {
             let plan = try await said("plan", arguments)
             #expect(plan.contains("Never, as it is camera -> bucket 1 file, 12.0 MB: \(words)"), "\(plan)")
-            for untrue in ["Will not fit", "sent by", "no end is in sight"] {
+            for untrue in ["Will not fit", "sent by", "no end is in sight", "it is not known yet"] {
                 #expect(!plan.contains(untrue), "\(plan)")
             }
         }
@@ -134,6 +141,57 @@ struct PartQuotaTests {
             try await fixture.status()?.counts.completed == 2
         }
         #expect(emulator.requests.count > requests && emulator.objects.count == 2)
+    }
+
+    @Test("where little was sent so far, plan names the quota that leaves too little, and the speed only for the end")
+    func unknownSpeed() async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        fixture.policyKeys = ["quotas: [{per: month, bytes: 3 MB}]"]
+        let emulator = try S3Emulator()
+        defer { emulator.stop() }
+        try bucket(at: emulator, fixture, partSize: 8)
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        try camera.drop(Clip(number: 1, size: 400_000, relative: "first.mp4"))
+        try fixture.startDaemon()
+        try await eventually("the first is there", within: .seconds(30)) {
+            try await fixture.status()?.counts.completed == 1
+        }
+        try camera.drop(Clip(number: 2, size: 2_750_000, relative: "second.mp4"))
+        let plan = try await eventually("the second waits") { () -> String? in
+            guard try await fixture.ask("list", ["--json"])?.contains("\"kind\":\"quota\"") == true else { return nil }
+            return try await fixture.ask("plan", [])
+        }.split { $0 == " " || $0 == "\n" }.joined(separator: " ")
+        #expect(
+            plan.contains(
+                "Waiting now camera -> bucket 1 file, 2.8 MB: quota: too little is left of 3 MB a month of policy"),
+            "\(plan)")
+        #expect(
+            plan.contains("Nobody can say when camera -> bucket 1 file, 2.8 MB: speed: it is not known yet"), "\(plan)")
+        #expect(!plan.contains("destination: it is not known"), "\(plan)")
+    }
+
+    @Test(
+        "a quota of what comes in that can never hold a piece is told by check, plan and why",
+        arguments: ["received", "both"])
+    func neverReceived(_ direction: String) async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        let limit = direction == "both" ? "3 MB" : "400 kB"
+        fixture.policyKeys = ["quotas: [{per: month, bytes: \(limit), direction: \(direction)}]"]
+        let emulator = try S3Emulator()
+        defer { emulator.stop() }
+        try bucket(at: emulator, fixture, partSize: 8)
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        try camera.drop(Clip(number: 1, size: 12_000_000, relative: "large.mp4"))
+        try fixture.startDaemon()
+        let words =
+            "never under this quota: policy allows \(limit) \(direction == "both" ? "sent and received" : direction) a month"
+        for (verb, arguments) in [("why", ["large.mp4"]), ("plan", []), ("check", []), ("check", ["--running"])] {
+            try await eventually("\(verb) says that it never goes") {
+                try await fixture.ask(verb, arguments)?.split { $0 == " " || $0 == "\n" }.joined(separator: " ")
+                    .contains(words)
+            }
+        }
+        #expect(emulator.objects.isEmpty)
     }
 
     @Test("smaller parts, written down and reloaded, let go what no quota could hold before")

@@ -86,6 +86,14 @@ def join(name, number, ssid):
     change(device, DEVICE, State=UInt32(100))
 
 
+def see(name, number, ssid):
+    """This network is within the device's reach."""
+    point = "%s/AccessPoint/%d" % (MANAGER, number)
+    main.AddObject(point, NM + ".AccessPoint", {"Ssid": dbus.ByteArray(ssid), "Strength": dbus.Byte(50)}, [])
+    wireless = at("%s/Devices/%s" % (MANAGER, name)).props[WIRELESS]
+    wireless["AccessPoints"] = Paths(list(wireless.get("AccessPoints", [])) + [point])
+
+
 # ModemManager
 
 

@@ -151,7 +151,7 @@ struct BusFuzzTests {
         let seeds = [false, true].map { Self.answer(isBigEndian: $0) + signal + Self.answer(isBigEndian: $0) }
         let mutator = Mutator(
             seeds, words: ["a{sv}", "a{oa{sa{sv}}}", "(((", "))", "v", "l\u{4}", "OK\r\n", "\0\0\0\u{7F}"])
-        let service = BusService.networkManager
+        let service = BusService.networkManager(hearsWiFi: true)
         try Fuzz("bus", rounds: 3000).each(mutator) { round in
             var stream = BusStream()
             _ = try stream.take(Array("OK 1\r\n".utf8))

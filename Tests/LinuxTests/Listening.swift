@@ -19,9 +19,11 @@ final class Listening: Sendable {
 
     init(
         _ address: String, backoff: Backoff = Backoff(first: .milliseconds(20), ceiling: .milliseconds(200)),
-        patience: Duration = .seconds(60)
+        patience: Duration = .seconds(60), hearsWiFi: Bool = false
     ) throws {
-        let (news, heard) = (try ManagerNews(address: address, backoff: backoff, patience: patience), heard)
+        let (news, heard) = (
+            try ManagerNews(address: address, backoff: backoff, patience: patience, hearsWiFi: hearsWiFi), heard
+        )
         self.news = news
         task = Task {
             try await news.run { report in

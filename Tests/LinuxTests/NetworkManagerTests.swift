@@ -141,6 +141,21 @@ struct NetworkManagerTests {
         withExtendedLifetime(bus) {}
     }
 
+    @Test("the names of Wi-Fis within reach are told where they are asked for, and nowhere else", isPossible)
+    func reach() async throws {
+        let (bus, manager, plain) = try await scene()
+        try await manager.tell("add_device('wlan0', 4, kind=2, ip_name='wlan0')")
+        try await manager.tell("see('wlan0', 1, b'Harbour Guest'); see('wlan0', 2, b'Home'); see('wlan0', 3, b'')")
+        let listening = try Listening(bus.address, hearsWiFi: true)
+        let report = try await listening.until("both are told") { $0.networkManager.heard.count == 2 }
+        #expect(report.networkManager.heard == [Array("Harbour Guest".utf8), Array("Home".utf8)])
+        #expect(report.networkManager.devices["wlan0"]?.ssid == nil)
+        try await plain.until("wlan0", is: .guessedNo)
+        #expect(plain.report?.networkManager.heard == [])
+        try await listening.stop()
+        try await plain.stop()
+    }
+
     @Test("each state of connectivity is told", isPossible)
     func connectivity() async throws {
         let (bus, manager, listening) = try await scene()

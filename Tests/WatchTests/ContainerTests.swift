@@ -43,6 +43,8 @@ struct ContainerTests {
                     if case .container(let flaw) = file.reason { flaw.hasPrefix("ends ") } else { false }
                 }
             }
+            let rules = watcher.settlingFiles().map(\.rule)
+            #expect(rules == ["`settle.container: check` with `settle.broken: wait`"])
             #expect(scene.names.isEmpty)
             try folder.write("clip.mp4", whole)
             try await scene.settled("clip.mp4")
@@ -95,11 +97,15 @@ struct ContainerTests {
 
     @Test("one that is no candidate any more leaves nothing behind")
     func gone() async throws {
-        try await scene.watch([rule()]) { watcher in
+        try await scene.watch([rule(.upload)]) { watcher in
             let path = try folder.write("clip.mp4", recording("cut/plain.mp4"))
-            try await eventually("it waits") {
-                watcher.settlingFiles().contains { if case .container = $0.reason { true } else { false } }
+            let file = try await eventually("it waits") {
+                watcher.settlingFiles().first { if case .container = $0.reason { true } else { false } }
             }
+            #expect(
+                file.explanation.hasSuffix("when it has not changed for `settle.broken_after: 1h` it is taken as it is")
+            )
+            #expect(file.until.map { $0.since(file.since) >= .seconds(3600) } == true)
             try Files.remove(path)
             try await eventually("it is forgotten") { watcher.settlingFiles().isEmpty }
         }

@@ -76,10 +76,14 @@ struct StandingTests {
         #expect(refused("in/link.mp4", rule())?.hasPrefix("is no regular file") == true)
         #expect(refused("in/fifo.mp4", rule())?.hasPrefix("is no regular file") == true)
         #expect(refused("in/gone.mp4", rule()) == "is not there")
-        #expect(refused("in/a.mp4", rule { $0.limits.minSize = 2 }) == "is left alone: it has 1 B, less than min_size")
-        #expect(refused("in/a.mp4", rule { $0.limits.minAge = .seconds(3600) }) == "is younger than min_age")
+        #expect(
+            refused("in/a.mp4", rule { $0.limits.minSize = 2 }) == "is left alone: it has 1 B, less than min_size: 2 B")
+        let young = refused("in/a.mp4", rule { $0.limits.minAge = .seconds(3600) })
+        #expect(young?.hasPrefix("is too young: `min_age: 1h`, for another 59m ") == true, "\(young ?? "")")
         let marker = folder.path.appending("in/a.mp4.ok").display
-        #expect(refused("in/a.mp4", rule { $0.marker = MarkerName("{name}.ok") }) == "waits for its marker \(marker)")
+        #expect(
+            refused("in/a.mp4", rule { $0.marker = MarkerName("{name}.ok") })
+                == "waits for its marker \(marker): `settle.marker: \"{name}.ok\"`")
     }
 
     @Test("a folder that is absent, and a way through a link, are told")

@@ -69,7 +69,10 @@ struct DestinationChecks: Sendable {
         switch await gate.ask(name, network, { await destination.check() }) {
         case .success(let asked):
             var result = asked.answer
-            if asked.sent > 0 { result.detail += "; asking it sent \(shownBytes(asked.sent))" }
+            if asked.cost != .none {
+                result.detail +=
+                    "; asking it sent \(shownBytes(asked.cost.bytes)) and received \(shownBytes(asked.cost.received))"
+            }
             return result
         case .failure(let held):
             let until = held.hold.until.map { ", until \($0)" } ?? ""

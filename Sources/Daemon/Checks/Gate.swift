@@ -3,9 +3,10 @@ internal import Core
 internal import Linux
 internal import Store
 internal import Synchronization
+internal import Transport
 
 /// Lets a question or a notice out of this machine for a person who asks for it: by a way that may be taken, and with a count of
-/// what it sends.
+/// what it sends and what comes in for it.
 protocol Gate: Sendable {
     /// - Parameters:
     ///   - name: In whose name it counts: a destination, or a hook's account.
@@ -17,8 +18,8 @@ protocol Gate: Sendable {
 
 struct Asked<Answer: Sendable>: Sendable {
     let answer: Answer
-    /// Bytes, as the kernel counts them.
-    let sent: Int64
+    /// In bytes, as the kernel counts them.
+    let cost: Spending
 }
 
 /// What keeps a question or a notice here.
@@ -55,7 +56,7 @@ struct DaemonGate: Gate {
             }
         }
         if let hold { return .failure(Held(hold: hold)) }
-        return .success(Asked(answer: answer, sent: lane.account?.total ?? 0))
+        return .success(Asked(answer: answer, cost: lane.account?.cost ?? .none))
     }
 }
 
@@ -89,7 +90,7 @@ struct GateByHand: Gate {
             if let hold = holds.binding { return .failure(Held(hold: hold)) }
         }
         let answer = await Lane.$current.withValue(lane) { await question() }
-        return .success(Asked(answer: answer, sent: meter.bytes))
+        return .success(Asked(answer: answer, cost: meter.cost))
     }
 
     private func world(_ network: WebHook.Network) async -> Admission.World {
@@ -125,17 +126,25 @@ struct GateByHand: Gate {
     }
 }
 
-/// Counts what leaves, as the kernel does.
+/// Counts what leaves and what comes in, as the kernel does.
 final class Meter: Sendable {
-    private let sum = Atomic<Int>(0)
+    private let sent = Atomic<Int>(0)
+    private let received = Atomic<Int>(0)
 
-    var bytes: Int64 { Int64(sum.load(ordering: .relaxed)) }
+    var cost: Spending {
+        Spending(bytes: Int64(sent.load(ordering: .relaxed)), received: Int64(received.load(ordering: .relaxed)))
+    }
 
-    /// What tells it of bytes, and whoever else wants to know.
-    func beside(_ tell: (@Sendable (Int64) -> Void)?) -> @Sendable (Int64) -> Void {
-        { [self] bytes in
-            sum.add(Int(bytes), ordering: .relaxed)
-            tell?(bytes)
+    /// Counts a request, for whoever else wants to know as well.
+    func count(_ request: inout Request) {
+        let (tellSent, tellReceived) = (request.onWire, request.onArrived)
+        request.onWire = { [self] bytes in
+            sent.add(Int(bytes), ordering: .relaxed)
+            tellSent?(bytes)
+        }
+        request.onArrived = { [self] bytes in
+            received.add(Int(bytes), ordering: .relaxed)
+            tellReceived?(bytes)
         }
     }
 }

@@ -11,11 +11,13 @@ package struct HookTrial: Codable, Sendable, Hashable {
     /// It took it.
     package var ok: Bool
     package var detail: String
-    /// Bytes that it cost; absent for a command, whose bytes nobody counts.
+    /// Bytes that were sent for it; absent for a command, whose bytes nobody counts.
     package var sent: Int64?
+    /// Bytes that came in for it.
+    package var received: Int64?
     /// What keeps it from being told; nothing was sent.
     package var hold: HoldView?
-    /// The daemon did it, and what was sent stands in `usage`.
+    /// The daemon did it, and what it cost stands in `usage`.
     package var counted: Bool
 
     /// By hand, where no daemon runs: an address that obeys policy is told when the configuration, the networks and a pause
@@ -48,29 +50,31 @@ package struct HookTrial: Codable, Sendable, Hashable {
         let event = EventView(seq: 0, ts: now.description, type: Hook.test, detail: ["hook": hook.name])
         let notice = Notice(id: "sluice-test-\(now.milliseconds)", body: try encode(event))
         guard case .web(let web) = hook.target else {
-            return HookTrial(hook, await courier.tell(notice, by: hook), sent: nil, isCounted)
+            return HookTrial(hook, await courier.tell(notice, by: hook), cost: nil, isCounted)
         }
         switch await gate.ask(Hook.account(hook.name), web.network, { await courier.tell(notice, by: hook) }) {
-        case .success(let asked): return HookTrial(hook, asked.answer, sent: asked.sent, isCounted)
+        case .success(let asked): return HookTrial(hook, asked.answer, cost: asked.cost, isCounted)
         case .failure(let held):
             return HookTrial(
-                hook: hook.name, ok: false, detail: "it was not told: \(held.hold.text)", sent: 0,
+                hook: hook.name, ok: false, detail: "it was not told: \(held.hold.text)", sent: 0, received: 0,
                 hold: HoldView(held.hold), counted: isCounted)
         }
     }
 
     package init(
-        hook: String, ok: Bool, detail: String, sent: Int64?, hold: HoldView?, counted: Bool
+        hook: String, ok: Bool, detail: String, sent: Int64?, received: Int64?, hold: HoldView?,
+        counted: Bool
     ) {
         self.hook = hook
         self.ok = ok
         self.detail = detail
         self.sent = sent
+        self.received = received
         self.hold = hold
         self.counted = counted
     }
 
-    private init(_ hook: Hook, _ telling: Telling, sent: Int64?, _ isCounted: Bool) {
+    private init(_ hook: Hook, _ telling: Telling, cost: Spending?, _ isCounted: Bool) {
         let (isTold, detail) =
             switch telling {
             case .told(let text): (true, text)
@@ -78,6 +82,8 @@ package struct HookTrial: Codable, Sendable, Hashable {
             case .refused(let text): (false, text + "; the daemon would give it up")
             case .stopped: (false, "it was stopped")
             }
-        self.init(hook: hook.name, ok: isTold, detail: detail, sent: sent, hold: nil, counted: isCounted)
+        self.init(
+            hook: hook.name, ok: isTold, detail: detail, sent: cost?.bytes, received: cost?.received, hold: nil,
+            counted: isCounted)
     }
 }

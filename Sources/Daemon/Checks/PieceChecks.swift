@@ -22,8 +22,7 @@ enum PieceChecks {
             for folder in folders.map(\.watch.name) {
                 // One that counts metered networks only may be all that counts tomorrow.
                 let kind = QuotaBook.Class(one.name, from: folder, isMetered: true)
-                guard let line = book.neverLeaves(piece.cost, for: kind), !lines.contains(line) else { continue }
-                lines.append(line)
+                lines += book.allNeverLeaving(piece.cost, for: kind).filter { !lines.contains($0) }
             }
             findings += lines.map {
                 CheckFinding(

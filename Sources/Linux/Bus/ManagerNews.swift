@@ -12,6 +12,7 @@ package final class ManagerNews: Sendable {
     private let address: String
     private let backoff: Backoff
     private let patience: Duration
+    private let hearsWiFi: Bool
     private let orders = Mutex(Orders())
     private let bell: Bell
 
@@ -25,13 +26,17 @@ package final class ManagerNews: Sendable {
     ///   - backoff: Between attempts at a bus that refuses, goes or talks nonsense, and at a service that does not answer. Where
     ///     there is no socket, there are no attempts until there is one.
     ///   - patience: How long an answer may take.
+    ///   - hearsWiFi: Asks also for the names of all Wi-Fis within reach.
     package init(
         address: String = ManagerNews.systemBus,
-        backoff: Backoff = Backoff(first: .milliseconds(250), ceiling: .seconds(600)), patience: Duration = .seconds(10)
+        backoff: Backoff = Backoff(first: .milliseconds(250), ceiling: .seconds(600)),
+        patience: Duration = .seconds(10),
+        hearsWiFi: Bool = false
     ) throws(SystemError) {
         self.address = address
         self.backoff = backoff
         self.patience = patience
+        self.hearsWiFi = hearsWiFi
         bell = try Bell()
     }
 
@@ -46,7 +51,7 @@ package final class ManagerNews: Sendable {
             try await onLongThread(named: "sluice-bus") { [self] in
                 NetworkListener(
                     addresses: BusAddress.parse(address), named: address, backoff: backoff, patience: patience,
-                    changed: changed
+                    hearsWiFi: hearsWiFi, changed: changed
                 ).listen(bell) { [self] in
                     orders.withLock { orders in
                         defer { orders.looksAgain = false }

@@ -30,7 +30,7 @@ final class NetworkListener {
     }
     private var pending: [UInt32: (purpose: Purpose, due: MonotonicTime)] = [:]
 
-    private var mirrors = [ServiceMirror(.networkManager), ServiceMirror(.modemManager)]
+    private var mirrors: [ServiceMirror]
     /// A service that runs and gives no answer that is one: who it is, when to ask again, and how often it was in vain.
     private struct Silence {
         var owner: String?
@@ -44,7 +44,7 @@ final class NetworkListener {
     private var told: NetworkReport?
 
     init(
-        addresses: [BusAddress], named: String, backoff: Backoff, patience: Duration,
+        addresses: [BusAddress], named: String, backoff: Backoff, patience: Duration, hearsWiFi: Bool,
         changed: @escaping (NetworkReport) -> Void
     ) {
         self.addresses = addresses
@@ -52,6 +52,7 @@ final class NetworkListener {
         self.backoff = backoff
         self.patience = patience
         self.changed = changed
+        mirrors = [ServiceMirror(.networkManager(hearsWiFi: hearsWiFi)), ServiceMirror(.modemManager)]
     }
 
     /// Returns when it must stop.

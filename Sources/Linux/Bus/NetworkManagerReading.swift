@@ -8,34 +8,44 @@ extension BusService {
     private static let connection = "org.freedesktop.NetworkManager.Connection.Active"
     private static let wifi: UInt32 = 2  // NM_DEVICE_TYPE_WIFI
 
+    /// Of each device; a town has more, and nobody means them all.
+    private static let mostAccessPoints = 64
+
+    private static func accessPoints(_ path: String, _ known: Known) -> [String] {
+        Array((known.properties(path, wireless)["AccessPoints"]?.objects ?? []).prefix(mostAccessPoints))
+    }
+
     /// Devices come and go with the manager's property `Devices`. News of the wireless half of a device are not
     /// listened to, since its bit rate changes every few seconds: another network is another state of the device.
-    static let networkManager = BusService(
-        name: manager, root: BusQuestion(path: managerPath, interface: manager),
-        news: [manager, device, connection].map {
-            "interface='org.freedesktop.DBus.Properties',member='PropertiesChanged',arg0='\($0)'"
-        },
-        questions: { known in
-            devices(known).flatMap { path -> [BusQuestion] in
-                let properties = known.properties(path, device)
-                var questions = [BusQuestion(path: path, interface: device)]
-                if let active = properties["ActiveConnection"]?.object {
-                    questions.append(BusQuestion(path: active, interface: connection))
-                }
-                if properties["DeviceType"]?.unsigned == wifi {
-                    questions.append(BusQuestion(path: path, interface: wireless))
-                    if let point = known.properties(path, wireless)["ActiveAccessPoint"]?.object {
-                        questions.append(BusQuestion(path: point, interface: accessPoint))
+    ///
+    /// - Parameter hearsWiFi: Also the names of all Wi-Fis within reach: a question for each of them.
+    static func networkManager(hearsWiFi: Bool = false) -> BusService {
+        BusService(
+            name: manager, root: BusQuestion(path: managerPath, interface: manager),
+            news: [manager, device, connection].map {
+                "interface='org.freedesktop.DBus.Properties',member='PropertiesChanged',arg0='\($0)'"
+            },
+            questions: { known in
+                devices(known).flatMap { path -> [BusQuestion] in
+                    let properties = known.properties(path, device)
+                    var questions = [BusQuestion(path: path, interface: device)]
+                    if let active = properties["ActiveConnection"]?.object {
+                        questions.append(BusQuestion(path: active, interface: connection))
                     }
+                    if properties["DeviceType"]?.unsigned == wifi {
+                        questions.append(BusQuestion(path: path, interface: wireless))
+                        let active = [known.properties(path, wireless)["ActiveAccessPoint"]?.object].compactMap { $0 }
+                        let points = active + (hearsWiFi ? accessPoints(path, known) : [])
+                        questions += points.map { BusQuestion(path: $0, interface: accessPoint) }
+                    }
+                    return questions
                 }
-                return questions
-            }
-        }, isOneWhole: false,
-        names: [
-            "Devices", "Connectivity", "Startup", "Interface", "IpInterface", "Metered", "DeviceType",
-            "ActiveConnection", "Id",
-            "Uuid", "ActiveAccessPoint", "Ssid",
-        ])
+            }, isOneWhole: false,
+            names: Set([
+                "Devices", "Connectivity", "Startup", "Interface", "IpInterface", "Metered", "DeviceType",
+                "ActiveConnection", "Id", "Uuid", "ActiveAccessPoint", "Ssid",
+            ]).union(hearsWiFi ? ["AccessPoints"] : []))
+    }
 
     private static func devices(_ known: Known) -> [String] {
         known.properties(managerPath, manager)["Devices"]?.objects ?? []
@@ -64,6 +74,11 @@ extension BusService {
                 case .bytes(let ssid) = known.properties(point, accessPoint)["Ssid"], !ssid.isEmpty
             {
                 found.ssid = ssid
+            }
+            for point in accessPoints(path, known) {
+                if case .bytes(let ssid) = known.properties(point, accessPoint)["Ssid"], !ssid.isEmpty {
+                    report.heard.insert(ssid)
+                }
             }
             report.devices[name] = report.devices[name].map { stricter($0, found) } ?? found
         }

@@ -39,6 +39,8 @@ package struct NetworkReport: Hashable, Sendable {
         /// By the interface that carries their packets. See ``NetworkReport/metered(_:)``.
         package var devices: [String: Device] = [:]
         package var connectivity = Connectivity.unknown
+        /// The names of Wi-Fis within reach, as of the last scan; only where they were asked for.
+        package var heard: Set<[UInt8]> = []
         /// It runs and does not answer, for a person.
         package var trouble: String?
     }
@@ -99,7 +101,7 @@ package struct NetworkReport: Hashable, Sendable {
 
 extension NetworkReport.NetworkManager {
     mutating func goAway(_ trouble: String?) {
-        (isRunning, isStarting, connectivity, self.trouble) = (false, false, .unknown, trouble)
+        (isRunning, isStarting, connectivity, heard, self.trouble) = (false, false, .unknown, [], trouble)
         for name in devices.keys { devices[name]?.isCurrent = false }
     }
 

@@ -51,7 +51,8 @@ private func told(_ hook: Hook, _ settings: Settings, _ call: Invocation) async 
 
 private func cost(_ trial: HookTrial) -> String {
     guard let sent = trial.sent else { return "" }
-    if sent == 0 { return "; nothing was sent" }
-    return "; that sent \(Units.bytes(sent)), "
+    let received = trial.received ?? 0
+    if sent == 0, received == 0 { return "; nothing was sent" }
+    return "; that sent \(Units.bytes(sent)) and received \(Units.bytes(received)), "
         + (trial.counted ? "counted as `hook \(trial.hook)`" : "which nobody counts while no daemon runs")
 }

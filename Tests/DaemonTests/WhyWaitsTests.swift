@@ -1,0 +1,163 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+@testable import Config
+@testable import Daemon
+
+@Suite("Why something waits: its key, what that says, and the time left", .timeLimit(.minutes(Patience.minutes(2))))
+struct WhyWaitsTests {
+    /// A daemon that watches its folder `cam`, and has looked through it.
+    private func watching(_ shape: (inout FolderSettings) -> Void) async throws -> (AgentScene, FilePath) {
+        let scene = try await AgentScene {
+            $0.folders[0].watch.exclude = []
+            shape(&$0.folders[0])
+        }
+        let cam = scene.folder.path.appending("cam")
+        try await eventually("the folder is watched") {
+            try await scene.agent.why(cam.display).answers.first?.text.hasSuffix("it is watched")
+        }
+        return (scene, cam)
+    }
+
+    private func hold(of path: FilePath, _ scene: AgentScene, _ kind: String) async throws -> HoldView {
+        try await eventually("it waits") {
+            try await scene.agent.why(path.display).answers.first?.holds.first { $0.kind == kind }
+        }
+    }
+
+    /// Seconds from its beginning to its end.
+    private func length(_ hold: HoldView) throws -> Int64 {
+        let since = try #require(CivilTime(hold.since.utf8)).moment()
+        let until = try #require(hold.until.flatMap { CivilTime($0.utf8) }).moment()
+        return (until.milliseconds - since.milliseconds) / 1000
+    }
+
+    @Test("a file that has to be quiet names `settle.quiet_for` and when that is over")
+    func quiet() async throws {
+        let (scene, cam) = try await watching { $0.watch.quietFor = .seconds(3600) }
+        try Files.replace(cam.appending("a.mp4"), with: [1])
+        let hold = try await hold(of: cam.appending("a.mp4"), scene, "settling")
+        #expect(hold.text.hasSuffix(": `settle.quiet_for: 1h`"), "\(hold.text)")
+        #expect((3600...3602).contains(try length(hold)), "\(hold)")
+        let answer = try #require(try await scene.agent.why(cam.appending("a.mp4").display).answers.first)
+        #expect(answer.state == "settling" && answer.text == "it settles: \(hold.text)")
+        try await scene.stop()
+    }
+
+    @Test("a file that is too young names `min_age` and when it is old enough, however seldom it is looked at")
+    func age() async throws {
+        let (scene, cam) = try await watching { $0.watch.limits.minAge = .seconds(7200) }
+        try Files.replace(cam.appending("a.mp4"), with: [1])
+        let hold = try await eventually("it waits for its age") {
+            let hold = try await scene.agent.why(cam.appending("a.mp4").display).answers.first?.holds.first
+            return hold?.text.contains("min_age") == true ? hold : nil
+        }
+        #expect(hold.text == "it is too young: `min_age: 2h`")
+        #expect((7198...7202).contains(try length(hold)), "\(hold)")
+        try await scene.stop()
+    }
+
+    @Test("a file without its marker names `settle.marker`, and no time")
+    func marker() async throws {
+        let (scene, cam) = try await watching { $0.watch.marker = MarkerName("{name}.done") }
+        try Files.replace(cam.appending("a.mp4"), with: [1])
+        let hold = try await eventually("it waits for its marker") {
+            let hold = try await scene.agent.why(cam.appending("a.mp4").display).answers.first?.holds.first
+            return hold?.text.contains("marker") == true ? hold : nil
+        }
+        #expect(hold.text == "a.mp4.done is not there yet: `settle.marker: \"{name}.done\"`")
+        #expect(hold.until == nil)
+        try await scene.stop()
+    }
+
+    @Test("a file that a program has open names `settle.writers` and when that is asked again")
+    func writer() async throws {
+        let (scene, cam) = try await watching { _ in }
+        let path = cam.appending("a.mp4")
+        let file = try Descriptor.open(path, for: .creating)
+        try file.write([1, 2, 3], named: path)
+        let hold = try await eventually("it is open", within: .seconds(30)) {
+            let hold = try await scene.agent.why(path.display).answers.first?.holds.first
+            return hold?.text.hasPrefix("somebody has it open") == true ? hold : nil
+        }
+        #expect(hold.text.contains("`settle.writers: lease`; it is asked again"), "\(hold.text)")
+        #expect(hold.until != nil)
+        try file.close(named: path)
+        try await scene.stop()
+    }
+
+    @Test("a file that waits for its group names `group.wait` and its end; a sidecar names `group.sidecars`")
+    func group() async throws {
+        let (scene, cam) = try await watching {
+            $0.watch.quietFor = .milliseconds(10)
+            $0.group = GroupRule(wait: .seconds(3600), sidecars: ["xml"])
+        }
+        try Files.replace(cam.appending("a.mp4"), with: [1])
+        let hold = try await hold(of: cam.appending("a.mp4"), scene, "gathering")
+        #expect(hold.text == "waits for what may still come of its group: `group.wait: 1h`")
+        #expect((3599...3602).contains(try length(hold)), "\(hold)")
+        try await scene.stop()
+        let (other, place) = try await watching {
+            $0.watch.quietFor = .milliseconds(10)
+            $0.group = GroupRule(wait: .milliseconds(10), sidecars: ["xml", "srt"])
+        }
+        try Files.replace(place.appending("b.xml"), with: [1])
+        let sidecar = try await eventually("nobody comes") {
+            let hold = try await other.agent.why(place.appending("b.xml").display).answers.first?.holds.first
+            return hold?.text.contains("sidecar") == true ? hold : nil
+        }
+        #expect(sidecar.text == "a sidecar file that waits for its b.*: `group.sidecars: [xml, srt]`")
+        #expect(sidecar.kind == "gathering" && sidecar.until == nil)
+        try await other.stop()
+    }
+
+    @Test("an upload that finds no room in staging names the key and what it allows")
+    func staging() async throws {
+        let scene = try await AgentScene(cap: 1000)
+        _ = try await scene.agent.pause(Selection(destination: "nas"))
+        try await scene.reach(.queued, [try await scene.add("a.mp4", size: 600)])
+        let id = try await scene.add("b.mp4", size: 600)
+        let hold = try await eventually("it waits for room") {
+            try await scene.agent.why(id).answers.first?.holds.first { $0.kind == "disk" }
+        }
+        #expect(hold.text.contains("of at most 1.0 kB (`staging.max_size`)"), "\(hold.text)")
+        try await scene.stop()
+    }
+
+    @Test(
+        "a destination that is held names `retry` and when it is tried again; one that refuses the credential its keys")
+    func destination() async throws {
+        let cases: [(Remedy, String, String)] = [
+            (
+                .holdDestination(after: nil), "destination",
+                "; the next try waits by `retry: {first: 10m, max: 40m}`, 5m apart at most"
+            ),
+            (.misconfigured, "destination", "; the next try waits by `retry: {first: 10m, max: 40m}`"),
+            (.rateLimit(after: nil), "rate_limit", "; the next try waits by `retry: {first: 10m, max: 40m}`"),
+            (.rateLimit(after: .seconds(60)), "rate_limit", "; the destination named the time of the next try"),
+            (
+                .noRoom(after: nil), "quota",
+                "; the next try waits for 5m at first, 40m at most (`retry: {first: 10m, max: 40m}`)"
+            ),
+            (.authenticate, "auth", "; `headers.Authorization`, `token` of destinations.nas are read again every 15m"),
+        ]
+        for (remedy, kind, words) in cases {
+            let scene = try await AgentScene(retry: .seconds(600)) {
+                $0.destinations[0].values = [
+                    "token": .secret(.literal("t")), "password": .secret(.literal("p")),
+                    "headers": .map(["Authorization": .literal("x"), "X-Trace": .literal("y")]),
+                ]
+            }
+            scene.remote.standard = .fail(remedy)
+            let id = try await scene.add("a.mp4")
+            let hold = try await eventually("it is held") {
+                try await scene.agent.why(id).answers.first?.holds.first { $0.kind == kind }
+            }
+            #expect(hold.text.hasSuffix(words), "\(hold.text)")
+            #expect(hold.until != nil)
+            try await scene.stop()
+        }
+    }
+}
