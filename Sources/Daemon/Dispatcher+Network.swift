@@ -47,9 +47,16 @@ extension Dispatcher {
         lookLater(.milliseconds(250))
     }
 
-    private func lookLater(_ wait: Duration) {
+    private static let nameServerPause: Duration = .seconds(10)
+
+    /// - Parameter before: Done just before.
+    private func lookLater(_ wait: Duration, before: (@Sendable (isolated Dispatcher) -> Void)? = nil) {
         _ = Alarms.shared.set(after: wait) { [weak self] in
-            Task { await self?.lookAtNetwork() }
+            Task {
+                guard let self else { return }
+                await before?(self)
+                await self.lookAtNetwork()
+            }
         }
     }
 
@@ -123,6 +130,11 @@ extension Dispatcher {
             lookLater(.milliseconds(100))
         } else if !picture.isUnfinished {
             unfinishedLooks = 0
+        }
+        if picture.waitsForNameServer, !looksForNameServer {
+            // Whoever writes the file tells nobody, and may write it in place.
+            looksForNameServer = true
+            lookLater(Self.nameServerPause) { $0.looksForNameServer = false }
         }
         if changed.isEmpty { return }
         for bell in [house.removalBell, house.hookBell] { bell.ring() }

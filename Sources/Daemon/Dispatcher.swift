@@ -94,6 +94,8 @@ actor Dispatcher {
     var isNetworkDue = false
     /// Looks in a row that have not found out everything.
     var unfinishedLooks = 0
+    /// It looks again, in a while, whether there is another DNS server.
+    var looksForNameServer = false
     /// What is being closed because nothing may leave that way any more.
     var closing: Task<Void, Never>?
     /// Ends what runs over an interface, and returns when nothing leaves there any more.

@@ -30,6 +30,8 @@ package struct NetworkSurvey: Sendable {
     package var nameServers: [IPAddress] = []
     /// Those among them that are on this machine, and ask others by ways of their own.
     package var localNameServers: [IPAddress] = []
+    /// Those among them that no allowed way leads to, by the destination that would need them.
+    package var unreachableNameServers: [String: [IPAddress]] = [:]
     /// By which way each destination is reached, as far as that shows, with every other way out.
     package var choices: [(destination: String, choice: Admission.WayChoice)] = []
     /// What could not be found out.
@@ -57,6 +59,9 @@ package struct NetworkSurvey: Sendable {
             }
             let remote = survey.remote(name, settings, at: SystemClocks().wall())
             if let servers = try? await nameServers(for: remote, settings, report) {
+                if servers.interfaces.isEmpty, !servers.hasLocal, !servers.forbidden.isEmpty {
+                    survey.unreachableNameServers[name] = servers.forbidden
+                }
                 addresses[host] = try? await NameQuestion.ask(host, servers).addresses
             }
         }

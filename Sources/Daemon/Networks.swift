@@ -15,6 +15,10 @@ struct NetworkPicture: Sendable {
     var nameServers: [String: NameServers]?
     /// Something was asked whose answer comes by itself in a moment, without news.
     var isUnfinished = false
+    /// Some name waits for a DNS server that no allowed way leads to: another one may be written into resolv.conf(5).
+    var waitsForNameServer: Bool {
+        nameServers?.values.contains { $0.interfaces.isEmpty && !$0.hasLocal && !$0.forbidden.isEmpty } ?? false
+    }
 }
 
 /// Looks at the networks, and hears when they change. It decides nothing.
@@ -229,7 +233,9 @@ final class Networks: Sendable {
                 case (nil, .forbidden(let text)?): Answer.forbidden(text)
                 case (nil, _): known.isAsked ? Answer.asked : .unknown
                 }
-            let limit = known.addresses == nil ? Self.failuresAreGoodFor : Self.namesAreGoodFor
+            var limit = known.addresses == nil ? Self.failuresAreGoodFor : Self.namesAreGoodFor
+            // Now there is somebody to ask.
+            if case .forbidden? = known.trouble, !servers.interfaces.isEmpty || servers.hasLocal { limit = .zero }
             guard !known.isAsked, now.since(known.askedAt) > limit else { return (answer, false) }
             state.names[host]?.isAsked = true
             state.names[host]?.askedAt = now

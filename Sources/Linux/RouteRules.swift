@@ -23,15 +23,18 @@ enum RouteRules {
         let rules = try socket.ask(question, about: "rules").compactMap { RuleFacts($0) }
         let tables = Set(rules.filter { $0.family == family && $0.mayMatch(flow) }.map(\.table))
         if tables.isEmpty { return [] }
-        var links: Set<Int32> = []
+        // Of each table the route that it would be: to the fewest addresses, and of those the one with the least metric.
+        var best: [UInt32: RouteFacts] = [:]
         let dump = NetlinkRequest(
             Netlink.Kind.getRoute, dump: true, header: [family, 0, 0, 0, 0, 0, 0, 0] + raw(UInt32(0)))
         for message in try socket.ask(dump, about: "routes") {
             guard let facts = RouteFacts(message), tables.contains(facts.table), facts.type == .unicast,
-                facts.leads(to: flow.question.address)
+                !facts.isCloned, facts.leads(to: flow.question.address), facts.hops.contains(where: { !$0.isDead })
             else { continue }
-            links.formUnion(facts.hops.filter { !$0.isDead }.map(\.link))
+            if let known = best[facts.table], !facts.goes(before: known) { continue }
+            best[facts.table] = facts
         }
+        let links = Set(best.values.flatMap(\.hops).filter { !$0.isDead }.map(\.link))
         return links.subtracting([own, 1]).sorted()
     }
 }
@@ -98,6 +101,10 @@ struct RuleFacts: Hashable {
 }
 
 extension RouteFacts {
+    fileprivate func goes(before other: RouteFacts) -> Bool {
+        (length, other.metric) > (other.length, metric)
+    }
+
     /// Whether it is for this address, among others.
     fileprivate func leads(to address: IPAddress) -> Bool {
         if length == 0 { return true }

@@ -114,4 +114,35 @@ struct NameServerTests {
         #expect(try await blocking { try roads.bytes(by: "lte-names") } == 0)
         #expect(try await scene.fixture.stopDaemon()?.ending == .status(0))
     }
+
+    @Test(
+        "another server that is written into the file is asked, though no link changes; until then check names what waits"
+    )
+    func rewritten() async throws {
+        let scene = try await scene(["metered: pause", Self.lteIsMetered], servers: ["10.2.0.1"])
+        defer { scene.server.end(with: SIGKILL) }
+        let roads = scene.roads
+        try scene.fixture.startDaemon()
+        try Files.replace(scene.fixture.drop.appending("a.mp4"), with: noise(300_000))
+        try await eventually("it waits; \(scene.fixture.lastWords())", within: .seconds(40)) {
+            try await scene.fixture.ask("list", ["--json"])?.contains("DNS server 10.2.0.1") == true
+        }
+        let check = try roads.box.start(
+            scene.fixture.binary, ["check", "--config", scene.fixture.config.display],
+            output: scene.fixture.folder.path.appending("check.out"),
+            errors: scene.fixture.folder.path.appending("check.err"))
+        _ = try await check.end(within: .seconds(30))
+        let said = try check.printed().split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        #expect(said.contains("no allowed network leads to 10.2.0.1 now"), "\(said)")
+        // In place, as the file of the daemon's own mount has to be.
+        let file = scene.folder.path.appending("resolv.conf")
+        let handle = try #require(file.withCString { fopen($0, "w") })
+        fputs("nameserver 10.1.0.1\n", handle)
+        fclose(handle)
+        try await eventually("it has arrived; \(scene.fixture.lastWords())", within: .seconds(60)) {
+            try await scene.fixture.status()?.counts.completed == 1
+        }
+        #expect(try await blocking { try roads.bytes(by: "lte-names") + roads.bytes(by: "lte") } == 0)
+        #expect(try await scene.fixture.stopDaemon()?.ending == .status(0))
+    }
 }

@@ -45,6 +45,22 @@ struct RouteEndToEndTests {
                 "link add vx0 type vxlan id 5 local 10.2.0.2 remote 10.2.0.1 dstport 4789",
                 "addr add 10.9.0.2/24 dev vx0", "link set vx0 up", "route add default dev vx0 metric 1",
             ], undo: ["link del vx0"]),
+        Setting(
+            "everywhere through a tunnel whose own packets a rule for their source sends over the metered link",
+            [
+                "route add default via 10.2.0.1 dev lte0 table 102", "rule add from 10.2.0.2 table 102",
+                "link add vx0 type vxlan id 5 local 10.2.0.2 remote 10.1.0.1 dstport 4789",
+                "addr add 10.9.0.2/24 dev vx0", "link set vx0 up", "route add default dev vx0 metric 1",
+            ], undo: ["link del vx0", "rule del from 10.2.0.2 table 102"]),
+        Setting(
+            "a rule by a mark that a firewall may set",
+            ["route add default via 10.2.0.1 dev lte0 table 77", "rule add fwmark 1 table 77"],
+            undo: ["rule del fwmark 1 table 77"]),
+        Setting(
+            "a policy of IPsec, which may send its packets over either link",
+            ["xfrm policy add dir out dst \(TwoRoads.server)/32 tmpl src 10.2.0.2 dst 10.2.0.1 proto esp mode tunnel"],
+            // Its end is told to root alone; a change of an address has the networks looked at.
+            undo: ["xfrm policy deleteall", "addr add 10.77.0.1/32 dev lo"]),
     ]
 
     @Test(

@@ -42,7 +42,7 @@ struct TunnelWaysTests {
             name: "perhaps by a rule for the port that they come from",
             commands: [
                 "route add default via 10.2.0.1 dev lte0 table 102",
-                "rule add ipproto udp sport 1024-65535 table 102",
+                "rule add ipproto udp sport 1024-65534 table 102",
             ], ways: ["wan0", "lte0"]),
         Scene(name: "to an end without a way", words: "local 10.2.0.2 remote 192.0.2.7", ways: nil),
         Scene(name: "to no end", words: "local 10.2.0.2", ways: nil),

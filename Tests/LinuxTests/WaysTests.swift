@@ -97,13 +97,13 @@ struct WaysScene: Sendable, CustomTestStringConvertible {
         WaysScene(
             name: "a rule by the port that a connection comes from",
             commands: [
-                "route add default via 10.2.0.1 dev lte0 table 77", "rule add ipproto tcp sport 1024-65535 table 77",
+                "route add default via 10.2.0.1 dev lte0 table 77", "rule add ipproto tcp sport 1024-65534 table 77",
             ], ways: ["wan0"]),
         WaysScene(
             name: "rules by mark and port for others",
             commands: [
                 "route add default via 10.2.0.1 dev lte0 table 77", "rule add to 198.51.100.0/24 fwmark 1 table 77",
-                "rule add ipproto udp sport 1024-65535 table 77", "rule add from 10.9.9.9 fwmark 2 table 77",
+                "rule add ipproto udp sport 1024-65534 table 77", "rule add from 10.9.9.9 fwmark 2 table 77",
                 "rule add iif eth0 fwmark 3 table 77", "rule add ipproto tcp dport 80 sport 7 table 77",
             ], ways: ["wan0", "lte0"]),
         WaysScene(

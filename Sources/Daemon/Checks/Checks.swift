@@ -147,6 +147,13 @@ package enum Checks {
                     + "network itself in /etc/resolv.conf would be asked by allowed networks alone")
         }
         let all = survey.nameServers.map(\.description).joined(separator: ", ")
+        if !survey.unreachableNameServers.isEmpty {
+            let names = survey.unreachableNameServers.keys.sorted().joined(separator: ", ")
+            return CheckResult(
+                .warning,
+                "no allowed network leads to \(all) now: uploads to \(names) wait, since nobody else may be asked for the name"
+            )
+        }
         return CheckResult(.ok, "\(all): asked by allowed networks alone")
     }
 
