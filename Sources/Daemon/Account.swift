@@ -51,9 +51,11 @@ final class Account: Sendable {
         /// More has come in than was set aside for it, and counts.
         var isFull: Bool { countsReceived && received > 0 && receivedLeft <= 0 }
 
-        /// What may be lost in a crash: what it sends in two seconds, and at least what its requests need to begin.
+        /// What may be lost in a crash: what it sends in two seconds besides what is on its way, and at least what its requests need to
+        /// begin.
         func step(at now: MonotonicTime) -> Int64 {
-            max(Account.least + Account.margin * Int64(max(0, requests)), min(Ledger.step, 2 * pace.rate(at: now)))
+            let underWay = Account.margin * Int64(max(0, requests))
+            return max(Account.least + underWay, min(Ledger.step, 2 * pace.rate(at: now) + underWay))
         }
     }
 

@@ -17,12 +17,14 @@ struct Connections {
         var charged: Int64 = 0
         var arrived = Arrived()
         /// `nil` where nobody can tell.
-        var carried: CarriedBound?
+        var bound: CarriedBound.Key?
         /// What waits in it when it closes is thrown away.
         var isReset = false
     }
 
     private var open: [CInt: Connection] = [:]
+    /// Each for as long as some connection of it is open.
+    private var bounds: [CarriedBound.Key: CarriedBound] = [:]
     /// What the kernel counts for a socket.
     private let counts: @Sendable (CInt) -> SocketCounts?
 
@@ -34,10 +36,14 @@ struct Connections {
             interface: transfer.request.interface, isSecure: transfer.request.url.lowercased().hasPrefix("https:"),
             overhead: transfer.overhead, user: transfer)
         guard transfer.request.onWire != nil, transfer.request.unixSocket == nil else { return }
-        let interface = transfer.request.interface
-        open[socket]?.carried = CarriedBound(
-            interface: interface, joinsSegments: interface.map(LinkBytes.joinsSegments) ?? true,
-            overhead: transfer.overhead, now: .now, look: LinkBytes.sent(by:))
+        guard let peer = transfer.peer else { return }
+        let key = CarriedBound.Key(interface: transfer.request.interface, peer: peer)
+        if bounds[key] == nil {
+            bounds[key] = CarriedBound(
+                interface: key.interface, joinsSegments: key.interface.map(LinkBytes.joinsSegments) ?? true, now: .now,
+                look: LinkBytes.sent(by:))
+        }
+        if bounds[key] != nil { open[socket]?.bound = key }
     }
 
     /// A request goes out over a new or a kept connection.
@@ -73,11 +79,15 @@ struct Connections {
         let end: SocketCounts.End? = atEnd ? connection.isReset ? .reset : .orderly : nil
         transfer.observe(counts, isSecure: connection.isSecure, at: end)
         var total = counts.onWire(isSecure: connection.isSecure, at: end)
-        // What comes at the end is not on the wire yet.
-        let now = counts.onWire(isSecure: connection.isSecure)
-        let most = open[socket]?.carried?.most(counts, total: now, now: .now, isEnd: atEnd)
-        // Else each byte was handed down once, and a queue that threw one away would have it come again.
-        if let most, counts.hasRepeated { total = min(total, most + max(0, total - now)) }
+        if let key = connection.bound, var bound = bounds[key] {
+            // What comes at the end is not on the wire yet.
+            let now = counts.onWire(isSecure: connection.isSecure)
+            total = bound.charge(
+                socket, CarriedBound.Member(counts: counts, total: now), before: connection.charged,
+                end: atEnd ? max(0, total - now) : nil, overhead: connection.overhead, now: .now,
+                others: { members(of: key, besides: socket) })
+            bounds[key] = bound
+        }
         if total > connection.charged {
             open[socket]?.charged = total
             transfer.charge(total - connection.charged)
@@ -86,6 +96,16 @@ struct Connections {
         let more = arrived.more(counts, isSecure: connection.isSecure, at: end, isBrokenOff: transfer.isBrokenOff)
         open[socket]?.arrived = arrived
         if more > 0 { transfer.chargeArrived(more) }
+    }
+
+    private func members(of key: CarriedBound.Key, besides own: CInt) -> [CInt: CarriedBound.Member] {
+        var members: [CInt: CarriedBound.Member] = [:]
+        for (socket, connection) in open where socket != own && connection.bound == key {
+            guard let counts = counts(socket)?.adding(connection.overhead) else { continue }
+            members[socket] = CarriedBound.Member(
+                counts: counts, total: counts.onWire(isSecure: connection.isSecure))
+        }
+        return members
     }
 
     /// It is over; what it used is closed by now, or kept.
@@ -100,7 +120,9 @@ struct Connections {
 
     mutating func closing(_ socket: CInt) {
         if let connection = open[socket], let user = connection.user { charge(socket, connection, user, atEnd: true) }
+        let key = open[socket]?.bound
         open[socket] = nil
+        if let key, !open.values.contains(where: { $0.bound == key }) { bounds[key] = nil }
     }
 
     /// Takes note of how much of its body the peer has acknowledged.
@@ -150,6 +172,9 @@ extension SocketCounts {
         return counts
     }
 
+    /// What it sends when it closes, with TLS, and longer headers of its first segment.
+    var farewell: Int64 { 20 + 4 * header + 64 }
+
     /// Bytes of IP packets that this connection has sent, and what it will send at its end, when nobody is there to pay.
     ///
     /// A segment has the header that the kernel gives it: 20 bytes of IPv4 or 40 of IPv6, 20 of TCP, 12 of time stamps where
@@ -162,8 +187,7 @@ extension SocketCounts {
     ///   acknowledgement of each segment at the most, and two more where the peer's window moves. Between the count and
     ///   the close timers of the kernel may send some that wait, or one again: three at the most at the slowest pace.
     func onWire(isSecure: Bool, at end: End? = nil) -> Int64 {
-        let farewell = 20 + 3 * header + (isSecure ? header + 64 : 0)
-        let total = sent + segments * header + farewell
+        let total = sent + segments * header + 20 + 3 * header + (isSecure ? header + 64 : 0)
         switch end {
         case .orderly where unsent > 0:
             return total + unsent + (unsent + largest - 1) / max(1, largest) * header

@@ -36,6 +36,8 @@ final class Transfer: @unchecked Sendable {
 
     /// What tunnels and IPsec add to each packet of the connection that is being made.
     private(set) var overhead: Int64 = 0
+    /// Where that goes to.
+    private(set) var peer: IPAddress?
 
     private var times = TransferTimes()
     private var isConnected = false
@@ -90,6 +92,7 @@ final class Transfer: @unchecked Sendable {
 
     /// Whether the interface that the request asks for leads to an address, by a way that is as good as the kernel's own.
     func mayConnect(to address: IPAddress, port: UInt16) -> Bool {
+        peer = address
         if request.onWire != nil {
             // Where the kernel cannot be asked, what adds the most.
             overhead =

@@ -1,105 +1,199 @@
+import Core
 import Linux
 import Synchronization
 import Testing
 
 @testable import Transport
 
-@Suite("What links have carried bounds a connection")
+@Suite("What links have carried bounds connections")
 struct CarriedBoundTests {
     private final class Links: Sendable {
         let sent = Mutex<[String: UInt64]?>(["lte0:3": 1000])
         func set(_ bytes: UInt64, _ name: String = "lte0:3") { sent.withLock { $0?[name] = bytes } }
     }
 
-    private let start = ContinuousClock.now
+    private static let start = ContinuousClock.now
+    /// What is supposed to come at the end of each.
+    private let farewell: Int64 = 20 + 4 * 52 + 64
 
-    private func counts(acknowledged: Int64, unanswered: Int64 = 0, segments: Int64 = 0) -> SocketCounts {
-        SocketCounts(
-            sent: 5_000_000, received: 0, segments: segments, unsent: 0, queued: 0, unanswered: unanswered,
-            largest: 1448, header: 52, acknowledged: acknowledged)
+    private static func member(
+        _ total: Int64, acknowledged: Int64 = 1, unanswered: Int64 = 0, segments: Int64 = 0, hasRepeated: Bool = true
+    ) -> CarriedBound.Member {
+        // Acknowledged is less than was sent, so something went again.
+        let counts = SocketCounts(
+            sent: hasRepeated ? 5_000_000 : acknowledged, received: 0, segments: segments, unsent: 0, queued: 0,
+            unanswered: unanswered, largest: 1448, header: 52, acknowledged: acknowledged)
+        return CarriedBound.Member(counts: counts, total: total)
     }
 
-    private func bound(_ links: Links, joinsSegments: Bool = false, overhead: Int64 = 0) throws -> CarriedBound {
-        try #require(
-            CarriedBound(interface: "lte0", joinsSegments: joinsSegments, overhead: overhead, now: start) { _ in
-                links.sent.withLock { $0 }
-            })
+    /// A bound, and what was charged to each connection.
+    private struct Book {
+        var bound: CarriedBound
+        var paid: [CInt: Int64] = [:]
+        var open: [CInt: CarriedBound.Member] = [:]
+        var overhead: Int64 = 0
+
+        init(_ links: Links, joinsSegments: Bool = false, overhead: Int64 = 0) throws {
+            self.overhead = overhead
+            bound = try #require(
+                CarriedBound(interface: "lte0", joinsSegments: joinsSegments, now: start) { _ in
+                    links.sent.withLock { $0 }
+                })
+        }
+
+        /// - Returns: What it was charged with in all.
+        mutating func charge(
+            _ member: CarriedBound.Member, of socket: CInt = 1, after time: Duration, end: Int64? = nil
+        ) -> Int64 {
+            let others = open.filter { $0.key != socket }
+            let total = bound.charge(
+                socket, member, before: paid[socket] ?? 0, end: end, overhead: overhead, now: start + time,
+                others: { others })
+            paid[socket] = total
+            open[socket] = end == nil ? member : nil
+            return total
+        }
+
+        var sum: Int64 { paid.values.reduce(0, +) }
     }
 
     @Test("it is what was carried since the opening, and what still waits in queues")
     func sum() throws {
         let links = Links()
-        var bound = try bound(links)
+        var book = try Book(links)
         links.set(501_000)
-        let first = bound.most(
-            counts(acknowledged: 400_000, unanswered: 10), total: 7_000_000, now: start + .seconds(1), isEnd: false)
-        #expect(first == 515_000)
+        let first = book.charge(Self.member(7_000_000, acknowledged: 400_000, unanswered: 10), after: .seconds(1))
+        #expect(first == 515_000 + farewell)
         links.set(2_101_000)
-        #expect(
-            bound.most(counts(acknowledged: 2_000_000), total: 7_000_000, now: start + .seconds(2), isEnd: true)
-                == 2_100_000)
+        let last = book.charge(Self.member(7_000_000, acknowledged: 2_000_000), after: .seconds(2), end: 0)
+        #expect(last == 2_100_000 + farewell)
     }
 
     @Test("where one header stands for many segments, each has another one")
     func joined() throws {
         let links = Links()
-        var bound = try bound(links, joinsSegments: true)
+        var book = try Book(links, joinsSegments: true)
         links.set(501_000)
-        let most = bound.most(
-            counts(acknowledged: 1, segments: 400), total: 7_000_000, now: start + .seconds(1), isEnd: false)
-        #expect(most == 520_800)
+        #expect(book.charge(Self.member(7_000_000, segments: 400), after: .seconds(1)) == 520_800 + farewell)
     }
 
     @Test("what a tunnel adds to each packet is not in what its interface has carried")
     func tunnel() throws {
         let links = Links()
-        var bound = try bound(links, overhead: 50)
+        var book = try Book(links, overhead: 50)
         links.set(501_000)
-        let most = bound.most(
-            counts(acknowledged: 1, segments: 400), total: 7_000_000, now: start + .seconds(1), isEnd: false)
-        #expect(most == 520_000)
+        #expect(book.charge(Self.member(7_000_000, segments: 400), after: .seconds(1)) == 520_000 + farewell)
+    }
+
+    @Test("where nothing went again, all that TCP counts has left")
+    func untouched() throws {
+        let links = Links()
+        var book = try Book(links)
+        links.set(1500)
+        #expect(book.charge(Self.member(400_000, hasRepeated: false), after: .seconds(1)) == 400_000)
+    }
+
+    @Test("connections to one peer are charged together with what was carried, and not each of them")
+    func shared() throws {
+        let links = Links()
+        var book = try Book(links)
+        // Each has handed down twice what it sent.
+        for step in 1...10 {
+            let sent = Int64(step) * 100_000
+            links.set(UInt64(1000 + 2 * sent))
+            for socket in [CInt(1), 2] {
+                _ = book.charge(
+                    Self.member(2 * sent, acknowledged: sent - 50_000), of: socket, after: .seconds(Int64(step)))
+                #expect(book.sum >= (socket == 2 ? 2 * sent : 0))
+            }
+        }
+        for socket in [CInt(1), 2] {
+            _ = book.charge(Self.member(2_000_000, acknowledged: 1_000_000), of: socket, after: .seconds(11), end: 500)
+        }
+        #expect(book.sum >= 2_000_000)
+        #expect(book.sum <= 2_000_000 + 4 * (farewell + 500))
+    }
+
+    @Test("whatever they do, they are charged with no less than has left", arguments: 0..<40)
+    func never(_ seed: UInt64) throws {
+        var dice = Random(seed: seed)
+        let links = Links()
+        var book = try Book(links)
+        var (wire, counted, acknowledged): ([CInt: Int64], [CInt: Int64], [CInt: Int64]) = ([:], [:], [:])
+        var (total, time, next) = (Int64(0), Duration.zero, CInt(3))
+        var open: [CInt] = [1, 2]
+        for _ in 0..<300 {
+            time += .milliseconds(Int64.random(in: 1...400, using: &dice))
+            if open.isEmpty || Int.random(in: 0..<20, using: &dice) == 0 {
+                open.append(next)
+                next += 1
+            }
+            // Some of what is handed down is thrown away; others use the link as well.
+            for socket in open {
+                let more = Int64.random(in: 0...200_000, using: &dice)
+                let left = Bool.random(using: &dice) ? more : Int64.random(in: 0...more, using: &dice)
+                counted[socket, default: 0] += more
+                wire[socket, default: 0] += left
+                total += left + (Int.random(in: 0..<9, using: &dice) == 0 ? 1000 : 0)
+                acknowledged[socket] = Int64.random(in: (acknowledged[socket] ?? 0)...(wire[socket] ?? 0), using: &dice)
+            }
+            links.set(UInt64(1000 + total))
+            guard let socket = open.randomElement(using: &dice) else { continue }
+            let ends = Int.random(in: 0..<12, using: &dice) == 0
+            let member = Self.member(counted[socket] ?? 0, acknowledged: acknowledged[socket] ?? 0)
+            // The kernel is asked of all of them at the same moment.
+            for other in open where other != socket && book.open[other] != nil {
+                book.open[other] = Self.member(counted[other] ?? 0, acknowledged: acknowledged[other] ?? 0)
+            }
+            _ = book.charge(member, of: socket, after: time, end: ends ? 100 : nil)
+            if ends { open.removeAll { $0 == socket } }
+        }
+        for socket in open {
+            let member = Self.member(counted[socket] ?? 0, acknowledged: acknowledged[socket] ?? 0)
+            _ = book.charge(member, of: socket, after: time, end: 100)
+        }
+        #expect(book.sum >= wire.values.reduce(0, +))
+    }
+
+    private struct Random: RandomNumberGenerator {
+        var seed: UInt64
+        mutating func next() -> UInt64 {
+            seed &+= 0x9E37_79B9_7F4A_7C15
+            var value = (seed ^ seed >> 30) &* 0xBF58_476D_1CE4_E5B9
+            value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
+            return value ^ value >> 31
+        }
     }
 
     @Test(
         "a link whose count is behind what was acknowledged, or is gone, or began anew, or was not looked at for long, tells nothing"
     )
     func untrusted() throws {
-        var links = Links()
-        var bound = try bound(links)
-        links.set(101_000)
-        #expect(
-            bound.most(counts(acknowledged: 100_001), total: 7_000_000, now: start + .seconds(1), isEnd: false) == nil)
-        links.set(9_000_000)
-        #expect(
-            bound.most(counts(acknowledged: 100_001), total: 7_000_000, now: start + .seconds(2), isEnd: false) == nil,
-            "for good")
-
-        links = Links()
-        bound = try self.bound(links)
-        links.sent.withLock { $0 = ["wan0:2": 7_000_000] }
-        #expect(bound.most(counts(acknowledged: 1), total: 7_000_000, now: start + .seconds(1), isEnd: true) == nil)
-
-        links = Links()
-        bound = try self.bound(links)
-        links.set(999)
-        #expect(bound.most(counts(acknowledged: 1), total: 7_000_000, now: start + .seconds(1), isEnd: true) == nil)
-
-        links = Links()
-        bound = try self.bound(links)
-        links.set(9_000_000)
-        #expect(bound.most(counts(acknowledged: 1), total: 7_000_000, now: start + .seconds(31), isEnd: true) == nil)
+        func whole(_ change: (Links) -> Void, acknowledged: Int64 = 1, after time: Duration = .seconds(1)) throws
+            -> Bool
+        {
+            let links = Links()
+            var book = try Book(links)
+            change(links)
+            return book.charge(Self.member(7_000_000, acknowledged: acknowledged), after: time, end: 0) == 7_000_000
+        }
+        #expect(try whole({ $0.set(101_000) }, acknowledged: 100_001))
+        #expect(try whole { links in links.sent.withLock { $0 = ["wan0:2": 7_000_000] } })
+        #expect(try whole { $0.set(999) })
+        #expect(try whole({ $0.set(900_000) }, after: .seconds(31)))
+        #expect(try !whole { $0.set(900_000) })
     }
 
     @Test("between two looks all that TCP counts is supposed to have left")
     func between() throws {
         let links = Links()
-        var bound = try bound(links)
+        var book = try Book(links)
         links.set(501_000)
-        let counts = counts(acknowledged: 1)
-        #expect(bound.most(counts, total: 90_000, now: start + .milliseconds(100), isEnd: false) == 90_000)
-        #expect(bound.most(counts, total: 900_000, now: start + .milliseconds(300), isEnd: false) == 500_000)
+        #expect(book.charge(Self.member(90_000), after: .milliseconds(10)) == 90_000)
+        #expect(book.charge(Self.member(900_000), after: .milliseconds(300)) == 500_000 + farewell)
         links.set(501_500)
-        #expect(bound.most(counts, total: 950_000, now: start + .milliseconds(400), isEnd: false) == 550_000)
-        #expect(bound.most(counts, total: 950_000, now: start + .milliseconds(450), isEnd: true) == 500_500)
+        #expect(book.charge(Self.member(950_000), after: .milliseconds(310)) == 550_000 + farewell)
+        links.set(601_000)
+        #expect(book.charge(Self.member(990_000), after: .milliseconds(400)) == 600_000 + farewell)
     }
 }
