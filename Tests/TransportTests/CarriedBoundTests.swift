@@ -103,12 +103,15 @@ struct CarriedBoundTests {
             links.set(UInt64(1000 + 2 * sent))
             for socket in [CInt(1), 2] {
                 _ = book.charge(
-                    Self.member(2 * sent, acknowledged: sent - 50_000), of: socket, after: .seconds(Int64(step)))
+                    Self.member(2 * sent, acknowledged: sent - 50_000), of: socket,
+                    after: .milliseconds(1000 * step + 100 * Int(socket)))
                 #expect(book.sum >= (socket == 2 ? 2 * sent : 0))
             }
         }
         for socket in [CInt(1), 2] {
-            _ = book.charge(Self.member(2_000_000, acknowledged: 1_000_000), of: socket, after: .seconds(11), end: 500)
+            _ = book.charge(
+                Self.member(2_000_000, acknowledged: 1_000_000), of: socket,
+                after: .milliseconds(11_000 + 100 * Int(socket)), end: 500)
         }
         #expect(book.sum >= 2_000_000)
         #expect(book.sum <= 2_000_000 + 4 * (farewell + 500))
