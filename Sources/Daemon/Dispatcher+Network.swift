@@ -94,7 +94,12 @@ extension Dispatcher {
 
     private func take(_ picture: NetworkPicture) async {
         network = picture.metering
-        if let nameServers = picture.nameServers { house.lanes.set(nameServers: nameServers) }
+        if let nameServers = picture.nameServers {
+            house.lanes.set(nameServers: nameServers)
+        } else if !dependsOnNetwork {
+            // The last rule is gone that needed them: the system looks names up again.
+            house.lanes.set(nameServers: [:])
+        }
         if let addresses = picture.addresses {
             let lost = self.addresses.subtracting(addresses)
             self.addresses = addresses
