@@ -20,6 +20,21 @@ package struct LinkBytes: Hashable, Sendable {
         static let none = Counts(sent: 0, received: 0)
     }
 
+    /// What one link has sent.
+    package struct Sent: Hashable, Sendable {
+        package var bytes: UInt64
+        /// As the driver counts them: what it was handed, or what it made of that.
+        package var packets: UInt64
+
+        package init(bytes: UInt64, packets: UInt64) { (self.bytes, self.packets) = (bytes, packets) }
+    }
+
+    /// What the kernel's table says of one link.
+    struct Row: Hashable {
+        var received: UInt64
+        var sent: Sent
+    }
+
     /// Later than that, a counter of 32 bits may have begun anew, which drivers of small machines have.
     private static let longest = Duration.seconds(30)
 
@@ -32,6 +47,7 @@ package struct LinkBytes: Hashable, Sendable {
         place = "\(boot)-\(space.display)"
         at = now
         bytes = Self.read(String(decoding: table, as: UTF8.self)) { if_nametoindex($0) }
+            .mapValues { Counts(sent: $0.sent.bytes, received: $0.received) }
     }
 
     init(place: String, at: MonotonicTime, bytes: [String: Counts]) {
@@ -42,7 +58,7 @@ package struct LinkBytes: Hashable, Sendable {
     ///
     /// - Parameter interface: Its name; `nil` for all that lead out of this machine.
     /// - Returns: `nil` where `/proc` does not say.
-    package static func sent(by interface: String?) -> [String: UInt64]? {
+    package static func sent(by interface: String?) -> [String: Sent]? {
         guard let table = try? Files.read("/proc/self/net/dev", limit: 1 << 20) else { return nil }
         let all = read(String(decoding: table, as: UTF8.self)) { if_nametoindex($0) }
         let meant = all.filter { link, _ in interface.map { link.hasPrefix("\($0):") } ?? !link.hasPrefix("lo:") }
@@ -50,19 +66,26 @@ package struct LinkBytes: Hashable, Sendable {
     }
 
     /// Whether a link may be handed many segments as one, with one header.
-    package static func joinsSegments(_ interface: String) -> Bool { sluice_link_joins_segments(interface) != 0 }
+    ///
+    /// - Parameter link: Its name and number, as ``sent(by:)`` has them.
+    package static func joinsSegments(_ link: String) -> Bool {
+        sluice_link_joins_segments(String(link.prefix { $0 != ":" })) != 0
+    }
 
-    /// Two lines of titles, then `name: received bytes, and seven more, sent bytes, …`.
-    static func read(_ table: String, number: (String) -> UInt32) -> [String: Counts] {
-        var bytes: [String: Counts] = [:]
+    /// Two lines of titles, then `name: received bytes, and seven more, sent bytes, sent packets, …`.
+    static func read(_ table: String, number: (String) -> UInt32) -> [String: Row] {
+        var rows: [String: Row] = [:]
         for line in table.split(separator: "\n").dropFirst(2) {
             guard let colon = line.firstIndex(of: ":") else { continue }
             let name = line[..<colon].drop { $0 == " " }
             let fields = line[line.index(after: colon)...].split(separator: " ")
-            guard fields.count > 8, let received = UInt64(fields[0]), let sent = UInt64(fields[8]) else { continue }
-            bytes["\(name):\(number(String(name)))"] = Counts(sent: sent, received: received)
+            guard fields.count > 9, let received = UInt64(fields[0]), let sent = UInt64(fields[8]),
+                let packets = UInt64(fields[9])
+            else { continue }
+            rows["\(name):\(number(String(name)))"] = Row(
+                received: received, sent: Sent(bytes: sent, packets: packets))
         }
-        return bytes
+        return rows
     }
 
     // MARK: As text

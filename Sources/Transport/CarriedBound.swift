@@ -15,7 +15,7 @@ struct CarriedBound {
     }
 
     /// What the links have sent; `nil` where nobody can tell.
-    typealias Look = @Sendable (_ interface: String?) -> [String: UInt64]?
+    typealias Look = @Sendable (_ interface: String?) -> [String: LinkBytes.Sent]?
 
     /// What TCP says of a connection.
     struct Member {
@@ -24,21 +24,40 @@ struct CarriedBound {
         var total: Int64
     }
 
+    /// What TCP said of connections, added up.
+    private struct Sum {
+        var sent: Int64 = 0
+        var segments: Int64 = 0
+        var acknowledged: Int64 = 0
+        /// What is still to leave of them.
+        var rest: Int64 = 0
+
+        mutating func add(_ counts: SocketCounts) {
+            sent += counts.sent
+            segments += counts.segments
+            acknowledged += counts.acknowledged
+            // What waits in queues is sent later.
+            rest += counts.unanswered * (counts.largest + counts.header) + counts.farewell
+        }
+    }
+
     private let interface: String?
     private let look: Look
-    private let joinsSegments: Bool
-    private var before: [String: UInt64]
+    private let joins: @Sendable (_ link: String) -> Bool
+    private var joinsSegments: Bool
+    private var before: [String: LinkBytes.Sent]
     private var lookedAt: ContinuousClock.Instant
-    /// Bytes since the first connection was opened; `nil` once that cannot be told any more.
-    private var carried: UInt64? = 0
+    /// Since the first connection was opened; `nil` once that cannot be told any more.
+    private var carried: LinkBytes.Sent? = LinkBytes.Sent(bytes: 0, packets: 0)
     /// What they may have sent together.
     private var most: Int64 = 0
     /// What they were charged with, those that are closed included.
     private var charged: Int64 = 0
     /// Of those that are open: what TCP said last.
     private var totals: [CInt: Int64] = [:]
-    /// Of those that are closed: what may still leave of them, with headers that links do not count; and what was acknowledged.
-    private var closed: (rest: Int64, acknowledged: Int64) = (0, 0)
+    private var closed = Sum()
+    /// The longest of all segments, and of their headers.
+    private var (largest, header): (Int64, Int64) = (1, 0)
     private var hasRepeated = false
 
     /// How far apart two looks are at least: where segments go again, what was supposed in between cannot be taken back.
@@ -46,15 +65,21 @@ struct CarriedBound {
     private static let shortPause: Duration = .milliseconds(25)
     /// Later a counter of 32 bits may have begun anew.
     private static let longest: Duration = .seconds(30)
+    /// No packet is shorter, but very few: its headers of IPv4 and TCP.
+    private static let leastPacket: Int64 = 40
 
     /// - Parameters:
     ///   - interface: That the connections are bound to; `nil` counts all links.
-    ///   - joinsSegments: Whether the link may be handed many segments as one, with one header.
+    ///   - joins: Whether a link may be handed many segments as one, with one header.
     /// - Returns: `nil` where nobody can tell.
-    init?(interface: String?, joinsSegments: Bool, now: ContinuousClock.Instant, look: @escaping Look) {
+    init?(
+        interface: String?, now: ContinuousClock.Instant, joins: @escaping @Sendable (_ link: String) -> Bool,
+        look: @escaping Look
+    ) {
         guard let before = look(interface) else { return nil }
-        (self.interface, self.look, self.joinsSegments) = (interface, look, joinsSegments)
+        (self.interface, self.look, self.joins) = (interface, look, joins)
         (self.before, lookedAt) = (before, now)
+        joinsSegments = before.keys.contains(where: joins)
     }
 
     /// What a connection is to be charged with in all.
@@ -87,21 +112,32 @@ struct CarriedBound {
         total = max(total, paid)
         charged += total - paid
         if let end {
-            let rest = end + waiting(own.counts) + uncounted(own.counts, overhead) + own.counts.farewell
-            closed = (closed.rest + rest, closed.acknowledged + own.counts.acknowledged)
-            totals[socket] = nil
+            close(socket, own.counts)
+            closed.rest += end
             most += end
         }
         return total
     }
 
-    /// What waits in queues is sent later.
-    private func waiting(_ counts: SocketCounts) -> Int64 { counts.unanswered * (counts.largest + counts.header) }
+    /// A connection that nobody pays for any more.
+    mutating func close(_ socket: CInt, _ counts: SocketCounts) {
+        closed.add(counts)
+        totals[socket] = nil
+    }
 
-    /// Headers that the link's own count has not.
-    private func uncounted(_ counts: SocketCounts, _ overhead: Int64) -> Int64 {
+    /// Headers that the links' own counts have not.
+    ///
+    /// A segment that a queue threw away has left no header. How many those are at least follows from the payload that TCP handed
+    /// down and no link carried.
+    private func uncounted(_ carried: (bytes: Int64, packets: Int64), _ sum: Sum, _ overhead: Int64) -> Int64 {
+        let counted = carried.packets * Self.leastPacket
+        // Some drivers count each segment as a packet, and one header only.
+        let isWhole = carried.bytes - counted >= sum.acknowledged
+        let payload = carried.bytes - (isWhole ? counted : 0)
+        let segments = max(0, sum.segments - max(0, sum.sent - payload) / largest)
+        if joinsSegments { return max(0, segments * header - (isWhole ? counted : 0)) }
         // The sum over all links has what tunnels add.
-        counts.segments * (joinsSegments ? counts.header : interface == nil ? 0 : overhead)
+        return interface == nil ? 0 : segments * overhead
     }
 
     private mutating func refresh(
@@ -111,23 +147,29 @@ struct CarriedBound {
         carried = nil
         guard time <= Self.longest, let after = look(interface) else { return }
         var sum = known
-        for (link, bytes) in after {
+        for (link, now) in after {
             // One that has come since.
-            let earlier = before[link] ?? 0
-            guard bytes >= earlier else { return }
-            sum += min(bytes - earlier, UInt64(Int64.max) / 1024)
+            let earlier = before[link] ?? LinkBytes.Sent(bytes: 0, packets: 0)
+            guard now.bytes >= earlier.bytes, now.packets >= earlier.packets else { return }
+            sum.bytes += min(now.bytes - earlier.bytes, Self.mostBytes)
+            sum.packets += min(now.packets - earlier.packets, Self.mostBytes)
         }
-        let acknowledged = members.values.reduce(closed.acknowledged) { $0 + $1.counts.acknowledged }
-        guard before.keys.allSatisfy({ after[$0] != nil }), let left = Int64(exactly: sum),
+        var told = closed
+        for member in members.values {
+            told.add(member.counts)
+            largest = max(largest, member.counts.largest)
+            header = max(header, member.counts.header)
+        }
+        guard before.keys.allSatisfy({ after[$0] != nil }), let bytes = Int64(exactly: sum.bytes),
+            let packets = Int64(exactly: sum.packets), packets <= bytes,
             // Some drivers learn what they have sent once a second or two. What was acknowledged has been sent.
-            left >= acknowledged
+            bytes >= told.acknowledged
         else { return }
+        if after.count != before.count { joinsSegments = after.keys.contains(where: joins) }
         (carried, before, lookedAt) = (sum, after, now)
-        most = left + closed.rest
-        for (socket, member) in members {
-            let counts = member.counts
-            most += waiting(counts) + uncounted(counts, overhead) + counts.farewell
-            totals[socket] = member.total
-        }
+        most = bytes + uncounted((bytes, packets), told, overhead) + told.rest
+        for (socket, member) in members { totals[socket] = member.total }
     }
+
+    private static let mostBytes = UInt64(Int64.max) / 1024
 }

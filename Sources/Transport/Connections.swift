@@ -40,8 +40,7 @@ struct Connections {
         let key = CarriedBound.Key(interface: transfer.request.interface, peer: peer)
         if bounds[key] == nil {
             bounds[key] = CarriedBound(
-                interface: key.interface, joinsSegments: key.interface.map(LinkBytes.joinsSegments) ?? true, now: .now,
-                look: LinkBytes.sent(by:))
+                interface: key.interface, now: .now, joins: LinkBytes.joinsSegments, look: LinkBytes.sent(by:))
         }
         if bounds[key] != nil { open[socket]?.bound = key }
     }
@@ -119,8 +118,14 @@ struct Connections {
     }
 
     mutating func closing(_ socket: CInt) {
-        if let connection = open[socket], let user = connection.user { charge(socket, connection, user, atEnd: true) }
         let key = open[socket]?.bound
+        if let connection = open[socket] {
+            if let user = connection.user {
+                charge(socket, connection, user, atEnd: true)
+            } else if let key, let counts = counts(socket)?.adding(connection.overhead) {
+                bounds[key]?.close(socket, counts)
+            }
+        }
         open[socket] = nil
         if let key, !open.values.contains(where: { $0.bound == key }) { bounds[key] = nil }
     }

@@ -61,8 +61,9 @@ struct LinkBytesTests {
             """
         #expect(
             LinkBytes.read(table) { $0 == "lo" ? 1 : 2 } == [
-                "lo:1": LinkBytes.Counts(sent: 123, received: 123),
-                "eth0:2": LinkBytes.Counts(sent: 7_654_321, received: 99_999_999),
+                "lo:1": LinkBytes.Row(received: 123, sent: LinkBytes.Sent(bytes: 123, packets: 4)),
+                "eth0:2": LinkBytes.Row(
+                    received: 99_999_999, sent: LinkBytes.Sent(bytes: 7_654_321, packets: 5678)),
             ])
     }
 

@@ -8,8 +8,10 @@ import Testing
 @Suite("What links have carried bounds connections")
 struct CarriedBoundTests {
     private final class Links: Sendable {
-        let sent = Mutex<[String: UInt64]?>(["lte0:3": 1000])
-        func set(_ bytes: UInt64, _ name: String = "lte0:3") { sent.withLock { $0?[name] = bytes } }
+        let sent = Mutex<[String: LinkBytes.Sent]?>(["lte0:3": LinkBytes.Sent(bytes: 1000, packets: 10)])
+        func set(_ bytes: UInt64, packets: UInt64 = 10, _ name: String = "lte0:3") {
+            sent.withLock { $0?[name] = LinkBytes.Sent(bytes: bytes, packets: packets) }
+        }
     }
 
     private static let start = ContinuousClock.now
@@ -17,11 +19,13 @@ struct CarriedBoundTests {
     private let farewell: Int64 = 20 + 4 * 52 + 64
 
     private static func member(
-        _ total: Int64, acknowledged: Int64 = 1, unanswered: Int64 = 0, segments: Int64 = 0, hasRepeated: Bool = true
+        _ total: Int64, acknowledged: Int64 = 1, unanswered: Int64 = 0, sent: Int64 = 100_000, segments: Int64 = 0,
+        hasRepeated: Bool = true
     ) -> CarriedBound.Member {
         // Acknowledged is less than was sent, so something went again.
         let counts = SocketCounts(
-            sent: hasRepeated ? 5_000_000 : acknowledged, received: 0, segments: segments, unsent: 0, queued: 0,
+            sent: hasRepeated ? max(sent, acknowledged + 1) : acknowledged, received: 0, segments: segments, unsent: 0,
+            queued: 0,
             unanswered: unanswered, largest: 1448, header: 52, acknowledged: acknowledged)
         return CarriedBound.Member(counts: counts, total: total)
     }
@@ -35,10 +39,9 @@ struct CarriedBoundTests {
 
         init(_ links: Links, joinsSegments: Bool = false, overhead: Int64 = 0) throws {
             self.overhead = overhead
-            bound = try #require(
-                CarriedBound(interface: "lte0", joinsSegments: joinsSegments, now: start) { _ in
-                    links.sent.withLock { $0 }
-                })
+            let look: CarriedBound.Look = { _ in links.sent.withLock { $0 } }
+            let first = CarriedBound(interface: "lte0", now: start, joins: { _ in joinsSegments }, look: look)
+            bound = try #require(first)
         }
 
         /// - Returns: What it was charged with in all.
@@ -73,8 +76,65 @@ struct CarriedBoundTests {
     func joined() throws {
         let links = Links()
         var book = try Book(links, joinsSegments: true)
-        links.set(501_000)
-        #expect(book.charge(Self.member(7_000_000, segments: 400), after: .seconds(1)) == 520_800 + farewell)
+        links.set(501_000, packets: 60)
+        let total = book.charge(Self.member(7_000_000, segments: 400), after: .seconds(1))
+        #expect(total == 500_000 - 50 * 40 + 400 * 52 + farewell)
+    }
+
+    @Test("a segment that a queue threw away has no header, though the link might have joined it")
+    func thrownAway() throws {
+        let links = Links()
+        var book = try Book(links, joinsSegments: true)
+        // A thousand handed down twice, each of which left once and by itself.
+        links.set(1000 + 1000 * 1514, packets: 1010)
+        let member = Self.member(
+            3_100_000, acknowledged: 1_448_000, sent: 2 * 1_448_000, segments: 2000)
+        let total = book.charge(member, after: .seconds(1))
+        #expect(total >= 1000 * 1500 + farewell)
+        #expect(total <= 1000 * 1530 + farewell)
+    }
+
+    @Test("a link that counts each segment as a packet, but one header only, is charged with one for each")
+    func oneHeader() throws {
+        let links = Links()
+        var book = try Book(links, joinsSegments: true)
+        links.set(1000 + 100 * (14_480 + 66), packets: 1010)
+        let member = Self.member(3_100_000, acknowledged: 1_448_000, sent: 1_448_001, segments: 1000)
+        #expect(book.charge(member, after: .seconds(1)) >= 1000 * 1500)
+    }
+
+    @Test("whatever a queue throws away and a link joins, no less is charged than has left", arguments: 0..<40)
+    func joinedNever(_ seed: UInt64) throws {
+        var dice = Random(seed: seed)
+        let links = Links()
+        var book = try Book(links, joinsSegments: true)
+        let link = Int64([0, 14].randomElement(using: &dice) ?? 0)
+        var (bytes, packets, wire) = (UInt64(1000), UInt64(10), Int64(0))
+        var (sent, segments, acknowledged) = (Int64(0), Int64(0), Int64(0))
+        for step in 1...200 {
+            for _ in 0..<Int.random(in: 0...20, using: &dice) {
+                let payload = Int64.random(in: 1...20_000, using: &dice)
+                let count = (payload + 1447) / 1448
+                sent += payload
+                segments += count
+                guard Bool.random(using: &dice) else { continue }
+                wire += payload + count * 52
+                acknowledged += payload
+                // Joined, or each by itself.
+                let own = Bool.random(using: &dice) ? count : 1
+                bytes += UInt64(payload + own * (52 + link))
+                packets += UInt64(own)
+            }
+            if Int.random(in: 0..<5, using: &dice) == 0 {
+                bytes += 400
+                packets += 10
+            }
+            links.set(bytes, packets: packets)
+            let member = Self.member(sent + segments * 52, acknowledged: acknowledged, sent: sent, segments: segments)
+            let total = book.charge(member, after: .milliseconds(300 * Int64(step)))
+            #expect(total >= wire)
+        }
+        #expect(book.sum <= wire * 102 / 100 + 200 * 400 + farewell)
     }
 
     @Test("what a tunnel adds to each packet is not in what its interface has carried")
@@ -181,7 +241,10 @@ struct CarriedBoundTests {
             return book.charge(Self.member(7_000_000, acknowledged: acknowledged), after: time, end: 0) == 7_000_000
         }
         #expect(try whole({ $0.set(101_000) }, acknowledged: 100_001))
-        #expect(try whole { links in links.sent.withLock { $0 = ["wan0:2": 7_000_000] } })
+        #expect(
+            try whole { links in
+                links.sent.withLock { $0 = ["wan0:2": LinkBytes.Sent(bytes: 7_000_000, packets: 5000)] }
+            })
         #expect(try whole { $0.set(999) })
         #expect(try whole({ $0.set(900_000) }, after: .seconds(31)))
         #expect(try !whole { $0.set(900_000) })
