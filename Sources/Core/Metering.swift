@@ -199,7 +199,8 @@ package struct Metering: Hashable, Sendable {
         var below = link.lower.sorted().compactMap { links[$0] }.map { step.on($0, gateway: step.gateway) }
         // The guests of a bridge send over it, and do not carry it; but where there are only guests, one of them may.
         if link.kind == "bridge", below.contains(where: { !$0.link.isGuest }) { below.removeAll { $0.link.isGuest } }
-        if !below.isEmpty || !link.isTunnel { return below }
+        // A vxlan that has a link of its own sends by it only what names no other (bridge-fdb(8)).
+        if !below.isEmpty && link.kind != "vxlan" || !link.isTunnel { return below }
         let isExcused = step.isExcused || ruleOnSending(over: step)?.isAllowed == true
         return ends(besides: link).map {
             Step(link: $0, gateway: nil, isSupposed: true, carried: "the tunnel \(link.name)", isExcused: isExcused)

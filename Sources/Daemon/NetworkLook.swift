@@ -15,7 +15,7 @@ struct NetworkLook {
 
     init(metering: Metering, gatewaysMatter: Bool) throws {
         var metering = metering
-        for link in metering.links.values where link.isTunnel && link.lower.isEmpty {
+        for link in metering.links.values where link.isTunnel {
             // Of those that do not tell where their packets go, the worst way is supposed.
             metering.carriers[link.index] = try TunnelWays.carriers(of: link.index)
         }

@@ -54,7 +54,7 @@ package enum TunnelWays {
     package static func carriers(of index: Int32) throws(SystemError) -> [NetworkPath]? {
         let socket = try NetlinkSocket()
         guard let link = try Links.facts(of: index, by: socket), let ends = link.tunnelEnds else { return nil }
-        var peers: [Peer] = ends.peer.map { [Peer(address: $0, port: ends.port)] } ?? []
+        var peers: [Peer] = ends.peer.map { [Peer(address: $0, port: ends.port, link: link.below)] } ?? []
         if link.kind == "vxlan" {
             guard let more = try forwarding(of: index, ends.port, by: socket) else { return nil }
             peers += more
@@ -62,7 +62,7 @@ package enum TunnelWays {
         if peers.isEmpty { return nil }
         var paths: [NetworkPath] = []
         for peer in Set(peers) {
-            var question = RouteQuestion(address: peer.address, link: link.below, source: ends.local, mark: ends.mark)
+            var question = RouteQuestion(address: peer.address, link: peer.link, source: ends.local, mark: ends.mark)
             if ends.transport == UInt8(IPPROTO_UDP) { (question.port, question.isUDP) = (peer.port, true) }
             guard let route = try Routes.route(question, by: socket), !route.isDead, route.link != 1 else { return nil }
             question.source = question.source ?? route.source
@@ -76,6 +76,8 @@ package enum TunnelWays {
     private struct Peer: Hashable {
         var address: IPAddress
         var port: UInt16?
+        /// That its packets have to leave by.
+        var link: Int32?
     }
 
     /// The other ends that a vxlan knows besides, by the hardware addresses behind them: written by a person, or learnt
@@ -106,9 +108,11 @@ package enum TunnelWays {
             if attributes.contains(13) { return nil }
             // NDA_DST, and NDA_PORT where it is another than the tunnel's.
             guard let address = attributes[1].flatMap({ IPAddress($0) }) else { continue }
+            // NDA_IFINDEX. Without it the entry goes wherever its address leads to, also where the tunnel has a link of its own.
             peers.append(
-                Peer(address: address, port: attributes.number(6, as: UInt16.self).map(UInt16.init(bigEndian:)) ?? port)
-            )
+                Peer(
+                    address: address, port: attributes.number(6, as: UInt16.self).map(UInt16.init(bigEndian:)) ?? port,
+                    link: attributes.number(8, as: Int32.self)))
         }
         return peers
     }

@@ -193,6 +193,10 @@ struct TunnelTests {
         var tunnel = made("vxlan", "vx0", 31)
         tunnel.peer = IPAddress("198.51.100.7")
         #expect(Metering(links: [wire, tunnel]).of(31).metered == .unknown)
+        // A link of its own carries only those of its ends that name no other one.
+        tunnel.lower = [wire.index]
+        #expect(Metering(links: [wire, tunnel]).of(31).metered == .unknown)
+        tunnel.lower = []
         // And so does what stands on it.
         #expect(Metering(links: [wire, tunnel, made("bridge", "br0", 5, on: [31])]).of(5).metered == .unknown)
     }

@@ -99,4 +99,25 @@ struct TunnelWaysTests {
         try await eventually("it is told") { told.load(ordering: .relaxed) > 0 }
         #expect(Set(try ways(network) ?? []) == ["wan0", "lte0"])
     }
+
+    @Test(
+        "of a vxlan with a link of its own are those of each entry: by the link that it names, else by the route",
+        arguments: [
+            ("dst 192.0.2.7 via lte0", "lte0"), ("dst 10.2.0.1", "lte0"), ("dst 192.0.2.7", "wan0"),
+        ])
+    func namedLink(_ entry: String, _ expected: String) throws {
+        let network = try network()
+        try network.ip("route", "add", "default", "via", "10.2.0.1", "metric", "20")
+        try network.ip("route", "add", "default", "via", "10.1.0.1", "metric", "10")
+        try network.run(["link", "add", "vx0", "type", "vxlan", "id", "5", "dstport", "4789", "dev", "wan0"])
+        try network.ip("link", "set", "vx0", "up")
+        let folder = TemporaryFolder()
+        let child = try network.start(
+            "/usr/sbin/bridge",
+            ["fdb", "append", "00:00:00:00:00:00", "dev", "vx0"] + entry.split(separator: " ").map(String.init),
+            output: folder.path.appending("output"), errors: folder.path.appending("errors"))
+        #expect(child.wait() == .status(0))
+        let found = try ways(network)
+        #expect(found == [expected])
+    }
 }
