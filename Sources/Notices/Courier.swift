@@ -99,8 +99,8 @@ package struct Courier: Sendable {
         request.caFile = web.caFile
         request.limits = Limits(
             connect: min(limit, .seconds(30)), sendingStall: limit, replyWait: limit, whole: limit)
-        // What it says does not matter, and may be long.
-        request.onBody = { _ in true }
+        // What it says may be long, and costs what comes in.
+        (request.wantsStatusAlone, request.answerLimit) = (true, 16 << 10)
         let response: Response
         do { response = try await transport.send(request) } catch {
             if error.kind == .cancelled, Task.isCancelled { return .stopped }

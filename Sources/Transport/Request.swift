@@ -73,6 +73,9 @@ package struct Request: Sendable {
     package var asksFirst = true
     /// The most bytes of a collected body, as it comes and as it is read; a longer one ends in `.tooLarge`.
     package var answerLimit: Int
+    /// What the answer says besides its status does not matter: of a longer one ``answerLimit`` is read, and one that breaks off is no
+    /// failure.
+    package var wantsStatusAlone = false
     package var verifiesTLS: Bool
     /// What is only for this machine's own ears goes to no proxy of the environment.
     package var mayUseProxy = true

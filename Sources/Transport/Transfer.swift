@@ -302,10 +302,11 @@ final class Transfer: @unchecked Sendable {
         return .success(response)
     }
 
-    /// A refusal is told by its status, though the text behind it broke off or had no end.
+    /// A refusal is told by its status, though the text behind it broke off or had no end; and so is what only a status was asked of.
     func outcome(of error: TransportError) -> Outcome {
         let isOfAnswer = [.reset, .timedOut, .stalled, .tooLarge, .other].contains(error.kind)
-        return isOfAnswer && status >= 400 ? .success(response) : .failure(error)
+        let isTold = status >= 400 || request.wantsStatusAlone && status >= 200 && answer.isHeaderWhole
+        return isOfAnswer && isTold ? .success(response) : .failure(error)
     }
 
     private var status: Int {

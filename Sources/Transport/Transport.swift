@@ -33,7 +33,8 @@ package final class Transport: Transporting {
             loop.cancel(transfer)
         }
         let response = try result.get()
-        return request.onBody == nil ? try response.decoded(limit: request.answerLimit) : response
+        return request.onBody == nil && !request.wantsStatusAlone
+            ? try response.decoded(limit: request.answerLimit) : response
     }
 
     /// Finds the addresses of the machine that the request goes to first, where the system may not do that by itself.

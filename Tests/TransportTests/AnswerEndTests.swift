@@ -43,6 +43,32 @@ struct AnswerEndTests {
         #expect(error?.kind == .reset, "\(error?.detail ?? "")")
     }
 
+    @Test(
+        "where the status alone is asked for, a long text is not read to its end, and one that breaks off is no failure"
+    )
+    func status() async throws {
+        let server = try FakeServer { exchange in
+            exchange.answer(Array("HTTP/1.1 200 OK\r\nContent-Length: 33554432\r\n\r\n".utf8) + noise(32 << 20))
+            exchange.closeAfterwards()
+        }
+        defer { server.stop() }
+        let arrived = Atomic<Int64>(0)
+        var request = Request("POST", server.url)
+        request.onArrived = { arrived.add($0, ordering: .relaxed) }
+        (request.wantsStatusAlone, request.answerLimit) = (true, 16 << 10)
+        #expect(try await transport.send(request).status == 200)
+        // What the kernel had taken meanwhile.
+        #expect(arrived.load(ordering: .relaxed) < 8 << 20)
+
+        let broken = try FakeServer { exchange in
+            exchange.answer(Array("HTTP/1.1 202 Accepted\r\nContent-Length: 5\r\n\r\n123".utf8))
+            exchange.closeAfterwards()
+        }
+        defer { broken.stop() }
+        request.url = broken.url
+        #expect(try await transport.send(request).status == 202)
+    }
+
     @Test("a header that breaks off is no answer to HEAD either")
     func cutHead() async throws {
         let error = await #expect(throws: TransportError.self) {
