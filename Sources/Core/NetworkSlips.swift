@@ -103,6 +103,8 @@ package struct NetworkNames: Hashable, Sendable {
         let plain = String(name.filter { !$0.isWhitespace })
         let (mine, theirs) = (Self.kind(of: plain), Self.kind(of: there))
         if let mine, let theirs {
+            // `wwan` beside `wwan0`. Ports of switches may be called `lan` and `wan`.
+            if plain == mine, mine == theirs, Self.counted.contains(mine), mine != "lan", mine != "wan" { return there }
             // `eth1` beside `eth0` is not plugged in, and so is `wwan0` beside `wlan0`.
             if mine != theirs || Self.counted.contains(mine) { return plain == there ? there : nil }
             // An adapter on USB that is called by its address.

@@ -147,4 +147,24 @@ struct NameServerTests {
         #expect(try await blocking { try roads.bytes(by: "lte-names") + roads.bytes(by: "lte") } == before)
         #expect(try await scene.fixture.stopDaemon()?.ending == .status(0))
     }
+
+    @Test(
+        "without any rule about networks the system looks names up, also right after a reload that takes the last one away"
+    )
+    func reloaded() async throws {
+        let scene = try await scene(["metered: pause", Self.lteIsMetered], servers: ["10.2.0.1"])
+        defer { scene.server.end(with: SIGKILL) }
+        try scene.fixture.startDaemon()
+        try Files.replace(scene.fixture.drop.appending("a.mp4"), with: noise(300_000))
+        try await eventually("it waits; \(scene.fixture.lastWords())", within: .seconds(40)) {
+            try await scene.fixture.ask("list", ["--json"])?.contains("DNS server 10.2.0.1") == true
+        }
+        scene.fixture.policyKeys = []
+        try scene.fixture.writeConfiguration()
+        #expect(try await scene.fixture.ask("reload") != nil)
+        try await eventually("it has arrived; \(scene.fixture.lastWords())", within: .seconds(60)) {
+            try await scene.fixture.status()?.counts.completed == 1
+        }
+        #expect(try await scene.fixture.stopDaemon()?.ending == .status(0))
+    }
 }
