@@ -51,7 +51,7 @@ struct Planner {
         horizon = max(far, mark)
         world = question.world
         looked = start
-        world.quotas.countReserved(at: start)
+        world.quotas.giveBackReserved(at: start)
         remotes = question.remotes
         origins = question.origins
         lastServed = remotes.count - 1

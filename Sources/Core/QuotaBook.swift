@@ -238,9 +238,9 @@ package struct QuotaBook: Hashable, Sendable {
         }
     }
 
-    /// Counts what is reserved as sent: for a plan, which goes on from there with what is under way.
-    mutating func countReserved(at now: WallTime) {
-        for (step, reserved) in steps { settle(step, reserved.spending, at: now) }
+    /// Gives back the bytes that are reserved, for a plan, which spends them itself on what is under way. Its files have their places.
+    mutating func giveBackReserved(at now: WallTime) {
+        for (step, reserved) in steps { settle(step, Spending(files: reserved.spending.files), at: now) }
     }
 
     private mutating func change(_ kind: Class, at now: WallTime, _ body: (inout Line) -> Void) {

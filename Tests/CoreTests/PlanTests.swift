@@ -189,6 +189,18 @@ struct PlanTests {
         #expect(plan.outcomes.first?.waits.first?.hold.kind == .quota)
     }
 
+    @Test("what an upload under way has reserved is there for it, and not used up")
+    func reserved() throws {
+        let rules = PolicyRules(quotas: [Quota(period: .day, bytes: 5 * Self.gb)])
+        var question = Self.question(nas: rules, [Self.queue([3 * Self.gb, 4 * Self.gb])])
+        question.queues[0].uploads[0].isUnderWay = true
+        question.queues[0].uploads[0].isBegun = true
+        let kind = QuotaBook.Class("nas", from: "door", isMetered: false)
+        question.world.quotas.spend(Spending(bytes: Self.gb), for: kind, at: Self.now)
+        question.world.quotas.open(1, Spending(bytes: 4 * Self.gb), for: kind, at: Self.now)
+        #expect(Plan(question).steps.map(\.bytes) == [4 * Self.gb, 3 * Self.gb])
+    }
+
     @Test("a quota of files lets so many begin")
     func files() throws {
         let rules = PolicyRules(quotas: [Quota(period: .day, files: 10)])
