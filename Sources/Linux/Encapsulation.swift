@@ -13,14 +13,16 @@ package enum Encapsulation {
     /// tells.
     ///
     /// - Parameter interface: That the socket is bound to.
+    /// - Returns: `nil` for an address of this machine: nothing leaves it.
     package static func overhead(
         to address: IPAddress, port: UInt16, over interface: String?
-    ) throws(SystemError) -> Int64 {
-        if address.isLoopback { return 0 }
+    ) throws(SystemError) -> Int64? {
+        if address.isLoopback { return nil }
         let socket = try NetlinkSocket()
         let bound = interface.map { Int32(clamping: $0.withCString { if_nametoindex($0) }) }
         let question = RouteQuestion(address: address, port: port, link: bound)
-        guard let route = try Routes.route(question, by: socket), route.link != 1 else { return 0 }
+        guard let route = try Routes.route(question, by: socket) else { return 0 }
+        if route.link == 1 { return nil }
         var total = try overhead(of: route.link, by: socket, seen: [])
         if case .encapsulated(let bytes) = try IPsec.answer(to: address, port: port, over: bound, route, by: socket) {
             total += bytes
@@ -39,10 +41,11 @@ package enum Encapsulation {
             // What carries it leaves by no other tunnel, as far as anybody knows.
             return header + (try hasIPv6(by: socket) ? 40 : 20)
         }
-        let outer: Int64 = peer.isIPv6 ? 40 : 20
-        let way = try Routes.route(RouteQuestion(address: peer, link: link.below), by: socket)
-        guard let way, way.link != 1 else { return header + outer }
-        return header + outer + (try overhead(of: way.link, by: socket, seen: seen))
+        var most: Int64 = 0
+        for way in try TunnelWays.carriers(of: index) ?? [] {
+            most = max(most, try overhead(of: way.link, by: socket, seen: seen))
+        }
+        return header + (peer.isIPv6 ? 40 : 20) + most
     }
 
     /// Of what carries an interface that adds nothing itself: of several the most.

@@ -9,8 +9,6 @@ enum RouteRules {
         var question: RouteQuestion
         /// `IPPROTO_…`; `nil` where that is not known.
         var transport: UInt8? = UInt8(IPPROTO_TCP)
-        /// The kernel sends them on its own behalf, and so of no user.
-        var isKernels = false
     }
 
     /// Interfaces by which packets would leave if rules matched of which that is not known.
@@ -52,7 +50,6 @@ struct RuleFacts: Hashable {
     var transport: UInt8?
     var sourcePorts: ClosedRange<UInt16>?
     var ports: ClosedRange<UInt16>?
-    var isOfUsers: Bool
 
     /// - Returns: `nil` for what is no rule that leads to a table.
     init?(_ message: NetlinkMessage) {
@@ -81,7 +78,6 @@ struct RuleFacts: Hashable {
             return low <= high && high > 0 ? low...high : nil
         }
         (sourcePorts, ports) = (range(23), range(24))
-        isOfUsers = attributes.contains(20)
     }
 
     /// Whether it may match packets of which the kernel's own answer says nothing.
@@ -96,7 +92,6 @@ struct RuleFacts: Hashable {
         if let ports, let port = question.port, !ports.contains(port) { return false }
         let isAsked = question.port != nil
         return mark & mask != 0 || sourcePorts != nil || transport != nil && !isAsked || ports != nil && !isAsked
-            || isOfUsers && flow.isKernels
     }
 }
 

@@ -178,6 +178,7 @@ package enum Routes {
         static let table: UInt16 = 15
         static let via: UInt16 = 18
         static let mark: UInt16 = 16
+        static let user: UInt16 = 25
         static let protocolNumber: UInt16 = 27
         static let destinationPort: UInt16 = 29
     }
@@ -196,6 +197,10 @@ struct RouteQuestion: Hashable {
     var mark: UInt32 = 0
     /// The port is one of UDP.
     var isUDP = false
+    /// Its type of service (DSCP), in the upper six bits.
+    var service: UInt8 = 0
+    /// The kernel sends it on its own behalf, which counts as root's.
+    var isKernels = false
 
     /// - Parameter matching: Asks for the entry of a table that leads to the answer, and not for the answer.
     fileprivate func request(matching: Bool) -> NetlinkRequest {
@@ -203,11 +208,13 @@ struct RouteQuestion: Hashable {
         let (length, own) = (UInt8(address.bytes.count * 8), UInt8((source?.bytes.count ?? 0) * 8))
         // RTM_F_FIB_MATCH, and RTM_F_LOOKUP_TABLE, without which every table is called the main one.
         let flags: UInt32 = matching ? 0x3000 : 0
-        var question = NetlinkRequest(Netlink.Kind.getRoute, header: [family, length, own, 0, 0, 0, 0, 0] + raw(flags))
+        var question = NetlinkRequest(
+            Netlink.Kind.getRoute, header: [family, length, own, service & 0xFC, 0, 0, 0, 0] + raw(flags))
         question.add(Routes.Attribute.destination, address.bytes)
         if let source { question.add(Routes.Attribute.source, source.bytes) }
         if let link { question.add(Routes.Attribute.outgoing, link) }
         if mark != 0 { question.add(Routes.Attribute.mark, mark) }
+        if isKernels { question.add(Routes.Attribute.user, UInt32(0)) }
         if let port {
             question.add(Routes.Attribute.protocolNumber, UInt8(isUDP ? IPPROTO_UDP : IPPROTO_TCP))
             question.add(Routes.Attribute.destinationPort, port.bigEndian)

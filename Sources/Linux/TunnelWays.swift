@@ -12,6 +12,8 @@ struct TunnelEnds: Hashable {
     var transport: UInt8
     /// Its packets have this firewall mark.
     var mark: UInt32 = 0
+    /// Their type of service; 0 also where they take that of what they carry, which has none here.
+    var service: UInt8 = 0
 
     /// - Returns: `nil` for kinds of which the kernel does not tell.
     init?(kind: String, _ data: NetlinkAttributes?) {
@@ -19,22 +21,33 @@ struct TunnelEnds: Hashable {
         func address(_ places: UInt16...) -> IPAddress? {
             places.lazy.compactMap { data[$0].flatMap { IPAddress($0) } }.first { $0.bytes.contains { $0 != 0 } }
         }
+        func typeOfService(_ place: UInt16) -> UInt8 {
+            let value = data.number(place, as: UInt8.self) ?? 0
+            return value & 1 == 0 ? value : 0
+        }
+        /// Of the first word of IPv6.
+        func label(_ place: UInt16) -> UInt8 {
+            UInt8(truncatingIfNeeded: UInt32(bigEndian: data.number(place, as: UInt32.self) ?? 0) >> 20)
+        }
         func port(_ place: UInt16) -> UInt16? { data.number(place, as: UInt16.self).map(UInt16.init(bigEndian:)) }
         switch kind {
         case "vxlan":
-            // IFLA_VXLAN_GROUP and _GROUP6, _LOCAL and _LOCAL6, _PORT.
+            // IFLA_VXLAN_GROUP and _GROUP6, _LOCAL and _LOCAL6, _PORT, _TOS.
             (peer, local, self.port) = (address(2, 16), address(4, 17), port(15))
-            transport = UInt8(IPPROTO_UDP)
+            (transport, service) = (UInt8(IPPROTO_UDP), typeOfService(6))
         case "geneve":
-            // IFLA_GENEVE_REMOTE and _REMOTE6, _PORT.
+            // IFLA_GENEVE_REMOTE and _REMOTE6, _PORT, _TOS.
             (peer, self.port, transport) = (address(2, 7), port(5), UInt8(IPPROTO_UDP))
+            service = typeOfService(4)
         case "gre", "gretap", "erspan", "ip6gre", "ip6gretap", "ip6erspan":
-            // IFLA_GRE_LOCAL, _REMOTE, _FWMARK.
+            // IFLA_GRE_LOCAL, _REMOTE, _FWMARK, _FLOWINFO, _TOS.
             (local, peer, transport) = (address(6), address(7), UInt8(IPPROTO_GRE))
             mark = data.number(20, as: UInt32.self) ?? 0
+            service = kind.hasPrefix("ip6") ? label(12) : typeOfService(9)
         case "ipip", "sit", "ip6tnl":
-            // IFLA_IPTUN_LOCAL, _REMOTE, _FWMARK.
+            // IFLA_IPTUN_LOCAL, _REMOTE, _FWMARK, _FLOWINFO, _TOS.
             (local, peer) = (address(2), address(3))
+            service = kind == "ip6tnl" ? label(7) : typeOfService(5)
             transport = UInt8(kind == "ipip" ? IPPROTO_IPIP : IPPROTO_IPV6)
             mark = data.number(20, as: UInt32.self) ?? 0
         case "vti", "vti6":
@@ -63,10 +76,11 @@ package enum TunnelWays {
         var paths: [NetworkPath] = []
         for peer in Set(peers) {
             var question = RouteQuestion(address: peer.address, link: peer.link, source: ends.local, mark: ends.mark)
+            (question.service, question.isKernels) = (ends.service, true)
             if ends.transport == UInt8(IPPROTO_UDP) { (question.port, question.isUDP) = (peer.port, true) }
             guard let route = try Routes.route(question, by: socket), !route.isDead, route.link != 1 else { return nil }
             question.source = question.source ?? route.source
-            let flow = RouteRules.Flow(question: question, transport: ends.transport, isKernels: true)
+            let flow = RouteRules.Flow(question: question, transport: ends.transport)
             let others = try RouteRules.otherLinks(than: route.link, for: flow, by: socket)
             paths += [route.path] + others.map { NetworkPath(link: $0) }
         }

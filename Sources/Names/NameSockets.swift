@@ -75,7 +75,7 @@ final class NameSockets {
             let overhead: Int64
             do {
                 try Sockets.bind(number, to: interface)
-                overhead = try Encapsulation.overhead(to: server, port: 53, over: interface)
+                overhead = try Encapsulation.overhead(to: server, port: 53, over: interface) ?? 0
             } catch {
                 errno = error.code
                 return -1

@@ -16,15 +16,15 @@ struct Connections {
         var ends: SocketEnds?
         var charged: Int64 = 0
         var arrived = Arrived()
-        /// `nil` where nobody can tell.
-        var bound: CarriedBound.Key?
+        /// What links carry bounds it.
+        var isBounded = false
         /// What waits in it when it closes is thrown away.
         var isReset = false
     }
 
     private var open: [CInt: Connection] = [:]
-    /// Each for as long as some connection of it is open.
-    private var bounds: [CarriedBound.Key: CarriedBound] = [:]
+    /// By the interface that connections are bound to, each for as long as one of them is open.
+    private var bounds: [String?: CarriedBound] = [:]
     /// What the kernel counts for a socket.
     private let counts: @Sendable (CInt) -> SocketCounts?
 
@@ -35,14 +35,13 @@ struct Connections {
         open[socket] = Connection(
             interface: transfer.request.interface, isSecure: transfer.request.url.lowercased().hasPrefix("https:"),
             overhead: transfer.overhead, user: transfer)
-        guard transfer.request.onWire != nil, transfer.request.unixSocket == nil else { return }
-        guard let peer = transfer.peer else { return }
-        let key = CarriedBound.Key(interface: transfer.request.interface, peer: peer)
-        if bounds[key] == nil {
-            bounds[key] = CarriedBound(
-                interface: key.interface, now: .now, joins: LinkBytes.joinsSegments, look: LinkBytes.sent(by:))
+        guard transfer.request.onWire != nil, transfer.request.unixSocket == nil, transfer.leavesMachine else { return }
+        let interface = transfer.request.interface
+        if bounds[interface] == nil {
+            bounds[interface] = CarriedBound(
+                interface: interface, now: .now, joins: LinkBytes.joinsSegments, look: LinkBytes.sent(by:))
         }
-        if bounds[key] != nil { open[socket]?.bound = key }
+        open[socket]?.isBounded = bounds[interface] != nil
     }
 
     /// A request goes out over a new or a kept connection.
@@ -78,14 +77,14 @@ struct Connections {
         let end: SocketCounts.End? = atEnd ? connection.isReset ? .reset : .orderly : nil
         transfer.observe(counts, isSecure: connection.isSecure, at: end)
         var total = counts.onWire(isSecure: connection.isSecure, at: end)
-        if let key = connection.bound, var bound = bounds[key] {
+        if connection.isBounded, var bound = bounds[connection.interface] {
             // What comes at the end is not on the wire yet.
             let now = counts.onWire(isSecure: connection.isSecure)
             total = bound.charge(
-                socket, CarriedBound.Member(counts: counts, total: now), before: connection.charged,
-                end: atEnd ? max(0, total - now) : nil, overhead: connection.overhead, now: .now,
-                others: { members(of: key, besides: socket) })
-            bounds[key] = bound
+                socket, CarriedBound.Member(counts: counts, total: now, overhead: connection.overhead),
+                before: connection.charged, end: atEnd ? max(0, total - now) : nil, now: .now,
+                others: { members(of: connection.interface, besides: socket) })
+            bounds[connection.interface] = bound
         }
         if total > connection.charged {
             open[socket]?.charged = total
@@ -97,12 +96,13 @@ struct Connections {
         if more > 0 { transfer.chargeArrived(more) }
     }
 
-    private func members(of key: CarriedBound.Key, besides own: CInt) -> [CInt: CarriedBound.Member] {
+    private func members(of interface: String?, besides own: CInt) -> [CInt: CarriedBound.Member] {
         var members: [CInt: CarriedBound.Member] = [:]
-        for (socket, connection) in open where socket != own && connection.bound == key {
+        for (socket, connection) in open
+        where socket != own && connection.isBounded && connection.interface == interface {
             guard let counts = counts(socket)?.adding(connection.overhead) else { continue }
             members[socket] = CarriedBound.Member(
-                counts: counts, total: counts.onWire(isSecure: connection.isSecure))
+                counts: counts, total: counts.onWire(isSecure: connection.isSecure), overhead: connection.overhead)
         }
         return members
     }
@@ -118,16 +118,21 @@ struct Connections {
     }
 
     mutating func closing(_ socket: CInt) {
-        let key = open[socket]?.bound
-        if let connection = open[socket] {
-            if let user = connection.user {
-                charge(socket, connection, user, atEnd: true)
-            } else if let key, let counts = counts(socket)?.adding(connection.overhead) {
-                bounds[key]?.close(socket, counts)
-            }
+        guard let connection = open[socket] else { return }
+        if let user = connection.user {
+            charge(socket, connection, user, atEnd: true)
+        } else if connection.isBounded, let counts = counts(socket)?.adding(connection.overhead) {
+            bounds[connection.interface]?.close(
+                socket,
+                CarriedBound.Member(
+                    counts: counts, total: counts.onWire(isSecure: connection.isSecure), overhead: connection.overhead))
         }
         open[socket] = nil
-        if let key, !open.values.contains(where: { $0.bound == key }) { bounds[key] = nil }
+        if connection.isBounded,
+            !open.values.contains(where: { $0.isBounded && $0.interface == connection.interface })
+        {
+            bounds[connection.interface] = nil
+        }
     }
 
     /// Takes note of how much of its body the peer has acknowledged.

@@ -36,8 +36,8 @@ final class Transfer: @unchecked Sendable {
 
     /// What tunnels and IPsec add to each packet of the connection that is being made.
     private(set) var overhead: Int64 = 0
-    /// Where that goes to.
-    private(set) var peer: IPAddress?
+    /// That goes to another machine.
+    private(set) var leavesMachine = true
 
     private var times = TransferTimes()
     private var isConnected = false
@@ -92,11 +92,14 @@ final class Transfer: @unchecked Sendable {
 
     /// Whether the interface that the request asks for leads to an address, by a way that is as good as the kernel's own.
     func mayConnect(to address: IPAddress, port: UInt16) -> Bool {
-        peer = address
         if request.onWire != nil {
-            // Where the kernel cannot be asked, what adds the most.
-            overhead =
-                (try? Encapsulation.overhead(to: address, port: port, over: request.interface)) ?? Encapsulation.most
+            do throws(SystemError) {
+                let added = try Encapsulation.overhead(to: address, port: port, over: request.interface)
+                (overhead, leavesMachine) = (added ?? 0, added != nil)
+            } catch {
+                // Where the kernel cannot be asked, what adds the most.
+                (overhead, leavesMachine) = (Encapsulation.most, true)
+            }
         }
         guard let interface = request.interface, !address.isLoopback else { return true }
         do throws(SystemError) {

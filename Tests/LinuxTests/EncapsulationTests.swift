@@ -9,7 +9,7 @@ import Testing
     .timeLimit(.minutes(Patience.minutes(1))))
 struct EncapsulationTests {
     /// - Returns: Bytes added to a packet to 203.0.113.9.
-    private func overhead(_ commands: [String], over interface: String? = nil) throws -> Int64 {
+    private func overhead(_ commands: [String], over interface: String? = nil) throws -> Int64? {
         let network = try NetworkNamespace()
         try network.ip("link", "set", "lo", "up")
         try network.addCable("wan0", "wan1")

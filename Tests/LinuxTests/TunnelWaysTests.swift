@@ -35,6 +35,23 @@ struct TunnelWaysTests {
                 "route add default via 10.2.0.1 dev lte0 table 102", "rule add ipproto udp dport 4790 table 102",
             ], ways: ["wan0"]),
         Scene(
+            name: "by a rule for their type of service", words: "local 10.2.0.2 remote 10.1.0.1 tos 0x10",
+            commands: ["route add default via 10.2.0.1 dev lte0 table 102", "rule add dsfield 0x10 table 102"],
+            ways: ["lte0"]),
+        Scene(
+            name: "not by a rule for a service that they take of what they carry",
+            words: "local 10.2.0.2 remote 10.1.0.1 tos inherit",
+            commands: ["route add default via 10.2.0.1 dev lte0 table 102", "rule add dsfield 0x10 table 102"],
+            ways: ["wan0"]),
+        Scene(
+            name: "by a rule for root, as which the kernel sends them",
+            commands: ["route add default via 10.2.0.1 dev lte0 table 102", "rule add uidrange 0-0 table 102"],
+            ways: ["lte0"]),
+        Scene(
+            name: "not by a rule for other users",
+            commands: ["route add default via 10.2.0.1 dev lte0 table 102", "rule add uidrange 1-65534 table 102"],
+            ways: ["wan0"]),
+        Scene(
             name: "perhaps by a rule for a mark",
             commands: ["route add default via 10.2.0.1 dev lte0 table 102", "rule add fwmark 9 table 102"],
             ways: ["wan0", "lte0"]),

@@ -20,14 +20,14 @@ struct CarriedBoundTests {
 
     private static func member(
         _ total: Int64, acknowledged: Int64 = 1, unanswered: Int64 = 0, sent: Int64 = 100_000, segments: Int64 = 0,
-        hasRepeated: Bool = true
+        overhead: Int64 = 0, hasRepeated: Bool = true
     ) -> CarriedBound.Member {
         // Acknowledged is less than was sent, so something went again.
         let counts = SocketCounts(
             sent: hasRepeated ? max(sent, acknowledged + 1) : acknowledged, received: 0, segments: segments, unsent: 0,
             queued: 0,
             unanswered: unanswered, largest: 1448, header: 52, acknowledged: acknowledged)
-        return CarriedBound.Member(counts: counts, total: total)
+        return CarriedBound.Member(counts: counts, total: total, overhead: overhead)
     }
 
     /// A bound, and what was charged to each connection.
@@ -35,10 +35,8 @@ struct CarriedBoundTests {
         var bound: CarriedBound
         var paid: [CInt: Int64] = [:]
         var open: [CInt: CarriedBound.Member] = [:]
-        var overhead: Int64 = 0
 
-        init(_ links: Links, joinsSegments: Bool = false, overhead: Int64 = 0) throws {
-            self.overhead = overhead
+        init(_ links: Links, joinsSegments: Bool = false) throws {
             let look: CarriedBound.Look = { _ in links.sent.withLock { $0 } }
             let first = CarriedBound(interface: "lte0", now: start, joins: { _ in joinsSegments }, look: look)
             bound = try #require(first)
@@ -50,7 +48,7 @@ struct CarriedBoundTests {
         ) -> Int64 {
             let others = open.filter { $0.key != socket }
             let total = bound.charge(
-                socket, member, before: paid[socket] ?? 0, end: end, overhead: overhead, now: start + time,
+                socket, member, before: paid[socket] ?? 0, end: end, now: start + time,
                 others: { others })
             paid[socket] = total
             open[socket] = end == nil ? member : nil
@@ -140,9 +138,10 @@ struct CarriedBoundTests {
     @Test("what a tunnel adds to each packet is not in what its interface has carried")
     func tunnel() throws {
         let links = Links()
-        var book = try Book(links, overhead: 50)
+        var book = try Book(links)
         links.set(501_000)
-        #expect(book.charge(Self.member(7_000_000, segments: 400), after: .seconds(1)) == 520_000 + farewell)
+        #expect(
+            book.charge(Self.member(7_000_000, segments: 400, overhead: 50), after: .seconds(1)) == 520_000 + farewell)
     }
 
     @Test("where nothing went again, all that TCP counts has left")
@@ -153,7 +152,20 @@ struct CarriedBoundTests {
         #expect(book.charge(Self.member(400_000, hasRepeated: false), after: .seconds(1)) == 400_000)
     }
 
-    @Test("connections to one peer are charged together with what was carried, and not each of them")
+    @Test("what the peer of each has acknowledged is charged to it, whatever was charged to others")
+    func least() throws {
+        let links = Links()
+        var book = try Book(links)
+        links.set(1000)
+        // All that it counted in a moment is supposed to have left, and most of it was thrown away.
+        #expect(book.charge(Self.member(900_000), of: 1, after: .milliseconds(10)) == 900_000)
+        links.set(301_000)
+        let counted = Self.member(800_000, acknowledged: 144_800)
+        let total = book.charge(counted, of: 2, after: .milliseconds(400))
+        #expect(total == 144_800 + 100 * 52)
+    }
+
+    @Test("connections by one link are charged together with what was carried, and not each of them")
     func shared() throws {
         let links = Links()
         var book = try Book(links)
@@ -161,16 +173,17 @@ struct CarriedBoundTests {
         for step in 1...10 {
             let sent = Int64(step) * 100_000
             links.set(UInt64(1000 + 2 * sent))
+            let member = Self.member(2 * sent, acknowledged: sent - 50_000)
+            // The kernel is asked of both at the same moment.
+            if step > 1 { book.open = [1: member, 2: member] }
             for socket in [CInt(1), 2] {
-                _ = book.charge(
-                    Self.member(2 * sent, acknowledged: sent - 50_000), of: socket,
-                    after: .milliseconds(1000 * step + 100 * Int(socket)))
+                _ = book.charge(member, of: socket, after: .milliseconds(1000 * step + 100 * Int(socket)))
                 #expect(book.sum >= (socket == 2 ? 2 * sent : 0))
             }
         }
         for socket in [CInt(1), 2] {
             _ = book.charge(
-                Self.member(2_000_000, acknowledged: 1_000_000), of: socket,
+                Self.member(2_000_000, acknowledged: 950_000), of: socket,
                 after: .milliseconds(11_000 + 100 * Int(socket)), end: 500)
         }
         #expect(book.sum >= 2_000_000)
