@@ -53,6 +53,13 @@ struct RouteEndToEndTests {
                 "addr add 10.9.0.2/24 dev vx0", "link set vx0 up", "route add default dev vx0 metric 1",
             ], undo: ["link del vx0", "rule del from 10.2.0.2 table 102"]),
         Setting(
+            "everywhere through a tunnel whose type of service a rule sends over the metered link",
+            [
+                "route add default via 10.2.0.1 dev lte0 table 102", "rule add dsfield 0x10 table 102",
+                "link add vx0 type vxlan id 5 local 10.1.0.2 remote 10.1.0.1 dstport 4789 tos 0x10",
+                "addr add 10.9.0.2/24 dev vx0", "link set vx0 up", "route add default dev vx0 metric 1",
+            ], undo: ["link del vx0", "rule del dsfield 0x10 table 102"]),
+        Setting(
             "a rule by a mark that a firewall may set",
             ["route add default via 10.2.0.1 dev lte0 table 77", "rule add fwmark 1 table 77"],
             undo: ["rule del fwmark 1 table 77"]),
@@ -113,6 +120,27 @@ struct RouteEndToEndTests {
         }
         try await scene.arrives()
         #expect(try await scene.bytes("lte") == 0)
+    }
+
+    @Test("a tunnel's packets go by the rules for root, whoever runs the daemon")
+    func root() async throws {
+        let scene = try await Scene()
+        let (roads, fixture) = (scene.roads, scene.fixture)
+        try await blocking {
+            for command in [
+                "route add default via 10.2.0.1 dev lte0 table 102", "rule add uidrange 65534-65534 table 102",
+                "link add vx0 type vxlan id 5 local 10.1.0.2 remote 10.1.0.1 dstport 4789",
+                "addr add 10.9.0.2/24 dev vx0", "link set vx0 up",
+            ] { try roads.box.run(command.split(separator: " ").map(String.init)) }
+        }
+        try fixture.writeConfiguration()
+        let check = try roads.box.start(
+            "/usr/bin/setpriv",
+            ["--ruid", "65534", "--", fixture.binary.display, "check", "--config", fixture.config.display],
+            output: fixture.folder.path.appending("check.out"), errors: fixture.folder.path.appending("check.err"))
+        _ = try await check.end(within: .seconds(30))
+        let said = try check.printed().split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        #expect(said.contains("vx0 stands on wan0"), "\(said)")
     }
 
     @Test("why and check say by which way it goes, from which address, why by that one, and why not by the others")
