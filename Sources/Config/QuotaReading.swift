@@ -50,6 +50,11 @@ extension SettingsReading {
                 "is too little for any file to begin; the least is \(Quota.leastConfigured >> 10) KiB, and 0 lets nothing go",
                 "bytes")
         }
+        if network?.value ?? .any == .any {
+            for (name, isZero) in [("bytes", bytes?.value == 0), ("files", files?.value == 0)] where isZero {
+                fields.warning("lets nothing go over any network; leave the quota out, or let it have some", name)
+            }
+        }
         guard let period, bytes != nil || files != nil else { return nil }
         return Quota(
             period: period, bytes: bytes?.value, files: files.map { Int64($0.value) }, network: network?.value ?? .any,

@@ -187,9 +187,11 @@ extension Admission {
         return places.filter { $0.rules.metered?.isPause == true }.map { place in
             let strictly = passage.cost == .unknown ? ", and what is unknown counts as metered (`metered_unknown`)" : ""
             let remedy = passage.remedy.map { "; `\($0)` under `networks` would change that" } ?? ""
+            // As it is written: a limit of nothing is a pause.
+            let said = if case .limit = place.rules.metered { "{limit: 0}" } else { "pause" }
             return Hold(
                 .metered, since: remote.reachSince,
-                text: "`metered` of \(place.name) says pause; \(passage.reason)\(strictly)\(remedy)"
+                text: "`metered` of \(place.name) says \(said); \(passage.reason)\(strictly)\(remedy)"
                     + (mayBeAllowed ? "; `sluice allow --metered` lets an upload go all the same" : ""))
         }
     }

@@ -131,6 +131,10 @@ extension Planner {
         let all = left(lane)
         let rest = Spending(bytes: max(0, all.bytes - lost.bytes), files: max(0, all.files - lost.files))
         if rest.files == 0 { return obstacles }
+        // Quotas and a `bandwidth` of nothing, which no time ends.
+        if let hold = lane.holds.first(where: { [.quota, .schedule].contains($0.kind) && $0.until == nil }) {
+            return obstacles + [Plan.Obstacle(kind: .never, hold: hold, spending: rest)]
+        }
         if let hold = lane.holds.first(where: { $0.kind == .clock }) {
             obstacles.append(Plan.Obstacle(kind: .clock, hold: hold, spending: rest))
         }

@@ -99,4 +99,22 @@ struct WindowMeetingTests {
                 folder: "windows: ['fri 22:00-06:00'], bandwidth: [{between: 'fri 00:00-24:00', limit: 0}]"
             ).isEmpty)
     }
+
+    @Test("a quota of nothing over every network is warned of, and one over metered networks is not")
+    func nothing() throws {
+        func warnings(_ quota: String) throws -> [String] {
+            let text = """
+                version: 1
+                policy: {quotas: [{\(quota)}]}
+                folders: [{name: cam, path: /a, upload_to: [nas]}]
+                destinations: {nas: {type: tus, url: "https://nas.example/"}}
+                """
+            return try read(text).warnings.map(\.text)
+        }
+        let text = "lets nothing go over any network; leave the quota out, or let it have some"
+        #expect(try warnings("per: day, files: 0") == [text])
+        #expect(try warnings("per: day, bytes: 0") == [text])
+        #expect(try warnings("per: day, bytes: 0, network: metered").isEmpty)
+        #expect(try warnings("per: day, files: 1").isEmpty)
+    }
 }

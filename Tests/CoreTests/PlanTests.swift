@@ -201,6 +201,22 @@ struct PlanTests {
         #expect(Plan(question).steps.map(\.bytes) == [4 * Self.gb, 3 * Self.gb])
     }
 
+    @Test("what a quota of nothing or a bandwidth of nothing keeps never goes, whether the speed is known or not")
+    func nothing() throws {
+        for rate in [nil, 1_000_000] as [Int64?] {
+            for rules in [
+                PolicyRules(quotas: [Quota(period: .day, files: 0)]),
+                PolicyRules(bandwidth: [PolicyRules.RateRule(limit: 0)]),
+            ] {
+                let outcome = try #require(
+                    Plan(Self.question(policy: rules, [Self.queue([1000])], rate: rate)).outcomes.first)
+                #expect(outcome.ends == nil)
+                #expect(outcome.obstacles.map(\.kind) == [.never])
+                #expect(outcome.obstacles.first?.spending == Spending(bytes: 1000, files: 1))
+            }
+        }
+    }
+
     @Test("a quota of files lets so many begin")
     func files() throws {
         let rules = PolicyRules(quotas: [Quota(period: .day, files: 10)])
