@@ -140,6 +140,8 @@ struct Answer {
     private(set) var isInterim = false
     /// The empty line behind the header came. libcurl takes a connection that ends before it for the end of the answer.
     private(set) var isHeaderWhole = false
+    /// Some answer was 417: libcurl repeats the request without `Expect` then.
+    private(set) var refusesExpectation = false
     private let limit: Int
     private var headerBytes = 0
 
@@ -169,11 +171,13 @@ struct Answer {
         guard headerBytes <= Self.headerLimit else { return false }
         let text = String(decoding: line, as: UTF8.self)
         if Self.beginsAnswer(line) {
-            // Each interim answer (100, 104) has a header of its own; only the last one's counts.
+            // Each interim answer (100, 104) has a header of its own, and so has a 417; only the last one's counts.
             headers = Headers()
+            body = []
             isHeaderWhole = false
             let status = text.drop { $0 != " " }.dropFirst()
             isInterim = status.hasPrefix("1")
+            if status.hasPrefix("417") { refusesExpectation = true }
             return true
         }
         if let first = line.first, first == UInt8(ascii: "\r") || first == UInt8(ascii: "\n") { isHeaderWhole = true }

@@ -293,6 +293,7 @@ final class Transfer: @unchecked Sendable {
     /// What has come of it, by libcurl's last word.
     func outcome(_ code: CURLcode) -> Outcome {
         if let objection { return outcome(of: error(objection.kind, Int32(code.rawValue), objection.detail)) }
+        if let refusal = refusalOfProxy(code) { return .failure(error(.proxy, Int32(code.rawValue), refusal)) }
         guard code == CURLE_OK else {
             let words = message[0] == 0 ? String(cString: curl_easy_strerror(code)) : String(cString: message)
             return outcome(of: error(TransportError.Kind(code, isConnected: isConnected), Int32(code.rawValue), words))
@@ -303,6 +304,26 @@ final class Transfer: @unchecked Sendable {
             return outcome(of: error(.reset, 0, "the connection ended \(words)"))
         }
         return .success(response)
+    }
+
+    /// What a proxy refuses, whether it was to connect to the server (`CONNECT`) or to pass on a request; `nil` where none does.
+    private func refusalOfProxy(_ code: CURLcode) -> String? {
+        var connecting = 0
+        if let easy { sluice_get_long(easy, CURLINFO_HTTP_CONNECTCODE, &connecting) }
+        if code == CURLE_OK || connecting < 300 {
+            let asksForProxy =
+                answer.headers["Proxy-Authenticate"] != nil && answer.headers["WWW-Authenticate"] == nil
+            // 401 is the server's own, but for proxies that mix the two up.
+            guard status == 407 || status == 401 && asksForProxy else { return nil }
+            connecting = status
+        }
+        let proxy = request.mayUseProxy ? WebAddress(request.url).proxy : nil
+        let who = proxy.map { "the proxy \($0)" } ?? "a proxy on the way"
+        let text = "\(who) answered \(connecting)"
+        guard connecting == 407 || connecting == 401 else { return "\(text), and does not connect to the server" }
+        let variable = "\(WebAddress(request.url).scheme ?? "http")_proxy"
+        return
+            "\(text): it wants a user and a password, or others than it was given (\(variable)=http://user:password@host:port)"
     }
 
     /// A refusal is told by its status, though the text behind it broke off or had no end; and so is what only a status was asked of.

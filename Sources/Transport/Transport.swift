@@ -11,6 +11,8 @@ internal import Synchronization
 package final class Transport: Transporting {
     private let loop: Loop
     private let names: NameBook
+    /// Servers, or proxies before them, that take no `Expect` (RFC 9110, section 10.1.1), by ``WebAddress/origin``.
+    private let unexpecting = Mutex<Set<String>>([])
 
     /// - Parameters:
     ///   - names: What is known of names that may not be asked for just anyhow.
@@ -25,7 +27,11 @@ package final class Transport: Transporting {
     deinit { loop.stop(nil) }
 
     package func send(_ request: Request) async throws(TransportError) -> Response {
+        var request = request
+        let origin = WebAddress(request.url).origin
+        if unexpecting.withLock({ $0.contains(origin) }) { request.asksFirst = false }
         let transfer = Transfer(request)
+        defer { if transfer.answer.refusesExpectation { unexpecting.withLock { _ = $0.insert(origin) } } }
         try await lookUp(transfer)
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in loop.start(transfer, continuation) }

@@ -9,6 +9,8 @@ package struct TransportError: Error, Hashable, Sendable, CustomStringConvertibl
         case connect
         /// The interface that the request is bound to cannot be used, or may not be used any more.
         case interface
+        /// A proxy on the way refuses, or cannot be talked to: the server has heard nothing.
+        case proxy
         /// No trust: certificate, protocol version.
         case tls
         /// Nothing moved for as long as ``Limits`` allow.
@@ -76,6 +78,7 @@ extension TransportError.Kind {
         switch code {
         case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY: self = .resolve
         case CURLE_COULDNT_CONNECT: self = .connect
+        case CURLE_PROXY: self = .proxy
         case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CIPHER,
             CURLE_SSL_CERTPROBLEM, CURLE_SSL_ISSUER_ERROR, CURLE_USE_SSL_FAILED, CURLE_SSL_ENGINE_NOTFOUND:
             self = .tls

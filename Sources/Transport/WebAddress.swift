@@ -109,6 +109,15 @@ package struct WebAddress: Hashable, Sendable, CustomStringConvertible {
         return .server(host: stop.host, port: stop.port)
     }
 
+    /// The proxy of the environment that a request to this address goes to, `host:port`; `nil` where none is meant for it.
+    package var proxy: String? {
+        guard case .server(let host, let port)? = firstStop(usingProxy: true),
+            let direct = firstStop(usingProxy: false),
+            direct != .server(host: host, port: port)
+        else { return nil }
+        return host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+    }
+
     /// What is sent there stays on this machine.
     package var isLoopback: Bool {
         Proxies.isHere(host.filter { $0 != "[" && $0 != "]" })

@@ -23,6 +23,44 @@ struct FaultTests {
         #expect(await failure(Request("GET", url))?.kind == .connect)
     }
 
+    @Test("a server that takes no `Expect` gets the body without it, and is not asked so again")
+    func expectation() async throws {
+        let asked = Mutex<[Bool]>([])
+        let server = try FakeServer { exchange in
+            let asks = exchange.header("expect") != nil
+            asked.withLock { $0.append(asks) }
+            if asks { return exchange.reply(417, [], "no expectations here") }
+            exchange.reply(exchange.body() == noise(2 << 20) ? 200 : 400, [], "thanks")
+        }
+        defer { server.stop() }
+        for _ in 0..<2 {
+            let response = try await transport.send(Request("PATCH", server.url, body: .bytes(noise(2 << 20))))
+            #expect(response.status == 200)
+            #expect(String(decoding: response.body, as: UTF8.self) == "thanks")
+        }
+        #expect(asked.withLock { $0 } == [true, false, false])
+    }
+
+    @Test(
+        "a refusal of a proxy on the way is none of the server's",
+        arguments: [
+            (407, "Proxy-Authenticate", true), (407, "", true), (401, "Proxy-Authenticate", true),
+            (401, "WWW-Authenticate", false), (401, "", false), (403, "", false),
+        ])
+    func proxy(_ status: Int, _ header: String, isOfProxy: Bool) async throws {
+        let server = try FakeServer { exchange in
+            exchange.reply(status, header.isEmpty ? [] : [(header, "Basic realm=\"p\"")])
+        }
+        defer { server.stop() }
+        if isOfProxy {
+            let error = await failure(Request("POST", server.url))
+            #expect(error?.kind == .proxy)
+            #expect(error?.detail.hasPrefix("a proxy on the way answered \(status): it wants a user") == true)
+        } else {
+            #expect(try await transport.send(Request("POST", server.url)).status == status)
+        }
+    }
+
     @Test("a name that does not exist")
     func unknownName() async { #expect(await failure(Request("GET", "http://sluice.invalid/"))?.kind == .resolve) }
 

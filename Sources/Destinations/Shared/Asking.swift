@@ -195,6 +195,9 @@ struct Asking: Sendable {
                         + "; a certificate that is not trusted means a wrong address, a missing ca_file, or a portal in "
                         + "between", retryable: true),
                 remedy: .misconfigured)
+        case .proxy:
+            return UploadError(
+                failure(.config, "proxy_refused", what, retryable: true), remedy: .holdDestination(after: nil))
         case .sourceFile:
             return UploadError(failure(.local, "staged_unreadable", error.detail, retryable: true), remedy: .restage)
         case .other:
