@@ -63,7 +63,7 @@ extension Dispatcher {
         for (claim, verdict) in ends {
             var verdict = verdict
             if changes[claim.upload.destination] == change {
-                settle(&verdict, claim.upload)
+                await settle(&verdict, claim.upload)
             } else if verdict.failure != nil {
                 // That was the destination as it used to be.
                 (verdict.outcome, verdict.failure) = (.yielded, nil)
@@ -126,6 +126,7 @@ extension Dispatcher {
         if state?.isTerminal ?? true {
             strikes[claim.upload.id] = nil
             refusedForRoom[claim.upload.id] = nil
+            keyRefusals[claim.upload.destination]?.forget(claim.upload.id)
         }
         rooms[claim.upload.destination]?.ended(hasArrived: state == .completed)
         if state?.isTerminal == true { house.releaseBell.ring() }
@@ -168,7 +169,8 @@ extension Dispatcher {
     }
 
     /// Keeps the destination's health, and fills in when a held upload may go again.
-    private func settle(_ verdict: inout UploadRun.Verdict, _ upload: UploadRecord) {
+    private func settle(_ verdict: inout UploadRun.Verdict, _ upload: UploadRecord) async {
+        if await isForItself(&verdict, upload) { return }
         let name = upload.destination
         let health = health[name] ?? DestinationHealth()
         let retry = house.retry(folder: upload.folder, destination: name)
@@ -190,7 +192,10 @@ extension Dispatcher {
             // Behind the next probe, so that another upload makes it: this file may be the one that the server chokes on.
             verdict.outcome = .held(failure, until: monotonic.advanced(by: wait + .seconds(1)))
         } else if verdict.wasAnswered {
-            if case .verified = verdict.outcome { took[name, default: 0] += 1 }
+            if case .verified = verdict.outcome {
+                took[name, default: 0] += 1
+                keyRefusals[name]?.accept()
+            }
             if health.trouble != nil { house.log.notice("destination works again", ["destination": name]) }
             self.health[name]?.succeeded()
         }

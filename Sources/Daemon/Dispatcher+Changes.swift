@@ -34,6 +34,7 @@ extension Dispatcher {
         for name in changed {
             changes[name, default: 0] += 1
             health[name] = nil
+            keyRefusals[name] = nil
             rooms[name] = nil
             roomLooks[name]?.cancel()
         }
@@ -48,7 +49,10 @@ extension Dispatcher {
         }
         rooms = rooms.filter { house.destinations[$0.key] != nil }
         let refused = health.filter { $0.value.trouble?.kind == .auth }.map(\.key)
-        for name in refused { health[name]?.reconsider(monotonic: house.clocks.monotonic()) }
+        for name in refused {
+            health[name]?.reconsider(monotonic: house.clocks.monotonic())
+            keyRefusals[name] = nil
+        }
         house.ledger.take(setup.settings)
         await lookAtNetwork()
         for name in isAnother ? Set(house.destinations.keys) : changed.union(refused) {

@@ -70,6 +70,8 @@ actor Dispatcher {
     var took: [String: Int] = [:]
     /// What ``took`` was when an upload was last refused for want of room, until it is over.
     var refusedForRoom: [String: Int] = [:]
+    /// What each destination has refused for its key.
+    var keyRefusals: [String: KeyRefusals] = [:]
     /// What waits for more of a quota than was left; `nil` before the waits of an earlier run were forgotten.
     var short: [String: Shortfall]?
     /// Waited so until a person let them off their quotas: in their turn they would only wait again.
@@ -178,6 +180,7 @@ actor Dispatcher {
         try await wakeWhatWasShort()
         setLimits()
         stopForbidden()
+        try await tryKeysWithOthers()
         try await startExcused()
         // Destinations take turns, so that one with many files does not take every slot of the others: who was served last
         // is asked last.
@@ -222,6 +225,7 @@ actor Dispatcher {
                 filling: room, name, from: { open.contains($0) }, begunOnly: folders.begunOnly, within: left,
                 skippingDuplicatesOf: alike, reserving: { purse.reserve($0) }, onRepeat: { self.tellRepeat($0) })
         }
+        claims = try await passOverRefused(claims, at: name)
         if claims.isEmpty {
             try await noteWhatWaitsForRoom(name, from: open.subtracting(folders.begunOnly))
             // What it says of its room tells more than its last refusal, and nothing would probe it.

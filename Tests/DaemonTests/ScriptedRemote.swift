@@ -10,6 +10,8 @@ final class ScriptedRemote: Destination {
     enum Act: Sendable {
         case take
         case fail(Remedy)
+        /// Answers 403.
+        case refuseKey
         /// Left out of its bundle when it was begun there; alone it is taken.
         case leaveOut
         /// Says that it has nothing yet, and then fails.
@@ -80,6 +82,15 @@ final class ScriptedRemote: Destination {
         for bell in bells { bell.ring() }
     }
 
+    /// From now on answers 403 to all, those that wait included.
+    func refuseAll() {
+        let bells = state.withLock { state in
+            (state.standard, state.acts) = (.refuseKey, [:])
+            return Array(state.running.values)
+        }
+        for bell in bells { bell.ring() }
+    }
+
     /// Called with the file's order at each of these moments: `opened`, `sent`.
     func when(_ moment: String, _ body: @escaping @Sendable (UploadOrder) -> Void) {
         state.withLock { $0.moments[moment] = body }
@@ -108,7 +119,7 @@ final class ScriptedRemote: Destination {
             let act = state.acts[name] ?? state.standard
             switch act {
             case .waitOpening, .waitUploading, .waitParts: state.waiting.insert(name)
-            case .take, .fail, .leaveOut, .failAfterWord, .failNamed: break
+            case .take, .fail, .refuseKey, .leaveOut, .failAfterWord, .failNamed: break
             }
             return act
         }
@@ -121,6 +132,11 @@ final class ScriptedRemote: Destination {
         notes.entered(.opening)
         if case .fail(let remedy) = act {
             throw UploadError(Self.failure, remedy: remedy)
+        }
+        if case .refuseKey = act {
+            var failure = Self.failure
+            (failure.kind, failure.http) = (.auth, 403)
+            throw UploadError(failure, remedy: .authenticate)
         }
         // As every destination must: something may be there from the moment that it is asked for.
         var checkpoint = order.checkpoint ?? Checkpoint()

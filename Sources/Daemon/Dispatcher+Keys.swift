@@ -1,0 +1,76 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Store
+
+// Uploads that a destination refuses with 401 or 403: whether it does not want the file, or does not take the key.
+
+extension Dispatcher {
+    /// Whether a refusal of a key leaves its destination alone; the upload waits alone then.
+    func isForItself(_ verdict: inout UploadRun.Verdict, _ upload: UploadRecord) async -> Bool {
+        guard case .authenticate? = verdict.remedy, let failure = verdict.failure,
+            failure.http == 401 || failure.http == 403
+        else { return false }
+        let name = upload.destination
+        let othersWait = await othersWait(at: name)
+        let cause = keyRefusals[name, default: KeyRefusals()].refuse(upload.id, othersWait: othersWait)
+        let text: String
+        let times: Int
+        switch cause {
+        case .key: return false
+        case .unknown: (text, times) = ("refused; the next upload shows whether its key or the file is at fault", 1)
+        case .file(let count): (text, times) = ("waits alone, since others are taken with the same key", count)
+        }
+        let retry = house.retry(folder: upload.folder, destination: name)
+        let wait = retry.wait(afterFailures: times, luck: Chance.luck())
+        verdict.outcome = .held(failure, until: house.clocks.monotonic().advanced(by: wait))
+        house.log.warning(
+            text,
+            [
+                "id": upload.id, "destination": name, "reason": failure.message,
+                "next_try_in": "\(Int(wait.inSeconds.rounded()))s",
+            ])
+        return true
+    }
+
+    /// Some other upload there could go now.
+    private func othersWait(at name: String) async -> Bool {
+        do { return try await house.store.readyClasses().contains { $0.destination == name } } catch {
+            house.log.debug("what waits is not known", ["destination": name, "reason": "\(error)"])
+            return false
+        }
+    }
+
+    /// What was refused for its own sake tries no key while another upload can: it is given back.
+    func passOverRefused(_ claims: [Claim], at name: String) async throws -> [Claim] {
+        guard health[name]?.trouble?.kind == .auth, let refusals = keyRefusals[name],
+            claims.contains(where: { refusals.isOwn($0.upload.id) }), await othersWait(at: name)
+        else { return claims }
+        let refused = claims.filter { refusals.isOwn($0.upload.id) }
+        var endings: [Store.Ending] = []
+        for claim in refused {
+            let failure = try await house.store.failures(claim.upload.id).last?.failure
+            let wait = house.retry(folder: claim.upload.folder, destination: name).wait(
+                afterFailures: 1, luck: Chance.luck())
+            let until = house.clocks.monotonic().advanced(by: wait)
+            endings.append(
+                Store.Ending(
+                    claim.upload.id, failure.map { .held($0, until: until) } ?? .yielded,
+                    payments: claim.step.map { [Payment(settling: $0, .none)] } ?? []))
+        }
+        try await house.store.finish(endings)
+        for payment in endings.flatMap(\.payments) { house.ledger.settled(payment) }
+        house.dispatchBell.ring()
+        return claims.filter { !refusals.isOwn($0.upload.id) }
+    }
+
+    /// Where one file alone was refused, what has come since shows at once whether the key is at fault.
+    func tryKeysWithOthers() async throws {
+        for (name, health) in health where health.trouble?.kind == .auth {
+            guard keyRefusals[name]?.onlySuspect != nil, !health.mayProbe(at: house.clocks.monotonic()),
+                await othersWait(at: name)
+            else { continue }
+            self.health[name]?.reconsider(monotonic: house.clocks.monotonic())
+        }
+    }
+}

@@ -1,0 +1,56 @@
+import Core
+import Store
+import TestKit
+import Testing
+
+@testable import Daemon
+
+@Suite("Uploads that are refused with 401 or 403", .timeLimit(.minutes(Patience.minutes(2))))
+struct KeyRefusalSceneTests {
+    @Test("one of many waits alone, is never failed, and the others go on past it at once")
+    func one() async throws {
+        let scene = try await AgentScene(retry: .milliseconds(20))
+        scene.remote.set(.refuseKey, for: "bad")
+        let bad = try await scene.add("bad")
+        try await eventually("it is refused") { scene.remote.began.contains("bad") }
+        var others: [String] = []
+        for number in 0..<5 {
+            // No hold of fifteen minutes stands in their way.
+            others.append(try await scene.add("\(number)"))
+            try await scene.reach(.completed, others)
+            let before = scene.remote.began.count { $0 == "bad" }
+            _ = try await scene.agent.retry(Selection(ids: [bad]))
+            try await eventually("it is refused once more") {
+                scene.remote.began.count { $0 == "bad" } > before
+            }
+        }
+        try await scene.reach(.queued, [bad])
+        #expect(try await scene.agent.house.store.upload(bad)?.attempt == 0)
+        scene.remote.letGo()
+        _ = try await scene.agent.resume(Selection(all: true))
+        try await scene.reach(.completed, [bad])
+        try await scene.stop()
+    }
+
+    @Test("a key that is revoked with a thousand queued holds the destination after two, and none is failed")
+    func revoked() async throws {
+        let scene = try await AgentScene(retry: .milliseconds(20))
+        scene.remote.standard = .waitOpening
+        var ids: [String] = []
+        for number in 0..<1000 { ids.append(try await scene.add("\(number)")) }
+        try await scene.reach(.queued, Array(ids.suffix(900)))
+        let running = scene.remote.began.count
+        scene.remote.refuseAll()
+        try await eventually("the destination is held") {
+            await scene.agent.dispatcher.hold(of: "nas")?.kind == .auth
+        }
+        // Those that were under way are taken, and after each of them one is tried.
+        #expect(scene.remote.began.count <= 2 * running + 3)
+        for id in ids { #expect(try await scene.agent.house.store.upload(id)?.state != .failed) }
+        scene.remote.letGo()
+        _ = try await scene.agent.reload()
+        try await scene.reach(.completed, ids)
+        for id in ids { #expect(try await scene.agent.house.store.upload(id)?.attempt == 0) }
+        try await scene.stop()
+    }
+}
