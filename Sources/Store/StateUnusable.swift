@@ -44,7 +44,7 @@ package struct StateUnusable: Error, Sendable, CustomStringConvertible {
 extension StoreError {
     /// It is only room that is missing on the disk of the state.
     package func isForRoom(on folder: FilePath) -> Bool {
-        if isFull { return true }
+        if isFull || isOfRoom { return true }
         // A disk that does not tell its space may be the very trouble.
         guard let space = try? Space(at: folder) else { return false }
         // SQLite calls it an I/O error when its files for the log do not fit, and cannot open a file for which there is no name left.
