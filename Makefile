@@ -45,34 +45,46 @@ FEW := --experimental-maximum-parallelization-width 8
 # Each of these has processes of its own, and all of them wait for one disk.
 FEWER := --experimental-maximum-parallelization-width 6
 
+# Says a command and runs it.
+run = { printf '%s\n' '$(strip $(1))'; $(strip $(1)); }
+
 # RECORDS= names a folder for what the runner writes of each run, for scripts/tally.
 record = $(if $(RECORDS),--event-stream-output-path $(RECORDS)/$(1).jsonl)
 
 help:
 	@sed -n '/^# make/s/^# //p; /^$$/q' Makefile
 
-demo: build
+demo:
+	@printf '%s\n' $(if $(wildcard .build/release/sluice),'Builds what has changed since the last time first.',\
+		'Builds first: 5 to 10 minutes on two cores, later only what has changed. The demo itself takes a few seconds.')
+	@$(MAKE) --no-print-directory build
 	@scripts/demo
 
 build: install-deps
 	swift build $(RELEASE) --product sluice
 	@scripts/check-binary .build/release/sluice
 
+# Both runs, whatever the first says; it fails if one of them has failed.
 test: install-test-deps
 	swift build --build-tests $(STRICT)
-	$(RUN) $(FEW) $(call record,unit) --skip EndToEndTests
-	SLUICE_KILLS=$(KILLS) SLUICE_CUTS=$(CUTS) SLUICE_SCENES=$(SCENES) $(RUN) $(FEWER) $(call record,end-to-end) \
-		--filter EndToEndTests
+	@failed=; \
+	$(call run,$(RUN) $(FEW) $(call record,unit) --skip EndToEndTests) || failed='the unit tests'; \
+	$(call run,SLUICE_KILLS=$(KILLS) SLUICE_CUTS=$(CUTS) SLUICE_SCENES=$(SCENES) $(RUN) $(FEWER) \
+		$(call record,end-to-end) --filter EndToEndTests) || failed="$${failed:+$$failed and }the end-to-end tests"; \
+	if [[ $$failed ]]; then printf 'make test: failed: %s\n' "$$failed"; exit 1; fi
 
 test-full:
 	$(MAKE) test SCENES=10
 
 test-long: install-test-deps
 	swift build --build-tests $(STRICT)
-	SLOW_TESTS=1 $(RUN) $(FEW) --skip EndToEndTests --skip ScaleTests
-	swift build --build-tests $(OPTIMIZED)
-	SLOW_TESTS=1 swift test --skip-build $(OPTIMIZED) --filter ScaleTests
-	SLOW_TESTS=1 SLUICE_KILLS=1000 SLUICE_CUTS=200 SLUICE_SCENES=100 $(RUN) $(FEWER) --filter EndToEndTests
+	@failed=; \
+	$(call run,SLOW_TESTS=1 $(RUN) $(FEW) --skip EndToEndTests --skip ScaleTests) || failed='the unit tests'; \
+	$(call run,swift build --build-tests $(OPTIMIZED) && SLOW_TESTS=1 swift test --skip-build $(OPTIMIZED) \
+		--filter ScaleTests) || failed="$${failed:+$$failed and }the tests of scale"; \
+	$(call run,SLOW_TESTS=1 SLUICE_KILLS=1000 SLUICE_CUTS=200 SLUICE_SCENES=100 $(RUN) $(FEWER) \
+		--filter EndToEndTests) || failed="$${failed:+$$failed and }the end-to-end tests"; \
+	if [[ $$failed ]]; then printf 'make test-long: failed: %s\n' "$$failed"; exit 1; fi
 
 crash: install-test-deps
 	swift build --build-tests $(STRICT)

@@ -84,6 +84,11 @@ int sluice_tcp_local(int socket, char *into) {
     return written(&local, into) < 0 ? -1 : 0;
 }
 
+int sluice_socket_cookie(int socket, uint64_t *cookie) {
+    socklen_t length = sizeof *cookie;
+    return getsockopt(socket, SOL_SOCKET, SO_COOKIE, cookie, &length);
+}
+
 int sluice_shut_down(int socket) { return shutdown(socket, SHUT_RDWR); }
 
 int sluice_bind_to_interface(int socket, const char *name) {

@@ -69,6 +69,19 @@ package final class Agent: Sendable {
             settings.state, clocks: clocks, sorting: sorting(settings),
             linkBytes: countsLinks ? Store.askKernel(clocks) : Store.askNobody,
             copies: { try staging.copies().count })
+        do {
+            return try await start(settings, kinds, clocks, log, reloading, reporting, store, staging)
+        } catch {
+            // Whoever tries again would find the state locked.
+            await store.close()
+            throw error
+        }
+    }
+
+    private static func start(
+        _ settings: Settings, _ kinds: [DestinationKind], _ clocks: any Clocks, _ log: Log, _ reloading: Reloading?,
+        _ reporting: Reporting?, _ store: Store, _ staging: StagingArea
+    ) async throws -> Agent {
         try await blocking { try staging.prepare() }
         let forgotten = try await store.keepHooks(settings.hooks.map(\.name), from: await store.seq)
         if forgotten > 0 { log.notice(Hooks.forgotten, ["count": "\(forgotten)"]) }

@@ -60,6 +60,13 @@ package enum Sockets {
         }
     }
 
+    /// Tells a socket from every other that this machine has had since it started (`SO_COOKIE`, socket(7)); `nil` for what is no
+    /// socket, and before Linux 4.12.
+    package static func cookie(_ socket: CInt) -> UInt64? {
+        var cookie: UInt64 = 0
+        return sluice_socket_cookie(socket, &cookie) == 0 ? cookie : nil
+    }
+
     /// Whoever uses it finds it broken.
     package static func shutDown(_ socket: CInt) { _ = sluice_shut_down(socket) }
 

@@ -9,6 +9,11 @@ package struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     package let message: String
     /// The text of the statement, without the values bound to it: those can be a person's paths.
     package let sql: String
+    /// What the kernel has said; 0 where that is not known.
+    var systemCode: Int32 = 0
+
+    /// The kernel said that there is no room.
+    var isOfRoom: Bool { SystemError(call: "", subject: "", code: systemCode).isFull }
 
     /// The low byte groups the extended codes.
     package var isFull: Bool { code & 0xFF == SQLITE_FULL }
@@ -49,9 +54,10 @@ final class Connection {
         }
         guard code == SQLITE_OK, let handle else {
             let message = handle.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory"
+            let reason = handle.map { sqlite3_system_errno($0) } ?? 0
             // SQLite hands out a handle even when opening fails, and it has to be closed.
             sqlite3_close_v2(handle)
-            throw StoreError(code: code, message: message, sql: "open")
+            throw StoreError(code: code, message: message, sql: "open", systemCode: reason)
         }
         self.handle = handle
         // Other programs may read or copy the database: one that replays the log of a killed daemon, or writes, has it for itself.
@@ -210,7 +216,7 @@ final class Connection {
         // “disk I/O error” alone: what the kernel has said.
         let reason = code & 0xFF == SQLITE_IOERR ? sqlite3_system_errno(handle) : 0
         if reason != 0 { message += ": " + SystemError(call: "", subject: "", code: reason).reason }
-        let error = StoreError(code: code, message: message, sql: sql)
+        let error = StoreError(code: code, message: message, sql: sql, systemCode: reason)
         if error.isCorrupt { damage?.found(error) }
         throw error
     }

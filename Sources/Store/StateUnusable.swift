@@ -16,6 +16,9 @@ package struct StateUnusable: Error, Sendable, CustomStringConvertible {
         self.error = error
     }
 
+    /// It is only room that is missing on its disk.
+    package var isForRoom: Bool { error.isForRoom(on: database.parent) }
+
     /// What a person can do about it.
     package var remedy: String? {
         // Its message says it all: a newer program wrote the database.
@@ -25,9 +28,7 @@ package struct StateUnusable: Error, Sendable, CustomStringConvertible {
                 + "rebuild`: it makes a new database from the folders, the staging folder and what the destinations "
                 + "hold, and sends nothing again that they can name. `sluice rebuild --dry-run` shows what it would do."
         }
-        // SQLite calls it an I/O error when its files for the log do not fit.
-        let free = (try? Space(at: database.parent))?.free ?? .max
-        if error.isFull || (error.isPassing && free < Store.neededRoom) {
+        if isForRoom {
             return "Make room on the disk of \(database.parent.display)."
         }
         if error.isReadOnly { return "Let the daemon's user write \(database.parent.display) and the files in it." }
@@ -37,5 +38,16 @@ package struct StateUnusable: Error, Sendable, CustomStringConvertible {
                 + "unit), and the database needs more: raise it."
         }
         return "The state folder has to be on a local disk that works."
+    }
+}
+
+extension StoreError {
+    /// It is only room that is missing on the disk of the state.
+    package func isForRoom(on folder: FilePath) -> Bool {
+        if isFull || isOfRoom { return true }
+        // A disk that does not tell its space may be the very trouble.
+        guard let space = try? Space(at: folder) else { return false }
+        // SQLite calls it an I/O error when its files for the log do not fit, and cannot open a file for which there is no name left.
+        return isPassing && space.free < Store.neededRoom || isReadOnly && space.filesFree == 0
     }
 }

@@ -126,7 +126,8 @@ package actor Store {
             let store = Store(
                 opened, folder: folder, name: name, thread: thread, clocks: clocks, sorting: sorting, zone: zone,
                 linkBytes: linkBytes)
-            try await store.prepare()
+            // A start that waits for room tries again.
+            do { try await store.prepare() } catch { await store.close(); throw error }
             return store
         } catch let error as StoreError {
             throw StateUnusable(database: path, error: error)

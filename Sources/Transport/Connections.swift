@@ -20,6 +20,9 @@ struct Connections {
         var isBounded = false
         /// What waits in it when it closes is thrown away.
         var isReset = false
+        /// Tells the socket from another one that gets its number; `nil` where the kernel has no such thing.
+        let cookie: UInt64?
+        let openedAt = ContinuousClock.now
     }
 
     private var open: [CInt: Connection] = [:]
@@ -32,9 +35,10 @@ struct Connections {
 
     /// For a connection that `transfer` makes.
     mutating func opened(_ socket: CInt, by transfer: Transfer) {
+        forgetGivenUp()
         open[socket] = Connection(
             interface: transfer.request.interface, isSecure: transfer.request.url.lowercased().hasPrefix("https:"),
-            overhead: transfer.overhead, user: transfer)
+            overhead: transfer.overhead, user: transfer, cookie: Sockets.cookie(socket))
         guard transfer.request.onWire != nil, transfer.request.unixSocket == nil, transfer.leavesMachine else { return }
         let interface = transfer.request.interface
         if bounds[interface] == nil {
@@ -46,6 +50,7 @@ struct Connections {
 
     /// A request goes out over a new or a kept connection.
     mutating func taken(by transfer: Transfer, _ ends: SocketEnds) {
+        forgetGivenUp()
         let interface = transfer.request.interface
         var found = open.first { $0.value.ends == ends && $0.value.interface == interface }?.key
         if found == nil {
@@ -68,7 +73,16 @@ struct Connections {
 
     /// Charges it with what has left since the last time.
     mutating func charge(_ transfer: Transfer) {
+        forgetGivenUp()
         for (socket, connection) in open where connection.user === transfer { charge(socket, connection, transfer) }
+    }
+
+    /// The same for those of its attempts to connect that may end unseen.
+    mutating func chargeAttempts(of transfer: Transfer) {
+        forgetGivenUp()
+        for (socket, connection) in open where connection.user === transfer && connection.ends == nil {
+            charge(socket, connection, transfer)
+        }
     }
 
     private mutating func charge(_ socket: CInt, _ connection: Connection, _ transfer: Transfer, atEnd: Bool = false) {
@@ -109,6 +123,7 @@ struct Connections {
 
     /// It is over; what it used is closed by now, or kept.
     mutating func release(_ transfer: Transfer) {
+        forgetGivenUp()
         for (socket, connection) in open where connection.user === transfer {
             charge(socket, connection, transfer)
             open[socket]?.user = nil
@@ -127,11 +142,34 @@ struct Connections {
                 CarriedBound.Member(
                     counts: counts, total: counts.onWire(isSecure: connection.isSecure), overhead: connection.overhead))
         }
+        forget(socket, connection)
+    }
+
+    private mutating func forget(_ socket: CInt, _ connection: Connection) {
         open[socket] = nil
         if connection.isBounded,
             !open.values.contains(where: { $0.isBounded && $0.interface == connection.interface })
         {
             bounds[connection.interface] = nil
+        }
+    }
+
+    /// Forgets sockets that are closed and of which nobody was told: libcurl 7.88 calls its close function for none that is given up
+    /// while it connects (`cf_socket_close`), whether its transfer ends or another address was quicker. The number of such a socket may
+    /// be another file's by now, which nothing here may touch.
+    private mutating func forgetGivenUp() {
+        for (socket, connection) in open where connection.ends == nil && connection.cookie != Sockets.cookie(socket) {
+            let counts = SocketCounts(attemptOf: connection.openedAt.duration(to: .now)).adding(connection.overhead)
+            let total = counts.onWire(isSecure: false)
+            let isCounted = connection.user?.request.unixSocket == nil
+            if isCounted, let user = connection.user, total > connection.charged {
+                user.charge(total - connection.charged)
+            }
+            if connection.isBounded {
+                bounds[connection.interface]?.close(
+                    socket, CarriedBound.Member(counts: counts, total: total, overhead: connection.overhead))
+            }
+            forget(socket, connection)
         }
     }
 
@@ -152,7 +190,8 @@ struct Connections {
     /// Breaks what leaves from one of these addresses and nobody uses.
     ///
     /// - Returns: Who uses the others.
-    func lose(_ addresses: Set<IPAddress>) -> [Transfer] {
+    mutating func lose(_ addresses: Set<IPAddress>) -> [Transfer] {
+        forgetGivenUp()
         var users: [Transfer] = []
         for (socket, connection) in open {
             guard let local = Sockets.local(socket), addresses.contains(local) else { continue }
@@ -162,6 +201,7 @@ struct Connections {
     }
 
     private mutating func reset(_ isMeant: (Connection) -> Bool) {
+        forgetGivenUp()
         for (socket, connection) in open where isMeant(connection) {
             Sockets.resetOnClose(socket)
             open[socket]?.isReset = true
@@ -172,6 +212,15 @@ struct Connections {
 }
 
 extension SocketCounts {
+    /// Of an attempt to connect that ended unseen: the SYNs that Linux sends in this time, after 0, 1, 3, 7 … seconds
+    /// (`tcp_syn_retries`, tcp(7)), with the longer header of IPv6.
+    init(attemptOf time: Duration) {
+        let seconds = UInt64(clamping: max(0, time.components.seconds)) + 1
+        let count = Int64(UInt64.bitWidth - seconds.leadingZeroBitCount)
+        self.init(
+            sent: 0, received: 0, segments: count, unsent: 0, queued: 0, unanswered: 0, largest: 1, header: 60)
+    }
+
     /// How a connection is about to end.
     enum End: Sendable { case orderly, reset }
 

@@ -275,6 +275,8 @@ final class Loop: @unchecked Sendable {
         guard let easy = transfer.easy else { return }
         transfer.ends()
         if abruptly { connections.reset(transfer) }
+        // libcurl may close the sockets of unfinished attempts without a word.
+        connections.chargeAttempts(of: transfer)
         // Closes the connection, or gives it back to be used again.
         curl_multi_remove_handle(multi, easy)
         connections.release(transfer)

@@ -88,6 +88,21 @@ struct S3EndTests {
         #expect(try await scene.destination.discard(checkpoint) == true)
     }
 
+    @Test(
+        "the removal of an unfinished upload that the service does not have any more is done",
+        arguments: [404, 410, 400])
+    func abortedBefore(_ status: Int) async throws {
+        let scene = try S3Scene()
+        defer { scene.emulator.stop() }
+        let (parcel, logbook) = (try Parcel(S3Scene.size), Logbook())
+        try await parcel.sendStopped(to: scene, logbook, accepting: 5 << 20)
+        let checkpoint = try #require(logbook.last)
+        scene.emulator.script(.abort, .error(status, "NoSuchUpload"))
+        #expect(try await scene.destination.discard(checkpoint))
+        scene.emulator.script(.abort, .error(400, "InvalidRequest"))
+        await #expect(throws: UploadError.self) { try await scene.destination.discard(checkpoint) }
+    }
+
     @Test("an upload that is unknown at its end begins again without a doubt where no object is there")
     func unknownUpload() async throws {
         let scene = try S3Scene()

@@ -110,6 +110,8 @@ struct TusVerdictTests {
             (.HEAD, 500, "ERR_LOCK_TIMEOUT", soon), (.PATCH, 500, "ERR_READ_TIMEOUT", soon),
             (.HEAD, 404, "ERR_UPLOAD_NOT_FOUND", .gone),
             (.DELETE, 400, "ERR_UPLOAD_TERMINATION_REJECTED", .unsupported),
+            (.DELETE, 404, "ERR_UPLOAD_NOT_FOUND", .success), (.DELETE, 410, "ERR_UPLOAD_NOT_FOUND", .success),
+            (.DELETE, 410, "ERR_UPLOAD_STOPPED", .success),
             (.PATCH, 413, "ERR_UPLOAD_SIZE_EXCEEDED", .tooMuch), (.PATCH, 503, "ERR_SERVER_SHUTDOWN", hold),
             (.POST, 412, "ERR_UNSUPPORTED_VERSION", wrong), (.PATCH, 400, "ERR_OF_TOMORROW", .look(.giveUp, again: 2)),
         ])

@@ -120,6 +120,64 @@ struct FullTests {
         #expect(try Ledger.integrity(of: fixture.state) == ["ok"])
     }
 
+    @Test(
+        "the state, at the start: the daemon waits and says so, and begins when there is room",
+        arguments: [true, false])
+    func stateAtStart(isFirst: Bool) async throws {
+        let disk = try SmallDisk(size: 4 << 20)
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary(), places: ["state": disk.path])
+        let camera = Camera(fixture, dice: dice)
+        try await fixture.startReceiver()
+        if !isFirst {
+            try fixture.startDaemon()
+            try drop(3, camera)
+            try await finish(fixture, camera)
+            #expect(try await fixture.stopDaemon()?.ending == .status(0))
+        }
+        let filler = Filler(in: disk.path)
+        try filler.fill()
+        // A run that ends by itself.
+        if !isFirst {
+            let once = try Child(
+                fixture.binary, ["run", "--once", "--config", fixture.config.display],
+                output: fixture.folder.path.appending("once.out"), errors: fixture.folder.path.appending("once.err"))
+            #expect(try await once.end(within: .seconds(40)) == .status(75))
+            #expect(try once.complained().contains("\(fixture.state) cannot be written"))
+        }
+        try fixture.startDaemon()
+        try await waits(fixture, times: 1)
+        #expect(try await fixture.stopDaemon()?.ending == .status(0))
+        try fixture.startDaemon()
+        try await waits(fixture, times: 2)
+        try drop(5, camera)
+        try filler.remove()
+        try await finish(fixture, camera)
+        let complaints = try #require(fixture.daemon).complained().split(separator: "\n")
+        #expect(complaints.filter { $0.contains("no room to start") }.count == 2, "once a start: \(complaints)")
+        #expect(complaints.contains { $0.contains("there is room") }, "\(complaints)")
+        #expect(try await fixture.stopDaemon()?.ending == .status(0))
+        #expect(try Ledger.integrity(of: fixture.state) == ["ok"])
+    }
+
+    /// In the log, and to whoever asks.
+    ///
+    /// - Parameter times: How many starts the log tells of.
+    private func waits(_ fixture: DaemonFixture, times: Int) async throws {
+        try await eventually("the log says so", within: .seconds(30), every: .milliseconds(50)) {
+            let lines = try fixture.daemon?.complained().split(separator: "\n") ?? []
+            return lines.filter { $0.contains("no room to start") }.count == times
+        }
+        // The log comes first.
+        let said = try await eventually("it answers", within: .seconds(30), every: .milliseconds(50)) {
+            let asking = try Child(
+                fixture.binary, ["status", "--config", fixture.config.display],
+                output: fixture.folder.path.appending("asked.out"), errors: fixture.folder.path.appending("asked.err"))
+            let ending = try await asking.end(within: .seconds(20))
+            return ending == .status(75) ? try asking.complained() : nil
+        }
+        #expect(said.contains("waits for room") && said.contains("bytes are free there"), "\(said)")
+    }
+
     @Test("the state, while uploads run: they stop, and go on from their checkpoints")
     func stateWhileSending() async throws {
         let disk = try SmallDisk(size: 3 << 20)

@@ -121,7 +121,12 @@ struct CopyingTests {
         #expect(try Files.names(in: disk.path) == ["1"])
     }
 
-    @Test("neither the source nor the copy stays in the page cache")
+    /// On a memory file system files are nowhere but in the page cache.
+    private static var isOnDisk: Bool { (try? Space(at: TemporaryFolder().path).isMemory) == false }
+
+    @Test(
+        "neither the source nor the copy stays in the page cache",
+        .enabled(if: isOnDisk, "TMPDIR is a memory file system: set it to a folder on a disk"))
     func pageCache() async throws {
         let source = try folder.write("source", noise(24 << 20))
         try Descriptor.open(source, for: .reading).sync(named: source)

@@ -97,6 +97,8 @@ struct sluice_tcp_ends { char local[46], peer[46]; int local_port, peer_port; };
 int sluice_tcp_ends(int socket, struct sluice_tcp_ends *ends);
 /// The address of this end alone, in 46 bytes: known while it is being connected.
 int sluice_tcp_local(int socket, char *into);
+/// What tells a socket from every other that this machine has had since it started (SO_COOKIE, socket(7); Linux 4.12). -1 with errno.
+int sluice_socket_cookie(int socket, uint64_t *cookie);
 /// Both ways: whoever reads finds the end, whoever writes an error.
 int sluice_shut_down(int socket);
 /// SO_BINDTODEVICE (socket(7)). ENODEV when there is no such interface.

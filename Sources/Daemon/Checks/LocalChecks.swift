@@ -222,6 +222,10 @@ enum LocalChecks {
         // A file system that does not tell its space is no fault of the configuration.
         guard result.verdict == .ok, let space = try? Space(at: existing(settings.path).base) else { return result }
         let free = shownBytes(space.free)
+        // What fails goes before what is only warned of.
+        for folder in folders where (folder.copy ?? settings.copy) == .reflink && folder.export == nil {
+            if let refusal = unshared(folder, settings.path) { return refusal }
+        }
         if space.isMemory {
             return CheckResult(
                 .warning,
@@ -232,9 +236,6 @@ enum LocalChecks {
             return CheckResult(
                 .warning,
                 "\(free) free, of which \(shownBytes(settings.keepFree)) are to stay free: nothing will be staged")
-        }
-        for folder in folders where (folder.copy ?? settings.copy) == .reflink && folder.export == nil {
-            if let refusal = unshared(folder, settings.path) { return refusal }
         }
         return CheckResult(.ok, result.detail + ", \(free) free")
     }

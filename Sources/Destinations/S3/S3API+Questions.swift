@@ -110,7 +110,7 @@ extension S3API {
             let response: Response
             do { response = try await send(request) } catch let error as Asking.Unanswered { throw error.error }
             let error = refusal(response, request.what)
-            if response.status == 404 { return .gone(error) }
+            if response.status == 404 || response.status == 410 { return .gone(error) }
             if response.status == 501 || verdict(response).isUnknownHere { return .none }
             guard (200..<300).contains(response.status) else { throw error }
             let list = try list(response, request, "ListParts")
@@ -174,7 +174,9 @@ extension S3API {
         if (200..<300).contains(response.status), response.isWebPageForXML {
             throw asking.answeredByPage(request.what, response)
         }
-        if (200..<300).contains(response.status) || response.status == 404 { return true }
+        // Not there is what was wanted; some services say 410, or the code with a status of their own.
+        let isGone = [404, 410].contains(response.status) || verdict(response).code == "NoSuchUpload"
+        if (200..<300).contains(response.status) || isGone { return true }
         throw refusal(response, request.what)
     }
 

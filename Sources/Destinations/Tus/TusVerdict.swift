@@ -54,7 +54,14 @@ enum TusVerdict: Hashable, Sendable {
         case "ERR_UPLOAD_INTERRUPTED", "ERR_UNEXPECTED_EOF", "ERR_READ_TIMEOUT", "ERR_CONNECTION_RESET",
             "ERR_LOCK_TIMEOUT":
             .stop(.again(after: .seconds(1)))
-        case "ERR_UPLOAD_NOT_FOUND": verb == .POST ? nil : verb == .PATCH ? .look(.again(after: nil), again: 0) : .gone
+        case "ERR_UPLOAD_NOT_FOUND":
+            switch verb {
+            case .POST: nil
+            case .PATCH: .look(.again(after: nil), again: 0)
+            case .HEAD: .gone
+            // What was to be removed is not there.
+            case .DELETE: .success
+            }
         case "ERR_UPLOAD_TERMINATION_REJECTED": .unsupported
         default: nil
         }

@@ -44,12 +44,8 @@ extension Verb {
         let notify = Notify()
         let agent: Agent
         do {
-            agent = try await Agent.start(
-                loaded.settings, kinds: DestinationTable.builtIn, log: log,
-                reloading: Reloading(
-                    load: { try await file.read() }, began: { notify.reloading() }, ended: { notify.reloaded() }),
-                reporting: .asAnswered, countsLinks: true)
-        } catch { throw startError(error) }
+            agent = try await start(loaded.settings, file, once, notify, log, call.signals)
+        } catch is CancellationError { return once == nil ? .ok : .notNow }
         let server: ControlServer?
         do {
             let control = loaded.settings.control
@@ -87,6 +83,31 @@ extension Verb {
         }
         return left.done ? .ok : .notNow
     }
+}
+
+/// Opens the state, and waits for room on its disk until a signal ends that.
+///
+/// - Throws: ``CommandError``; `CancellationError` after a signal that asks to stop.
+private func start(
+    _ settings: Settings, _ file: ConfigurationFile, _ once: Once?, _ notify: Notify, _ log: Log, _ signals: Signals?
+) async throws -> Agent {
+    // As long as a run that ends by itself bears a state that cannot be written.
+    let patience = once.map { max($0.patience, .seconds(10)) }
+    let waiting = PatientStart(settings: settings, notify: notify, log: log, patience: patience)
+    let work = Task {
+        try await waiting {
+            try await Agent.start(
+                settings, kinds: DestinationTable.builtIn, log: log,
+                reloading: Reloading(
+                    load: { try await file.read() }, began: { notify.reloading() }, ended: { notify.reloaded() }),
+                reporting: .asAnswered, countsLinks: true)
+        }
+    }
+    signals?.whenAskedToStop {
+        notify.stopping()
+        work.cancel()
+    }
+    return try await work.value
 }
 
 /// What stands under `control.listen`, with its files read.

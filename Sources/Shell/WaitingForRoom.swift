@@ -1,0 +1,107 @@
+internal import Config
+internal import Control
+internal import Core
+internal import Daemon
+internal import Linux
+internal import Store
+internal import Synchronization
+
+/// A start that found no room on the disk of the state or of staging. It is waited for, as when the disk fills up while the daemon runs.
+struct MissingRoom: Sendable {
+    /// What is said of it: of the same length and form as the hold of a running daemon.
+    let text: String
+    /// Of the disk.
+    let folder: FilePath
+
+    /// - Returns: `nil` for what more room would not mend.
+    init?(_ error: any Error, _ settings: Settings) {
+        let (what, reason): (String, String)
+        switch error {
+        case let unusable as StateUnusable where unusable.isForRoom:
+            (what, folder, reason) = ("the state in ", settings.state, unusable.error.message)
+        case let error as StoreError where error.isForRoom(on: settings.state):
+            (what, folder, reason) = ("the state in ", settings.state, error.message)
+        case let error as SystemError where error.isFull && !error.isWatchLimit:
+            let isStaging = error.subject.hasPrefix(settings.staging.path.display)
+            (what, folder) = isStaging ? ("", settings.staging.path) : ("the state in ", settings.state)
+            reason = "\(error)"
+        default: return nil
+        }
+        // A disk that does not tell its space may be the very trouble.
+        let room = (try? Space(at: folder)).map {
+            "; \($0.free) bytes are free there, and \(Store.neededRoom) are needed"
+        }
+        text = redacted(printable("\(what)\(folder.display) cannot be written: \(reason)" + (room ?? "")))
+    }
+}
+
+/// Starts the daemon, and waits for room where only that is missing.
+struct PatientStart: Sendable {
+    let settings: Settings
+    let notify: Notify
+    let log: Log
+    /// How long to wait; `nil`: as long as it takes.
+    let patience: Duration?
+    /// Between two tries.
+    private static let pause: Duration = .seconds(5)
+
+    /// - Throws: ``CommandError``; `CancellationError` when its task is cancelled while it waits.
+    func callAsFunction(_ start: @Sendable () async throws -> Agent) async throws -> Agent {
+        let clocks = SystemClocks()
+        let last = patience.map { clocks.monotonic().advanced(by: $0) }
+        let reason = Reason()
+        var server: WaitingServer?
+        do {
+            while true {
+                let missing: MissingRoom
+                do {
+                    let agent = try await start()
+                    if !reason.text.isEmpty { log.notice("there is room: the daemon starts") }
+                    await server?.stop()
+                    return agent
+                } catch {
+                    guard let found = MissingRoom(error, settings) else { throw startError(error) }
+                    missing = found
+                }
+                if let last, clocks.monotonic() >= last {
+                    throw CommandError(
+                        .notNow, missing.text, remedy: "Make room on the disk of \(missing.folder.display).")
+                }
+                let isNews = reason.text.isEmpty
+                reason.text = missing.text
+                if isNews {
+                    log.error("no room to start: the daemon waits for it", ["reason": missing.text])
+                    server = await listen(reason)
+                }
+                // No other unit is to wait for the disk.
+                if patience == nil { notify.ready("waiting for room: \(missing.text)") }
+                try await Alarms.shared.sleep(for: Self.pause)
+            }
+        } catch {
+            await server?.stop()
+            throw error
+        }
+    }
+
+    /// What is waited for, for those who ask meanwhile.
+    private final class Reason: Sendable {
+        private let held = Mutex("")
+        var text: String {
+            get { held.withLock { $0 } }
+            set { held.withLock { $0 = newValue } }
+        }
+    }
+
+    /// - Returns: `nil` where nothing can be listened on: the log and systemd tell it all the same.
+    private func listen(_ reason: Reason) async -> WaitingServer? {
+        let socket = settings.control.socket
+        do {
+            return try await blocking {
+                try WaitingServer(socket: socket) { "the daemon waits for room to start: \(reason.text)" }
+            }
+        } catch {
+            log.warning("nobody can ask what the daemon waits for", ["reason": "\(error)"])
+            return nil
+        }
+    }
+}
