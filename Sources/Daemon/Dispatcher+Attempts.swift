@@ -152,6 +152,20 @@ extension Dispatcher {
         await putBack(endings)
     }
 
+    /// What was claimed and did not begin.
+    func giveBack(_ claims: [Claim], as outcome: (Claim) async throws -> AttemptOutcome = { _ in .yielded })
+        async throws
+    {
+        if claims.isEmpty { return }
+        var endings: [Store.Ending] = []
+        for claim in claims {
+            let payments = claim.step.map { [Payment(settling: $0, .none)] } ?? []
+            endings.append(Store.Ending(claim.upload.id, try await outcome(claim), payments: payments))
+        }
+        try await house.store.finish(endings)
+        for payment in endings.flatMap(\.payments) { house.ledger.settled(payment) }
+    }
+
     private func putBack(_ endings: [Store.Ending]) async {
         while !isStopping && !Task.isCancelled {
             do {

@@ -46,20 +46,12 @@ extension Dispatcher {
         guard health[name]?.trouble?.kind == .auth, let refusals = keyRefusals[name],
             claims.contains(where: { refusals.isOwn($0.upload.id) }), await othersWait(at: name)
         else { return claims }
-        let refused = claims.filter { refusals.isOwn($0.upload.id) }
-        var endings: [Store.Ending] = []
-        for claim in refused {
-            let failure = try await house.store.failures(claim.upload.id).last?.failure
-            let wait = house.retry(folder: claim.upload.folder, destination: name).wait(
-                afterFailures: 1, luck: Chance.luck())
-            let until = house.clocks.monotonic().advanced(by: wait)
-            endings.append(
-                Store.Ending(
-                    claim.upload.id, failure.map { .held($0, until: until) } ?? .yielded,
-                    payments: claim.step.map { [Payment(settling: $0, .none)] } ?? []))
+        try await giveBack(claims.filter { refusals.isOwn($0.upload.id) }) { claim in
+            guard let failure = try await house.store.failures(claim.upload.id).last?.failure else { return .yielded }
+            let retry = house.retry(folder: claim.upload.folder, destination: name)
+            let wait = retry.wait(afterFailures: 1, luck: Chance.luck())
+            return .held(failure, until: house.clocks.monotonic().advanced(by: wait))
         }
-        try await house.store.finish(endings)
-        for payment in endings.flatMap(\.payments) { house.ledger.settled(payment) }
         house.dispatchBell.ring()
         return claims.filter { !refusals.isOwn($0.upload.id) }
     }

@@ -306,15 +306,6 @@ actor Dispatcher {
         return passage.isSame(as: now)
     }
 
-    private func giveBack(_ claims: [Claim]) async throws {
-        if claims.isEmpty { return }
-        let endings = claims.map { claim in
-            Store.Ending(claim.upload.id, .yielded, payments: claim.step.map { [Payment(settling: $0, .none)] } ?? [])
-        }
-        try await house.store.finish(endings)
-        for payment in endings.flatMap(\.payments) { house.ledger.settled(payment) }
-    }
-
     private func start(
         _ claims: [Claim], isBundle: Bool, _ name: String, _ destination: any Destination, _ purse: Purse
     ) {
