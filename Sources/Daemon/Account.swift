@@ -61,8 +61,8 @@ final class Account: Sendable {
 
     /// How fast it sends.
     private struct Pace {
-        /// Shorter ones say little.
-        private static let least = Duration.milliseconds(50)
+        /// Shorter ones say little: at first a whole buffer leaves at once.
+        private static let least = Duration.milliseconds(500)
         private var since: MonotonicTime
         private var sent: Int64 = 0
         private var rate: Int64 = 0
