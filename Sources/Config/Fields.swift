@@ -63,8 +63,12 @@ struct Fields {
         return Found(value: value, node: node, key: path(of: key))
     }
 
+    /// - Parameter orOne: A single value stands for a list of that one.
     /// - Returns: The items that could be read; `nil` when the key is not set or no list.
-    func list<Value>(_ key: String, as reader: Reader<Value>) -> [Found<Value>]? {
+    func list<Value>(_ key: String, as reader: Reader<Value>, orOne: Bool = false) -> [Found<Value>]? {
+        if orOne, let node = node(key), case .scalar = node.content {
+            return take(key, as: reader).map { [$0] } ?? []
+        }
         guard let items = items(key, expected: "a list, like `[a, b]`") else { return nil }
         return items.enumerated().compactMap { index, item in
             let key = "\(path(of: key))[\(index)]"

@@ -144,7 +144,7 @@ extension SettingsReading {
     }
 
     private func uploadTo(_ fields: Fields, _ destinations: Set<String>) -> [String] {
-        guard let names = fields.list("upload_to", as: .name) else { return [] }
+        guard let names = fields.list("upload_to", as: .name, orOne: true) else { return [] }
         if case .list(let items)? = fields.node("upload_to")?.content, items.isEmpty {
             fields.error("names no destination; a folder needs at least one", "upload_to")
         }

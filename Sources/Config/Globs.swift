@@ -40,6 +40,51 @@ enum Globs {
         return letters.map { glob[..<start] + String($0) + glob[glob.index(after: end)...] }
     }
 
+    /// Whether some name may be taken by both patterns; a set like `[0-9]` is taken for any letter. Of a pattern for paths, its last
+    /// part counts beside one for names.
+    static func mayMeet(_ a: String, _ b: String) -> Bool {
+        let arePaths = a.contains("/") && b.contains("/")
+        func pieces(_ glob: String) -> [Character?] {
+            var letters = Array(arePaths ? glob : String(glob.split(separator: "/").last ?? ""))[...]
+            var pieces: [Character?] = []
+            while let letter = letters.popFirst() {
+                switch letter {
+                case "*": if pieces.last != .some("*") || pieces.isEmpty { pieces.append("*") }
+                case "?": pieces.append(nil)
+                case "[":
+                    // A `]` right behind the `[` stands for itself.
+                    let end = letters.dropFirst().firstIndex(of: "]") ?? letters.endIndex
+                    letters = letters[min(end + 1, letters.endIndex)...]
+                    pieces.append(nil)
+                case "\\": pieces.append(letters.popFirst().flatMap { $0 == "*" ? nil : $0 })
+                default: pieces.append(letter)
+                }
+            }
+            return pieces
+        }
+        let (left, right) = (pieces(a), pieces(b))
+        // Whether what is left of both, from here on, may be one text.
+        var next = [Bool](repeating: false, count: right.count + 1)
+        for i in stride(from: left.count, through: 0, by: -1) {
+            var row = next
+            for j in stride(from: right.count, through: 0, by: -1) {
+                if i == left.count, j == right.count {
+                    row[j] = true
+                } else if i < left.count, left[i] == "*" {
+                    row[j] = next[j] || j < right.count && row[j + 1]
+                } else if j < right.count, right[j] == "*" {
+                    row[j] = row[j + 1] || i < left.count && next[j]
+                } else if i < left.count, j < right.count {
+                    row[j] = (left[i] == nil || right[j] == nil || left[i] == right[j]) && next[j + 1]
+                } else {
+                    row[j] = false
+                }
+            }
+            next = row
+        }
+        return next[0]
+    }
+
     /// Whether no name can be taken by a pattern of both lists. Only fixed endings without a star are compared.
     static func areApart(_ a: [String], _ b: [String]) -> Bool {
         guard !a.isEmpty, !b.isEmpty else { return false }

@@ -140,7 +140,10 @@ struct Overlaps {
             let around = folders[outer].settings.watch
             guard around.recursive, let below = real[index].relative(to: real[outer]) else { continue }
             let isLeftOut = around.exclude.contains { Globs.takes($0, everythingBelow: below) }
-            if isLeftOut || Globs.areApart(around.include, folder.settings.watch.include) { continue }
+            let areApart =
+                Globs.areApart(around.include, folder.settings.watch.include)
+                || !around.limits.sizes.meets(folder.settings.watch.limits.sizes)
+            if isLeftOut || areApart { continue }
             findings.error(
                 "`\(real[index].display)` lies inside the folder `\(around.name)` (`\(around.path.display)`), which would "
                     + "take the same files; exclude `\(below.display)/*` there, or set `recursive: false`",
@@ -149,28 +152,70 @@ struct Overlaps {
         }
     }
 
-    /// Two folders with one path: the earlier takes what its `include` names, so something must be left.
+    /// Two folders with one path: the earlier takes what its `include` and its sizes name, so something must be left.
     ///
     /// - Returns: Whether nothing is left, which has been reported.
     private func compare(
         _ folder: SettingsReading.ReadFolder, after earlier: SettingsReading.ReadFolder
     ) -> Bool {
         let (mine, theirs) = (folder.settings.watch, earlier.settings.watch)
-        let shadowed = (mine.include.isEmpty ? ["*"] : mine.include).filter { glob in
-            (theirs.include.isEmpty ? ["*"] : theirs.include).contains { Globs.covers($0, glob) }
+        let (sizes, taken) = (mine.limits.sizes, theirs.limits.sizes)
+        guard sizes.meets(taken) else { return false }
+        let bySize = taken.lowerBound > sizes.lowerBound || taken.upperBound < sizes.upperBound
+        let patterns = (
+            mine: mine.include.isEmpty ? ["*"] : mine.include, theirs: theirs.include.isEmpty ? ["*"] : theirs.include
+        )
+        let shadowed = patterns.mine.filter { glob in
+            patterns.theirs.contains { Globs.covers($0, glob) }
                 && !theirs.exclude.contains { Globs.covers($0, glob) || Globs.covers(glob, $0) }
         }
-        guard !shadowed.isEmpty else { return false }
         let whose = "`\(theirs.name)` (\(findings.name(of: earlier.place))) watches the same folder and comes first"
-        if shadowed.count == max(1, mine.include.count) {
+        if shadowed.count == patterns.mine.count, !bySize {
             findings.error(
-                "\(whose), so no file would be left for this one; tell them apart by `include`", at: folder.place,
-                key: folder.key + ".path")
+                "\(whose), so no file would be left for this one; tell them apart by `include`, or by `min_size` and "
+                    + "`max_size`", at: folder.place, key: folder.key + ".path")
             return true
         }
-        findings.warning(
-            "\(whose), so it takes what \(shadowed.map { "`\($0)`" }.joined(separator: ", ")) names here",
-            at: folder.place, key: folder.key + ".include")
+        let ofSize = bySize ? ", of the sizes that both take" : ""
+        if !shadowed.isEmpty {
+            findings.warning(
+                "\(whose), so it takes what \(shadowed.map { "`\($0)`" }.joined(separator: ", ")) names here\(ofSize)",
+                at: folder.place, key: folder.key + ".include")
+        }
+        let crossing = crossings(of: mine, theirs, besides: shadowed)
+        if !crossing.isEmpty {
+            findings.warning(
+                "\(whose), so it takes what \(crossing.joined(separator: ", ")) both name\(ofSize)", at: folder.place,
+                key: folder.key + ".include")
+        }
         return false
+    }
+
+    /// Pairs of patterns that some names match both of: what `mine` names of such goes to `theirs`. A folder without `include` is for
+    /// what others leave.
+    private func crossings(of mine: WatchRule, _ theirs: WatchRule, besides shadowed: [String]) -> [String] {
+        mine.include.filter { !shadowed.contains($0) }.compactMap { glob in
+            let others = theirs.include.filter { other in
+                Globs.mayMeet(other, glob)
+                    && !theirs.exclude.contains { Globs.covers($0, glob) || Globs.covers($0, other) }
+                    && !mine.exclude.contains { Globs.covers($0, glob) || Globs.covers($0, other) }
+            }
+            return others.isEmpty ? nil : "\(others.map { "`\($0)`" }.joined(separator: ", ")) and `\(glob)`"
+        }
+    }
+}
+
+extension ClosedRange<Int64> {
+    /// Whether there is anything in both but where one ends and the other begins.
+    fileprivate func meets(_ other: Self) -> Bool {
+        Swift.min(upperBound, other.upperBound) > Swift.max(lowerBound, other.lowerBound) || self == other
+    }
+}
+
+extension FileLimits {
+    /// The sizes that are taken.
+    fileprivate var sizes: ClosedRange<Int64> {
+        let least = minSize ?? 0
+        return least...max(least, maxSize ?? .max)
     }
 }

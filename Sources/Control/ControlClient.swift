@@ -209,10 +209,16 @@ package struct ControlClient: Sendable {
                 return ControlError.notRunning(socket: socket, reason: "there is no such socket")
             }
         } catch {
-            return error.isDenied
-                ? ControlError.denied(socket: socket) : .notRunning(socket: socket, reason: error.reason)
+            return error.isDenied ? denied : ControlError.notRunning(socket: socket, reason: error.reason)
         }
-        guard socket.withCString({ access($0, R_OK | W_OK) }) == 0 else { return ControlError.denied(socket: socket) }
+        guard socket.withCString({ access($0, R_OK | W_OK) }) == 0 else { return denied }
         return ControlError.notRunning(socket: socket, reason: "the socket is there, but nobody listens")
+    }
+
+    /// What may be used, or the first directory on the way to it that says so, belongs to a group.
+    private var denied: ControlError {
+        let group =
+            Accounts.groupToJoin(for: socket, writes: true) ?? Accounts.groupToJoin(for: socket.parent, writes: false)
+        return .denied(socket: socket, group: group)
     }
 }

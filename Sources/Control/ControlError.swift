@@ -4,8 +4,8 @@ package import Core
 package enum ControlError: Error, Hashable, Sendable, CustomStringConvertible {
     /// Nobody listens on the socket; `reason` says how that was seen.
     case notRunning(socket: FilePath, reason: String)
-    /// The socket is there and is not for this user.
-    case denied(socket: FilePath)
+    /// The socket is there and is not for this user; `group` may use it, where there is one.
+    case denied(socket: FilePath, group: String? = nil)
     /// It was there, and stopped; `last` is the number of the last event that came from it.
     case ended(last: Int64?)
     /// Something answered, and not as a daemon of ours does; or it went away in the middle.
@@ -14,7 +14,7 @@ package enum ControlError: Error, Hashable, Sendable, CustomStringConvertible {
     package var description: String {
         switch self {
         case .notRunning(let socket, let reason): "the daemon does not answer on \(socket.display): \(reason)"
-        case .denied(let socket): "this user may not use \(socket.display)"
+        case .denied(let socket, _): "this user may not use \(socket.display)"
         case .ended: "the daemon stopped"
         case .protocolFault(let what): "the daemon did not answer as expected: \(what)"
         }
@@ -28,7 +28,10 @@ package enum ControlError: Error, Hashable, Sendable, CustomStringConvertible {
         case .ended(let last):
             last.map { "When it is back, `sluice events --since \($0)` goes on where this ended." }
                 ?? "Ask again when it is back."
-        case .denied: "Become root, or join the group that owns the socket."
+        case .denied(_, let group?):
+            "Become root, or join the group `\(group)`, which owns it: `sudo usermod -aG \(group) USER`, and log in again."
+        case .denied(_, nil):
+            "Become root, or run the daemon with a group that you are in, which then owns the socket; `control.socket` says where it is."
         case .protocolFault:
             "Look at the daemon's log; if the versions differ (`sluice version`, `sluice status`), restart it."
         }

@@ -36,6 +36,9 @@ package struct Failure: Error, Hashable, Sendable, Codable, CustomStringConverti
     /// The code of a removal that ends without an answer to the question whether the remote still has something of the upload.
     package static let removalUnknown = "removal_unknown"
 
+    /// Codes of failures after which a copy is made anew: it is not there, is another one, or cannot be read.
+    package static let lossesOfCopy: Set<String> = ["copy_lost", "staged_changed", "staged_unreadable"]
+
     /// What arrived was not what was sent, as the destination said (tus: 460, a digest that does not fit) or as it was read back.
     package var isOfVerification: Bool { http == 460 || code == "read_back_differs" }
 }

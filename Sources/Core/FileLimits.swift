@@ -34,6 +34,9 @@ package struct FileLimits: Hashable, Sendable {
         return nil
     }
 
+    /// Whether a file of this size is taken, as far as size goes.
+    package func takes(size: Int64) -> Bool { size >= minSize ?? 0 && size <= maxSize ?? .max }
+
     /// How long a file has still to wait for its `min_age`; nothing or less when it is old enough.
     ///
     /// - Parameter unchanged: For how long it was seen not to change, by a clock that cannot be set: a file from the future,

@@ -156,6 +156,13 @@ package struct Settling<Place: Hashable> {
 
     package mutating func forget(_ place: Place) { candidates[place] = nil }
 
+    /// Whose file it is, and its folder's own quiet time. What has passed of that counts on.
+    package mutating func give(_ place: Place, to group: Int, quietFor: Duration?) {
+        guard var candidate = candidates[place], candidate.group != group else { return }
+        (candidate.group, candidate.quietFor) = (group, quietFor)
+        candidates[place] = candidate
+    }
+
     /// Asks anew whose each file is, and what it has to be quiet for. What has passed of its quiet time counts on.
     ///
     /// - Parameter judge: From a place and its group; `nil` forgets the file.

@@ -131,10 +131,14 @@ final class Account: Sendable {
         state = Mutex(
             State(
                 step: step, pace: Pace(at: ledger.clocks.monotonic()), countsReceived: ledger.countsReceived(of: kind)))
+        ledger.open.add(self)
         if !isFree { ledger.renewals.add(self) }
     }
 
-    deinit { ledger.renewals.remove(ObjectIdentifier(self)) }
+    deinit {
+        ledger.open.remove(ObjectIdentifier(self))
+        ledger.renewals.remove(ObjectIdentifier(self))
+    }
 
     /// What a file of this size takes, with all that carries it.
     static func expected(_ size: Int64) -> Int64 { cost(ofBody: size) + 3 * request }
@@ -145,6 +149,8 @@ final class Account: Sendable {
     var total: Int64 { state.withLock { $0.total } }
     /// The same with what has come in.
     var cost: Spending { state.withLock { Spending(bytes: $0.total, received: $0.receivedInAll) } }
+    /// What of that is not entered in the ledger yet.
+    var unentered: Spending { state.withLock { Spending(bytes: $0.sent, received: $0.received) } }
 
     /// What ends the work when nothing more may be sent, or nothing more could be reserved.
     func whenOver(_ end: @escaping @Sendable ((any Error)?) -> Void) { state.withLock { $0.onEnd = end } }
@@ -372,6 +378,7 @@ final class Account: Sendable {
             return state.isRenewing
         }
         if isRenewing { await ledger.renewals.last?.value }
+        ledger.open.remove(ObjectIdentifier(self))
         ledger.renewals.remove(ObjectIdentifier(self))
         ledger.promise(0, to: self)
         let (step, spent) = state.withLock { state in

@@ -24,11 +24,13 @@ extension Agent {
             return try await add(all: path, request)
         }
         let around = rules.filter { path.relative(to: $0.path) != nil }
-        // Several folders may share a path and tell their files apart by name; a person may also hand in what none takes.
-        let taker = around.first { rule in
+        // Several folders may share a path and tell their files apart by name and size; a person may also hand in what none takes.
+        let takers = around.filter { rule in
             path.relative(to: rule.path).map { NameRules(include: rule.include, exclude: rule.exclude).takes($0) }
                 ?? false
         }
+        let size = try? await blocking { try FileLook(at: path).size }  // the look below says what is wrong with it
+        let taker = takers.first { rule in size.map { rule.limits.takes(size: $0) } ?? true } ?? takers.first
         guard let rule = taker ?? around.first, let relative = path.relative(to: rule.path) else {
             throw elsewhere(path)
         }

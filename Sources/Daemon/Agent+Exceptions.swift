@@ -63,7 +63,13 @@ package struct ExceptionView: Codable, Sendable, Hashable {
 /// What is in force after a change.
 package struct ExceptionsReply: Codable, Sendable, Hashable {
     package var exceptions: [ExceptionView]
-    package init(exceptions: [ExceptionView]) { self.exceptions = exceptions }
+    /// What was taken back of what was in force; absent where nothing was to be taken back.
+    package var ended: [ExceptionView]?
+
+    package init(exceptions: [ExceptionView], ended: [ExceptionView]? = nil) {
+        self.exceptions = exceptions
+        self.ended = ended
+    }
 }
 
 extension Agent {
@@ -129,7 +135,12 @@ extension Agent {
     }
 
     private func put(_ records: [ExceptionRecord], isOver: Bool) async throws -> ExceptionsReply {
+        var ended: [ExceptionRecord]?
         if isOver {
+            let now = house.clocks.wall()
+            ended = try await house.store.exceptions().filter { one in
+                one.until > now && records.contains { $0.isAbout(one) }
+            }
             try await house.store.clearExceptions(records)
         } else {
             try await house.store.setExceptions(records)
@@ -143,7 +154,9 @@ extension Agent {
                 ])
         }
         try await dispatcher.reloadExceptions()
-        return ExceptionsReply(exceptions: try await house.store.exceptions().map { ExceptionView($0) })
+        return ExceptionsReply(
+            exceptions: try await house.store.exceptions().map { ExceptionView($0) },
+            ended: ended.map { $0.map { ExceptionView($0) } })
     }
 
     /// What was allowed to an upload, or to all of its folder.

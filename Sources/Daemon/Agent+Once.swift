@@ -56,9 +56,12 @@ extension Agent {
         return watcher.isAtRest && bells.allSatisfy(\.isWaiting) && house.rest.rings == before
     }
 
-    /// Something waits that a deadline may set free in time. A file that changes has no deadline, and is given the time.
+    /// Something waits that a deadline may set free in time. A file that changes has no deadline, and is given the time; one
+    /// that is too young has one.
     private func mayGo(by last: MonotonicTime, _ now: MonotonicTime) async throws -> Bool {
-        if watcher.states().contains(where: { $0.settling > 0 }) { return true }
+        let states = watcher.states()
+        if states.contains(where: { $0.settling > $0.young.files }) { return true }
+        if states.contains(where: { $0.young.next.map { $0 <= last } ?? false }) { return true }
         let deadlines = [
             try await dispatcher.nextDeadline(), await stager.nextDeadline(), await releaser.nextDeadline(),
         ]
@@ -80,22 +83,27 @@ extension Agent {
             filter.limit = OnceView.most - view.uploads.count
             view.uploads += await views(try await house.store.rows(filter)[...])
         }
-        let files = watcher.settlingFiles()
+        let states = watcher.states()
+        view.young = states.reduce(0) { $0 + $1.young.files }
+        // Those that keep the run from being done come first.
+        let waiting = watcher.settlingFiles()
+        let files = waiting.filter { !$0.isYoung } + waiting.filter(\.isYoung)
         view.settling = files.prefix(OnceView.most).map { file in
             OnceView.Unsettled(
                 folder: file.folder, path: file.path.display, size: file.size,
-                reason: file.explanation)
+                reason: file.explanation, isYoung: file.isYoung)
         }
         // A file that changed while it was copied is written down already, and counted.
         let listed = Set(view.uploads.map(\.path))
         let named = view.settling.count
         view.settling.removeAll { listed.contains($0.path) }
-        view.waiting += watcher.states().reduce(0) { $0 + $1.settling } - (named - view.settling.count)
+        view.waiting += states.reduce(0) { $0 + $1.settling - $1.young.files } - (named - view.settling.count)
         let held = await gathering.waiting(naming: OnceView.most).values
         view.waiting += held.reduce(0) { $0 + $1.files }
         view.settling += held.flatMap(\.first).prefix(max(0, OnceView.most - view.settling.count)).map { one in
             OnceView.Unsettled(
-                folder: one.file.folder, path: one.file.path.display, size: one.file.look.size, reason: one.reason)
+                folder: one.file.folder, path: one.file.path.display, size: one.file.look.size, reason: one.reason,
+                isYoung: false)
         }
         view.unreleased = try await house.store.releasable(limit: OnceView.most).map { asset, _ in
             OnceView.Unreleased(path: asset.path.display, reason: asset.sourceNote ?? "its turn did not come")

@@ -163,7 +163,9 @@ extension Agent {
             let waiting = tallies.filter {
                 $0.destination == destination.name && ($0.state == .queued || $0.state == .staging)
             }
-            let spentToday = try await house.store.spent(since: today, destination: destination.name)
+            let spentToday =
+                try await house.store.spent(since: today, destination: destination.name)
+                + house.ledger.open.unentered(for: destination.name)
             views.append(
                 DestinationView(
                     name: destination.name, type: destination.type, state: hold?.text ?? "up",

@@ -136,7 +136,9 @@ extension Agent {
         let days = UsageSum.stretches(of: .day, query.days, upTo: now, in: .local)
         let months = UsageSum.stretches(of: .month(startsOn: 1), query.months, upTo: now, in: .local)
         let since = [days.first, months.first].compactMap { $0?.lowerBound }.min() ?? now
-        let rows = try await house.store.usage(since: since)
+        let entered = try await house.store.usage(since: since)
+        let rows =
+            entered + house.ledger.open.unentered.map { UsageRow(at: now, account: $0.key, spending: $0.spending) }
         try check("destination", query.destination, house.settings.destinations.map(\.name), rows) { $0.destination }
         try check("folder", query.folder, house.folderNames, rows) { $0.folder }
         let meant = rows.filter {

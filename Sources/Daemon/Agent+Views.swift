@@ -96,7 +96,8 @@ extension Agent {
             || row.isSkipped
         return UploadView(
             id: upload.id, key: upload.key, context: upload.context, folder: upload.folder,
-            destination: upload.destination, path: asset.path.display, name: asset.identity.relative.name.display,
+            destination: upload.destination, path: asset.path.display,
+            relative: asset.identity.relative.display, name: asset.identity.relative.name.display,
             size: asset.stagedSize, sha256: asset.sha256.map { hexadecimal($0) }, settledBy: asset.settledBy.rawValue,
             state: state(row, live, holds), list: upload.state.list, holds: holds.map(HoldView.init),
             priority: upload.priority, progress: progress(row, live), attempt: upload.attempt,

@@ -14,6 +14,7 @@ final class Ledger: Sendable {
     let clocks: any Clocks
     let counters: Counters
     let renewals = Renewals()
+    let open = OpenAccounts()
     private let store: Store
     private let log: Log
     private let current: Mutex<Current>

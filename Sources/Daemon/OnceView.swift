@@ -7,6 +7,13 @@ package struct OnceView: Codable, Sendable, Hashable {
         /// Bytes at the last look.
         package var size: Int64
         package var reason: String
+        /// It is younger than its folder's `min_age`.
+        package var isYoung: Bool
+
+        enum CodingKeys: String, CodingKey {
+            case folder, path, size, reason
+            case isYoung = "young"
+        }
     }
 
     /// A source that is verified at every destination, and still stands.
@@ -15,12 +22,14 @@ package struct OnceView: Codable, Sendable, Hashable {
         package var reason: String
     }
 
-    /// Nothing is left: status 0. Else 75.
+    /// Nothing is left that this run was to take: status 0. Else 75.
     package var done: Bool
     /// Uploads that this run completed.
     package var completed: Int
-    /// Uploads that wait, and files that have not settled.
+    /// Uploads that wait, and files that have not settled and are old enough.
     package var waiting: Int
+    /// Files younger than their folder's `min_age`, for a later run.
+    package var young: Int
     package var failed: Int
     /// At most ``most`` of those that wait or failed, the failed ones first.
     package var uploads: [UploadView]
@@ -40,7 +49,7 @@ package struct OnceView: Codable, Sendable, Hashable {
     package init(completed: Int) {
         self.completed = completed
         done = true
-        (waiting, failed) = (0, 0)
+        (waiting, young, failed) = (0, 0, 0)
         (uploads, settling, unreleased, kept, absent, troubles) = ([], [], [], [], [], [])
     }
 }

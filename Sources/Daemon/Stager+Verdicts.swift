@@ -102,7 +102,7 @@ extension Stager {
             switch place {
             case .there: putOff(asset, .absent, "it was not there for a moment", isSaid: true)
             case .away: waitForDisk(asset, "\(asset.root.display) is not mounted as it was when the file was found")
-            case .gone: try await refuse(asset, missing(asset, await sent(of: asset)), isGone: true)
+            case .gone: try await refuse(asset, await missing(asset), isGone: true)
             }
         case .full(let error):
             let folder = house.staging.folder
@@ -230,7 +230,25 @@ extension Stager {
         try await house.store.uploads(of: asset.id).map { max($0.sent, $0.acked) }.max() ?? 0
     }
 
-    private func missing(_ asset: AssetRecord, _ sent: Int64) -> Failure {
+    /// Why its copy was given up that it had; `nil` where it had none.
+    private func lossOfCopy(of asset: AssetRecord) async throws -> Failure? {
+        for upload in try await house.store.uploads(of: asset.id) {
+            let last = try await house.store.failures(upload.id).last?.failure
+            if let last, Failure.lossesOfCopy.contains(last.code) { return last }
+        }
+        return nil
+    }
+
+    private func missing(_ asset: AssetRecord) async throws -> Failure {
+        if asset.keeping != .inPlace, asset.keeping != .received, let loss = try await lossOfCopy(of: asset) {
+            return Failure(
+                .local, code: loss.code,
+                message:
+                    "\(loss.message), and its source \(asset.path.display) is gone, so there is nothing to send: where you have "
+                    + "the file, put it back",
+                at: house.clocks.wall(), retryable: false)
+        }
+        let sent = try await sent(of: asset)
         let inPlace =
             sent > 0
             ? "uploaded to its end, in place: \(shownBytes(min(sent, asset.size))) of \(shownBytes(asset.size)) had been sent, and "
@@ -272,7 +290,7 @@ extension Stager {
                             throw error
                         }
                     }
-                    if isGone { try await refuse(asset, missing(asset, await sent(of: asset)), isGone: true) }
+                    if isGone { try await refuse(asset, await missing(asset), isGone: true) }
                 }
             } catch let error as StoreError {
                 house.stateFailed(error)

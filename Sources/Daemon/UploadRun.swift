@@ -1,5 +1,6 @@
 internal import Config
 internal import Core
+internal import Destinations
 internal import Linux
 internal import Staging
 internal import Store
@@ -40,6 +41,7 @@ struct UploadRun: Sendable {
         defer { house.live.end(upload.id) }
         let source = SourceGuard(claim.asset, house.source(of: claim.asset))
         let notes = RunNotes(house: house, id: upload.id, acked: upload.acked, source)
+        var sent: StagedFile?
         do {
             guard let sha256 = claim.asset.sha256 else { return copyLost() }
             var file: LentFile?
@@ -57,6 +59,7 @@ struct UploadRun: Sendable {
             if upload.isTroubled { try await house.store.beginAgain([upload.id]) }
             // Also where it was left out of a bundle, whose transfer has no account of its own.
             let order = house.order(claim, sha256, parts, from: file?.place)
+            sent = order.file
             var remote = try await Lane.paying(for: upload.id) {
                 try await destination.upload(order, notes: notes)
             }
@@ -67,12 +70,26 @@ struct UploadRun: Sendable {
         } catch let error as UploadError {
             if Task.isCancelled { return Verdict(outcome: .yielded, wasAnswered: false) }
             if let source, let verdict = await verdict(on: source, notes, after: error) { return verdict }
-            return judge(error, notes)
+            return judge(await blaming(source == nil ? sent : nil, for: error), notes)
         } catch is SourceGuard.Moved {
             if let source, let verdict = await verdict(on: source, notes) { return verdict }
             return Verdict(outcome: .yielded, wasAnswered: notes.wasAnswered)
         } catch  where error is CancellationError || error is Store.LeaseLost {
             return Verdict(outcome: .yielded, wasAnswered: notes.wasAnswered)
+        }
+    }
+
+    /// The remote has other bytes than were announced: where those of the copy are others by now, that is what failed.
+    private func blaming(_ copy: StagedFile?, for reported: UploadError) async -> UploadError {
+        guard let copy, reported.failure.isOfVerification else { return reported }
+        let (name, now) = (claim.upload.destination, house.clocks.wall())
+        do {
+            try await copy.checkContent { kind, code, message, retryable in
+                Failure(kind, code: code, message: "\(name): \(message)", at: now, retryable: retryable)
+            }
+            return reported
+        } catch {
+            return error as? UploadError ?? reported
         }
     }
 

@@ -13,6 +13,8 @@ package struct UploadView: Codable, Sendable, Hashable {
     package var destination: String
     /// The source's absolute path for display (`FilePath.display`).
     package var path: String
+    /// The path below its folder, for display.
+    package var relative: String?
     package var name: String
     package var size: Int64
     /// SHA-256 of the content in hexadecimal, once staged.

@@ -1,3 +1,4 @@
+package import Core
 internal import Glibc
 
 /// The users and groups of this machine (getpwuid_r(3), getgrouplist(3)).
@@ -32,5 +33,45 @@ package enum Accounts {
         var groups = [gid_t](repeating: 0, count: Int(count))
         guard getgrouplist(name, entry.pw_gid, &groups, &count) >= 0 else { return false }
         return groups.prefix(Int(count)).contains(group)
+    }
+
+    /// The name of a group for people, or the number where it has none. May wait for a directory service.
+    package static func shown(group: UInt32) -> String {
+        var buffer = [CChar](repeating: 0, count: 64 << 10)
+        var entry = Glibc.group()
+        var found: UnsafeMutablePointer<Glibc.group>?
+        guard getgrgid_r(group, &entry, &buffer, buffer.count, &found) == 0, found != nil, let name = entry.gr_name
+        else { return "\(group)" }
+        return String(cString: name)
+    }
+
+    /// The number of a group by its name, or written out; `nil` where there is none. May wait for a directory service.
+    package static func group(named name: String) -> UInt32? {
+        if let number = UInt32(name) { return number }
+        var buffer = [CChar](repeating: 0, count: 64 << 10)
+        var entry = Glibc.group()
+        var found: UnsafeMutablePointer<Glibc.group>?
+        guard getgrnam_r(name, &entry, &buffer, buffer.count, &found) == 0, found != nil else { return nil }
+        return entry.gr_gid
+    }
+
+    /// The groups of this process (getgroups(2)), its effective one among them.
+    package static var groups: Set<UInt32> {
+        var all = [gid_t](repeating: 0, count: 65_536)
+        let count = getgroups(CInt(all.count), &all)
+        return Set(all.prefix(max(0, Int(count)))).union([getegid()])
+    }
+
+    /// The group that has rights to what stands at a path, where this process is not in it; `nil` for that of root, where it has none, or
+    /// where that cannot be seen.
+    ///
+    /// - Parameter writes: Whether writing is meant, and not reading alone.
+    package static func groupToJoin(for path: FilePath, writes: Bool) -> String? {
+        var look = stat()
+        guard path.withCString({ stat($0, &look) }) == 0, look.st_gid != 0, !groups.contains(look.st_gid) else {
+            return nil
+        }
+        let wanted: mode_t = writes ? 0o020 : 0o040
+        return look.st_mode & wanted != 0 ? shown(group: look.st_gid) : nil
     }
 }

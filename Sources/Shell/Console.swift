@@ -6,8 +6,12 @@ internal import Synchronization
 package struct Console: Sendable {
     /// A person looks on: tables fit the width, and progress may be redrawn.
     package var isTerminal: Bool
-    /// Columns.
-    package var width: Int
+    /// Columns and rows of the terminal, as it is now.
+    private var measure: @Sendable () -> (width: Int, height: Int)
+    /// Columns now: a person may change the size of the window.
+    package var width: Int { measure().width }
+    /// Rows now; as many as there are to show where nobody says.
+    package var height: Int { measure().height }
     package var colour: Bool
     package var environment: @Sendable (String) -> String?
     private let write: @Sendable (_ bytes: [UInt8], _ isError: Bool) -> Bool
@@ -15,12 +19,13 @@ package struct Console: Sendable {
     let failure: @Sendable () -> String?
 
     package init(
-        isTerminal: Bool, width: Int, colour: Bool, environment: @escaping @Sendable (String) -> String?,
+        isTerminal: Bool, size: @escaping @Sendable () -> (width: Int, height: Int), colour: Bool,
+        environment: @escaping @Sendable (String) -> String?,
         failure: @escaping @Sendable () -> String? = { nil },
         write: @escaping @Sendable (_ bytes: [UInt8], _ isError: Bool) -> Bool
     ) {
         self.isTerminal = isTerminal
-        self.width = width
+        measure = size
         self.colour = colour
         self.environment = environment
         self.failure = failure
@@ -55,7 +60,7 @@ extension Console {
         let trouble = Atomic<CInt>(0)
         let isJournal = Log.Format.isJournal(STDERR_FILENO)
         return Console(
-            isTerminal: isTerminal, width: width(environment),
+            isTerminal: isTerminal, size: { size(environment) },
             colour: isTerminal && (environment("NO_COLOR") ?? "").isEmpty && environment("TERM") != "dumb",
             environment: environment,
             failure: {
@@ -86,11 +91,12 @@ extension Console {
         Array(bytes.split(separator: UInt8(ascii: "\n")).map { Array("<3>".utf8) + $0 + [UInt8(ascii: "\n")] }.joined())
     }
 
-    /// `$COLUMNS`, else what the terminal says, else 100.
-    private static func width(_ environment: (String) -> String?) -> Int {
-        if let columns = environment("COLUMNS").flatMap({ Int($0) }), columns > 0 { return columns }
+    /// `$COLUMNS`, else what the terminal says, else 100 columns; and its rows.
+    private static func size(_ environment: (String) -> String?) -> (width: Int, height: Int) {
         var size = winsize()
-        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 100 }
-        return Int(size.ws_col)
+        let isTold = ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0
+        let height = isTold && size.ws_row > 0 ? Int(size.ws_row) : Int.max
+        if let columns = environment("COLUMNS").flatMap({ Int($0) }), columns > 0 { return (columns, height) }
+        return (isTold && size.ws_col > 0 ? Int(size.ws_col) : 100, height)
     }
 }

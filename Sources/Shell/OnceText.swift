@@ -1,6 +1,17 @@
 internal import Core
 internal import Daemon
 
+/// What `run --once` tells where nobody looks on: what is not done, and nothing when nothing is left.
+func onceReport(_ view: OnceView, _ console: Console, now: WallTime) -> [String] {
+    if console.isTerminal || !view.done { return onceLines(view, console, now: now) }
+    return view.young > 0 ? [sum(view)] : []
+}
+
+private func sum(_ view: OnceView) -> String {
+    let young = view.young > 0 ? ", \(view.young) younger than min_age: left for the next run" : ""
+    return "\(view.completed) uploaded, \(view.waiting) waiting, \(view.failed) failed" + young
+}
+
 /// What `run --once` tells a person: each file that is not done, with its reason, and the sum.
 func onceLines(_ view: OnceView, _ console: Console, now: WallTime) -> [String] {
     func line(_ word: String, _ style: Console.Style, _ what: String, _ why: String) -> String {
@@ -15,12 +26,16 @@ func onceLines(_ view: OnceView, _ console: Console, now: WallTime) -> [String] 
                 isFailed ? "failed" : "waiting", isFailed ? .red : .yellow, "\(upload.path) to \(upload.destination)",
                 reason(upload, now)))
     }
-    let unnamed = view.waiting + view.failed - view.uploads.count - view.settling.count
-    lines += view.settling.map { line("settling", .yellow, $0.path, printable($0.reason)) }
+    let unnamed = view.waiting + view.young + view.failed - view.uploads.count - view.settling.count
+    lines += view.settling.map { file in
+        file.isYoung
+            ? line("young", .dim, file.path, printable(file.reason))
+            : line("settling", .yellow, file.path, printable(file.reason))
+    }
     lines += view.unreleased.map { line("source", .yellow, $0.path, "not released yet: \(printable($0.reason))") }
     lines += view.kept.map { console.styled(filled("source", to: 9), .yellow) + " " + printable($0) }
     if unnamed > 0 { lines.append("and \(unnamed) more: `sluice list` shows them while a daemon runs") }
-    lines.append("\(view.completed) uploaded, \(view.waiting) waiting, \(view.failed) failed")
+    lines.append(sum(view))
     return lines
 }
 

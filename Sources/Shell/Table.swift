@@ -1,6 +1,7 @@
 internal import Core
 
-/// Rows in columns that fit a width: columns shrink, the least important go first, nothing wraps.
+/// Rows in columns that fit a terminal: columns shrink, the least important go first, nothing wraps. What goes to a file or another
+/// program is whole.
 struct Table {
     struct Column {
         let title: String
@@ -24,7 +25,8 @@ struct Table {
     var rows: [Row] = []
 
     func lines(_ console: Console) -> [String] {
-        let (shown, widths) = layout(console.width)
+        let width = console.isTerminal ? console.width : .max
+        let (shown, widths) = layout(width)
         func render(_ cells: [String], _ style: (Int) -> Console.Style?) -> String {
             var out = ""
             for (position, index) in shown.enumerated() {
@@ -40,7 +42,7 @@ struct Table {
         var lines = [render(columns.map(\.title)) { _ in .dim }]
         for row in rows {
             lines.append(render(row.cells) { row.styles[$0] })
-            lines += row.notes.map { "  " + console.styled(cut($0.text, to: max(8, console.width - 2)), $0.style) }
+            lines += row.notes.map { "  " + console.styled(cut($0.text, to: max(8, width - 2)), $0.style) }
         }
         return lines
     }

@@ -29,6 +29,15 @@ enum Units {
         return local.date == LocalTime(now).date ? local.clock : "\(local.date) \(local.clock)"
     }
 
+    /// The same in a column: `18:42` for today, `11-20 18:42` for this year, else `2025-11-20`.
+    static func shortMoment(_ text: String, now: WallTime) -> String {
+        guard let time = wallTime(text) else { return printable(text) }
+        let (local, today) = (LocalTime(time), LocalTime(now))
+        let clock = String(local.clock.prefix(5))
+        if local.date == today.date { return clock }
+        return local.date.prefix(5) == today.date.prefix(5) ? "\(local.date.dropFirst(5)) \(clock)" : local.date
+    }
+
     /// `2026-11-20T08:00:00.000Z`, as `WallTime` prints it.
     static func wallTime(_ text: String) -> WallTime? {
         let bytes = Array(text.utf8)

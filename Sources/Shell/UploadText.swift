@@ -18,21 +18,24 @@ func uploadTable(_ uploads: [UploadView], now: WallTime) -> Table {
     var table = Table(columns: [
         Table.Column(title: "ID", minimum: 12),
         Table.Column(title: "STATE", minimum: 9),
+        Table.Column(title: "ADDED", isRight: true, expendable: 2),
         Table.Column(title: "DONE", isRight: true, expendable: 1),
         Table.Column(title: "SIZE", isRight: true, expendable: 4),
-        Table.Column(title: "RATE", isRight: true, expendable: 3),
-        Table.Column(title: "LEFT", isRight: true, expendable: 2),
-        Table.Column(title: "TO", minimum: 6, shrinks: true, expendable: 5),
-        Table.Column(title: "FILE", minimum: 8, shrinks: true),
+        Table.Column(title: "RATE", isRight: true, expendable: 6),
+        Table.Column(title: "LEFT", isRight: true, expendable: 5),
+        Table.Column(title: "TO", minimum: 6, shrinks: true, expendable: 3),
+        Table.Column(title: "FILE", minimum: 12, shrinks: true),
     ])
     let length = distinctLength(uploads.map(\.id))
     table.rows = uploads.map { upload in
         let running = upload.state == "uploading"
         return Table.Row(
             cells: [
-                String(upload.id.prefix(length)), stateWord(upload), Units.percent(upload.progress.fraction),
-                Units.bytes(upload.size), running ? upload.progress.rate.map(Units.rate) ?? "" : "",
-                running ? upload.progress.eta.map(Units.duration) ?? "" : "", upload.destination, upload.name,
+                String(upload.id.prefix(length)), stateWord(upload), Units.shortMoment(upload.createdAt, now: now),
+                Units.percent(upload.progress.fraction), Units.bytes(upload.size),
+                running ? upload.progress.rate.map(Units.rate) ?? "" : "",
+                running ? upload.progress.eta.map(Units.duration) ?? "" : "", upload.destination,
+                upload.relative ?? upload.name,
             ],
             styles: [1: style(ofState: upload.state)].compactMapValues { $0 }, notes: notes(upload, now))
     }

@@ -60,7 +60,7 @@ struct PatientStart: Sendable {
                     await server?.stop()
                     return agent
                 } catch {
-                    guard let found = MissingRoom(error, settings) else { throw startError(error) }
+                    guard let found = MissingRoom(error, settings) else { throw startError(error, settings) }
                     missing = found
                 }
                 if let last, clocks.monotonic() >= last {

@@ -28,6 +28,11 @@ package struct ExceptionRecord: Sendable, Hashable {
         self.who = who
     }
 
+    /// Whether `other` is of the same kind for the same thing, and so makes way for it.
+    package func isAbout(_ other: ExceptionRecord) -> Bool {
+        scope == other.scope && name == other.name && word == other.word
+    }
+
     fileprivate var word: String {
         switch kind {
         case .excuse(let excuse): excuse.rawValue

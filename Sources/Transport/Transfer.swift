@@ -296,7 +296,9 @@ final class Transfer: @unchecked Sendable {
         if let refusal = refusalOfProxy(code) { return .failure(error(.proxy, Int32(code.rawValue), refusal)) }
         guard code == CURLE_OK else {
             let words = message[0] == 0 ? String(cString: curl_easy_strerror(code)) : String(cString: message)
-            return outcome(of: error(TransportError.Kind(code, isConnected: isConnected), Int32(code.rawValue), words))
+            return outcome(
+                of: error(
+                    TransportError.Kind(code, isConnected: isConnected, words: words), Int32(code.rawValue), words))
         }
         // A server that dies between an interim and its real answer leaves the interim one behind.
         guard status >= 200, answer.isHeaderWhole else {

@@ -13,6 +13,8 @@ package struct TransportError: Error, Hashable, Sendable, CustomStringConvertibl
         case proxy
         /// No trust: certificate, protocol version.
         case tls
+        /// It was asked for TLS, and whoever answers does not speak it.
+        case notTLS
         /// Nothing moved for as long as ``Limits`` allow.
         case stalled
         /// The whole request took too long.
@@ -59,6 +61,11 @@ package struct TransportError: Error, Hashable, Sendable, CustomStringConvertibl
     }
 
     package var description: String { "\(url): \(detail)" }
+
+    /// TLS was asked for, and whoever answered hung up before it had shown a certificate.
+    package var isOfHandshake: Bool {
+        kind == .tls && code == Int32(CURLE_SSL_CONNECT_ERROR.rawValue) && !detail.contains("alert")
+    }
 }
 
 /// `url` without user, password, query and fragment.
@@ -73,6 +80,17 @@ package func withoutSecrets(_ url: String) -> String {
 }
 
 extension TransportError.Kind {
+    /// - Parameter words: What the TLS library says; it has no codes that libcurl passes on. OpenSSL calls what is no record of TLS a wrong
+    ///   version number, and GnuTLS an unexpected packet.
+    init(_ code: CURLcode, isConnected: Bool, words: String) {
+        let isNoRecord = ["wrong version number", "packet length too long", "http request", "unexpected TLS packet"]
+        if code == CURLE_SSL_CONNECT_ERROR, isNoRecord.contains(where: { words.contains($0) }) {
+            self = .notTLS
+        } else {
+            self.init(code, isConnected: isConnected)
+        }
+    }
+
     /// - Parameter isConnected: Whether the request had a connection by then.
     init(_ code: CURLcode, isConnected: Bool) {
         switch code {

@@ -70,7 +70,9 @@ struct Claimant {
     /// - Parameter relative: The directory's path below the root.
     fileprivate func contender(in relative: FilePath, of root: Root, rules: [Rule]) -> Contender? {
         guard let folder = folder(relative), rules[rule].settings.recursive || folder.isEmpty else { return nil }
-        return Contender(rule: rule, isOwn: root.rules.contains(rule), names: rules[rule].names, folder: folder)
+        return Contender(
+            rule: rule, isOwn: root.rules.contains(rule), names: rules[rule].names, limits: rules[rule].settings.limits,
+            folder: folder)
     }
 }
 
@@ -80,13 +82,15 @@ final class Contender {
     let rule: Int
     fileprivate let isOwn: Bool
     private let names: NameRules
+    fileprivate let limits: FileLimits
     /// The directory, as the rule sees it.
     private let folder: FilePath
 
-    fileprivate init(rule: Int, isOwn: Bool, names: NameRules, folder: FilePath) {
+    fileprivate init(rule: Int, isOwn: Bool, names: NameRules, limits: FileLimits, folder: FilePath) {
         self.rule = rule
         self.isOwn = isOwn
         self.names = names
+        self.limits = limits
         self.folder = folder
     }
 
@@ -94,10 +98,20 @@ final class Contender {
 }
 
 extension [Contender] {
-    /// The first rule that takes the name, if it is one of the directory's own tree.
-    func winner(for name: UnsafeBufferPointer<UInt8>) -> Int? {
-        for contender in self where contender.takes(name) { return contender.isOwn ? contender.rule : nil }
-        return nil
+    /// The first rule that takes the name, and the size where that is known, if it is one of the directory's own tree. Where none takes
+    /// such a size, the first that takes the name: it says why the file is left alone.
+    func winner(for name: UnsafeBufferPointer<UInt8>, size: Int64? = nil) -> Int? {
+        var byName: Contender?
+        for contender in self where contender.takes(name) {
+            guard let size, !contender.limits.takes(size: size) else { return contender.isOwn ? contender.rule : nil }
+            byName = byName ?? contender
+        }
+        return byName.flatMap { $0.isOwn ? $0.rule : nil }
+    }
+
+    /// Whether any rule takes the name: which one may depend on the size.
+    func hasWinner(for name: UnsafeBufferPointer<UInt8>) -> Bool {
+        contains { $0.isOwn && $0.takes(name) }
     }
 }
 
@@ -109,7 +123,9 @@ extension [Claimant] {
         compactMap { $0.contender(in: relative, of: root, rules: rules) }
     }
 
-    func winner(for name: UnsafeBufferPointer<UInt8>, in relative: FilePath, of root: Root, rules: [Rule]) -> Int? {
-        contenders(in: relative, of: root, rules: rules).winner(for: name)
+    func winner(
+        for name: UnsafeBufferPointer<UInt8>, size: Int64?, in relative: FilePath, of root: Root, rules: [Rule]
+    ) -> Int? {
+        contenders(in: relative, of: root, rules: rules).winner(for: name, size: size)
     }
 }

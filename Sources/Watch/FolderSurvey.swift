@@ -113,8 +113,9 @@ package struct FolderSurvey: Sendable {
             piece.caught.append((asset, SourcePath(root: root.path, relative: path)))
             return
         }
-        let winner = root.claimants.winner(for: name, in: relative, of: root, rules: compiled)
-        guard winner != nil || kind == .unknown, !ignored.ignores(name) || kind == .unknown else { return }
+        let contenders = root.claimants.contenders(in: relative, of: root, rules: compiled)
+        let isTaken = contenders.hasWinner(for: name)
+        guard isTaken || kind == .unknown, !ignored.ignores(name) || kind == .unknown else { return }
         do {
             guard let look = try stream.look(at: name) else { return }
             if look.isDirectory {
@@ -123,7 +124,8 @@ package struct FolderSurvey: Sendable {
                 }
                 return
             }
-            guard look.isRegular, let winner, !ignored.ignores(name) else { return }
+            guard look.isRegular, let winner = contenders.winner(for: name, size: look.size), !ignored.ignores(name)
+            else { return }
             let settings = compiled[winner].settings
             // What the daemon leaves alone, or waits for, is nothing that was ever sent.
             if settings.limits.objection(to: look, now: clocks.wall()) != nil { return }

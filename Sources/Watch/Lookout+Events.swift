@@ -142,7 +142,7 @@ extension Lookout {
     func hear(of name: FilePath, in directory: Directory, _ evidence: Settling<Place>.Evidence) {
         guard let relative = directory.relative else { return }
         hearMarker(name, in: directory)
-        guard let rule = taker(of: name, in: directory, at: relative) else { return }
+        guard isTaken(name, in: directory, at: relative) else { return }
         let place = Place(directory: directory, name: name)
         // It is not as the scan found it any more, or came after it: no old file.
         if !skipped.isEmpty { skipped[place] = nil }
@@ -155,20 +155,33 @@ extension Lookout {
         guard let look = try? directory.root.folder.open().look(at: relative.appending(name)), look.isRegular else {
             return settling.forget(place)
         }
+        guard let rule = taker(of: name, size: look.size, in: directory, at: relative) else {
+            return settling.forget(place)
+        }
         guard isWorthWaiting(place, rule, relative) else { return }
         settling.note(
             place, evidence, group: rule, look: look, quietFor: rules[rule].settings.quietFor, at: clocks.monotonic())
         quicken(directory)
     }
 
-    /// The rule that takes a name of a directory; `nil` where none does, or where an ignore file says so.
-    func taker(of name: FilePath, in directory: Directory, at relative: FilePath) -> Int? {
+    /// The rule that takes a file of a directory; `nil` where none does, or where an ignore file says so.
+    func taker(of name: FilePath, size: Int64?, in directory: Directory, at relative: FilePath) -> Int? {
         name.bytes.withUnsafeBufferPointer { bytes in
             let root = directory.root
-            guard let winner = root.claimants.winner(for: bytes, in: relative, of: root, rules: rules),
+            guard
+                let winner = root.claimants.winner(for: bytes, size: size, in: relative, of: root, rules: rules),
                 !directory.ignored.ignores(bytes)
             else { return nil }
             return winner
+        }
+    }
+
+    /// Whether any rule takes a name of a directory: which one may depend on the size.
+    private func isTaken(_ name: FilePath, in directory: Directory, at relative: FilePath) -> Bool {
+        name.bytes.withUnsafeBufferPointer { bytes in
+            let root = directory.root
+            return root.claimants.contenders(in: relative, of: root, rules: rules).hasWinner(for: bytes)
+                && !directory.ignored.ignores(bytes)
         }
     }
 

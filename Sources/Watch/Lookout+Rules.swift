@@ -85,22 +85,24 @@ extension Lookout {
 
     /// Asks anew whose the files are that are on their way.
     private func revise(_ oldNames: [String]) {
-        func winner(_ place: Place) -> Int? {
+        func winner(_ place: Place, _ size: Int64?) -> Int? {
             guard !place.directory.isGone, let folder = place.directory.relative else { return nil }
-            return taker(of: place.name, in: place.directory, at: folder)
+            return taker(of: place.name, size: size, in: place.directory, at: folder)
         }
         func revised(_ file: Found) -> Int? {
             // Another folder's file is another file: the scan that the change brings finds it under its new name.
-            winner(file.place).flatMap { rules[$0].settings.name == file.identity.folder ? $0 : nil }
+            winner(file.place, file.look.size).flatMap { rules[$0].settings.name == file.identity.folder ? $0 : nil }
         }
         found.revise(revised)
         asked?.revise(revised)
         skipped = skipped.filter { place, file in
-            winner(place).map { rules[$0].settings.name == file.folder && rules[$0].skipsExisting } ?? false
+            winner(place, file.look.size).map { rules[$0].settings.name == file.folder && rules[$0].skipsExisting }
+                ?? false
         }
         ready = ready.filter { place, file in
-            winner(place).map { rules[$0].settings.name == file.folder } ?? false
+            winner(place, file.look.size).map { rules[$0].settings.name == file.folder } ?? false
         }
+        let candidates = settling.all
         settling.revise { place, group in
             // On its way from one name to another: whose it is, is asked again when its time comes.
             if !place.directory.isGone, place.directory.relative == nil {
@@ -108,7 +110,7 @@ extension Lookout {
                     ($0, rules[$0].settings.quietFor)
                 }
             }
-            return winner(place).map { ($0, rules[$0].settings.quietFor) }
+            return winner(place, candidates[place]?.look.size).map { ($0, rules[$0].settings.quietFor) }
         }
     }
 }

@@ -9,6 +9,8 @@ extension Lookout {
 
     /// No rule takes a name of which the listing did not say what it is: it may be a directory.
     private static let nobody = -1
+    /// Some rule takes the name; which one is known when its size is.
+    private static let somebody = 0
 
     /// There is something to scan, and room for what it finds.
     var canScan: Bool {
@@ -194,10 +196,9 @@ extension Lookout {
         case .folder: takeFolder(name, cursor)
         case .file, .unknown:
             if !awaited.isEmpty { noteMarker(FilePath(fromKernel: name), in: cursor.directory) }
-            var winner = cursor.contenders.winner(for: name)
-            if winner != nil, cursor.ignored.ignores(name) { winner = nil }
-            if winner == nil, case .file = kind { return }
-            listed.add(name, tag: winner ?? Self.nobody, in: cursor.stream)
+            let isTaken = cursor.contenders.hasWinner(for: name) && !cursor.ignored.ignores(name)
+            if !isTaken, case .file = kind { return }
+            listed.add(name, tag: isTaken ? Self.somebody : Self.nobody, in: cursor.stream)
         }
     }
 
@@ -205,7 +206,7 @@ extension Lookout {
         if listed.isEmpty { return }
         // Nothing begins to settle while they are looked at.
         let settles = settling.count > 0
-        listed.look(in: cursor.stream) { name, winner, look in
+        listed.look(in: cursor.stream) { name, tag, look in
             switch look {
             case .failure(let error):
                 notice(
@@ -214,7 +215,10 @@ extension Lookout {
             case .success(nil): return
             case .success(let look?):
                 if look.isDirectory { return takeFolder(name, cursor) }
-                if look.isRegular, winner != Self.nobody { takeFile(name, look, rule: winner, cursor, settles) }
+                guard look.isRegular, tag != Self.nobody,
+                    let winner = cursor.contenders.winner(for: name, size: look.size)
+                else { return }
+                takeFile(name, look, rule: winner, cursor, settles)
             }
         }
     }

@@ -24,13 +24,23 @@ extension Lookout {
             return settling.postpone(place, until: now.advanced(by: Self.again))
         }
         // Asked anew, because the directory may have another name by now.
-        guard let index = taker(of: place.name, in: directory, at: folder) else { return settling.forget(place) }
-        let rule = rules[index].settings
+        let known = settling[place]?.look.size
+        guard var index = taker(of: place.name, size: known, in: directory, at: folder) else {
+            return settling.forget(place)
+        }
+        var rule = rules[index].settings
         let source = SourceFile(folder: directory.root.folder, relative: folder.appending(place.name))
         do {
             let top = try source.folder.open()
             let (look, writer) = try question(source.relative, top, rule)
             guard look.isRegular else { return settling.forget(place) }
+            // Where folders are told apart by size, it may have grown into another one.
+            if look.size != known, let other = taker(of: place.name, size: look.size, in: directory, at: folder),
+                other != index
+            {
+                (index, rule) = (other, rules[other].settings)
+            }
+            settling.give(place, to: index, quietFor: rule.quietFor)
             if !complained.isEmpty { complained.remove(place) }
             let isMarked = rule.marker.map { self.isMarked(place, $0, folder) }
             let now = clocks.monotonic()
@@ -120,9 +130,23 @@ extension Lookout {
         hasNews = true
     }
 
+    /// When a file is old enough for `min_age`; `nil` where its quiet time ends later, or no age is asked of it.
+    func ofAge(_ candidate: Settling<Place>.Candidate) -> MonotonicTime? {
+        let limits = rules[candidate.group].settings.limits
+        guard limits.minAge != nil else { return nil }
+        let wait = limits.wait(for: candidate.look, unchanged: now.since(candidate.since), now: clocks.wall())
+        let ofAge = now.advanced(by: wait)
+        return wait > .zero && ofAge > candidate.since.advanced(by: candidate.quietTime) ? ofAge : nil
+    }
+
+    /// What a file waits for that ends last.
+    private func waiting(_ candidate: Settling<Place>.Candidate) -> Settling<Place>.Waiting {
+        candidate.waiting == .quiet && ofAge(candidate) != nil ? .age : candidate.waiting
+    }
+
     func waitingFile(_ place: Place, _ candidate: Settling<Place>.Candidate, _ path: SourcePath) -> WaitingFile {
         let reason: WaitingFile.Reason =
-            switch candidate.waiting {
+            switch waiting(candidate) {
             case .quiet: .quiet
             case .change: .change
             case .writer: .writer
@@ -137,13 +161,13 @@ extension Lookout {
             folder: rules[candidate.group].settings.name, path: path, size: candidate.look.size,
             since: candidate.first, isGrowing: candidate.isGrowing, isBusy: candidate.isBusy, reason: reason,
             rule: rule, until: until, rate: candidate.rate,
-            isOverdue: candidate.reported != nil && candidate.reported != .age)
+            isOverdue: candidate.reported != nil && candidate.reported != .age, isYoung: ofAge(candidate) != nil)
     }
 
     /// The key that a candidate waits by, and until when.
     private func rule(of candidate: Settling<Place>.Candidate) -> (words: String, until: MonotonicTime?) {
         let rule = rules[candidate.group].settings
-        switch candidate.waiting {
+        switch waiting(candidate) {
         case .quiet, .change:
             let key = "`settle.quiet_for: \(writtenTime(candidate.quietTime))`"
             let words = pace.quiet.words(for: candidate.evidence, candidate.quietTime)

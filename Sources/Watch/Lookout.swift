@@ -240,7 +240,11 @@ final class Lookout {
             case .present: !root.isFirst && root.visits == 0 && root.nextLook > now
             }
         }
-        return areScanned && settling.all.values.allSatisfy { $0.isGrowing || $0.isBusy || $0.hold == .container }
+        return areScanned
+            && settling.all.values.allSatisfy { candidate in
+                candidate.isGrowing || candidate.isBusy || candidate.hold == .container || candidate.hold == .marker
+                    || ofAge(candidate) != nil
+            }
     }
 
     /// Everything is to be looked at again, or what these folders name.
@@ -283,11 +287,13 @@ final class Lookout {
     private func board() -> Mailbox.Board {
         var counts = [Int](repeating: 0, count: rules.count)
         var oldest = [MonotonicTime?](repeating: nil, count: rules.count)
+        var young = [WatchState.Young](repeating: WatchState.Young(), count: rules.count)
         var waiting: [(place: Place, candidate: Settling<Place>.Candidate)] = []
         for (place, candidate) in settling.all {
             let group = candidate.group
             counts[group] += 1
             oldest[group] = min(oldest[group] ?? candidate.first, candidate.first)
+            if let at = ofAge(candidate) { young[group].add(at) }
             waiting.append((place, candidate))
         }
         waiting.sort { $0.candidate.first < $1.candidate.first }
@@ -306,7 +312,7 @@ final class Lookout {
             states.append(
                 WatchState(
                     folder: rule.settings.name, path: rule.settings.path, condition: condition(of: root),
-                    settling: counts[index], oldest: oldest[index],
+                    settling: counts[index], young: young[index], oldest: oldest[index],
                     unwatched: missing[ObjectIdentifier(root)] ?? 0, polled: looked[ObjectIdentifier(root)] ?? 0,
                     troubles: troubles[ObjectIdentifier(root)]?.texts ?? [],
                     moreTroubles: troubles[ObjectIdentifier(root)]?.more ?? 0,

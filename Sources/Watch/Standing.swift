@@ -24,10 +24,13 @@ package enum Standing: Hashable, Sendable {
             if isSame(path, rule.path) { return .itself(folder: rule.name) }
             guard let relative = relative(of: path, in: rule), !relative.isEmpty else { continue }
             guard let reason = nameObjection(to: relative, rule) else {
-                if let reason = objection(to: relative, rule, folders[rule.path], now) {
-                    return .leftAlone(folder: rule.name, reason: reason)
+                switch objection(to: relative, rule, folders[rule.path], now) {
+                case nil: return .taken(folder: rule.name)
+                // Another folder on the same path may take such a size.
+                case .size(let reason)?: refusal = refusal ?? .leftAlone(folder: rule.name, reason: reason)
+                case .other(let reason)?: return .leftAlone(folder: rule.name, reason: reason)
                 }
-                return .taken(folder: rule.name)
+                continue
             }
             refusal = refusal ?? .leftAlone(folder: rule.name, reason: reason)
         }
@@ -75,32 +78,45 @@ package enum Standing: Hashable, Sendable {
         return "is taken by none of `include: [\(rule.include.joined(separator: ", "))]`"
     }
 
+    /// Why a folder that takes the name leaves a file alone, in words that follow "it".
+    private enum Objection {
+        /// It is too small or too large.
+        case size(String)
+        case other(String)
+    }
+
     private static func objection(
         to relative: FilePath, _ rule: WatchRule, _ folder: SourceFolder, _ now: WallTime
-    ) -> String? {
+    ) -> Objection? {
         if let missing = FolderGate(folder, [rule.requirement]).missing() {
-            return "belongs to a folder that is absent: \(missing)"
+            return .other("belongs to a folder that is absent: \(missing)")
         }
         do throws(SystemError) {
             let top = try folder.open()
-            if let reason = try wayObjection(to: relative, top) { return reason }
-            guard let look = try top.lookIfPresent(at: relative) else { return "is not there" }
-            if look.isDirectory { return "is a directory: ask for a file in it" }
-            guard look.isRegular else { return "is no regular file: links, devices, sockets and FIFOs are left alone" }
-            if let reason = rule.limits.objection(to: look, now: now) { return "is left alone: \(reason)" }
+            if let reason = try wayObjection(to: relative, top) { return .other(reason) }
+            guard let look = try top.lookIfPresent(at: relative) else { return .other("is not there") }
+            if look.isDirectory { return .other("is a directory: ask for a file in it") }
+            guard look.isRegular else {
+                return .other("is no regular file: links, devices, sockets and FIFOs are left alone")
+            }
+            if let reason = rule.limits.objection(to: look, now: now) {
+                let words = "is left alone: \(reason)"
+                return rule.limits.takes(size: look.size) ? .other(words) : .size(words)
+            }
             let wait = rule.limits.wait(for: look, unchanged: .zero, now: now)
             if wait > .zero, let least = rule.limits.minAge {
-                return "is too young: `min_age: \(writtenTime(least))`, for another \(words(wait))"
+                return .other("is too young: `min_age: \(writtenTime(least))`, for another \(words(wait))")
             }
             if let marker = rule.marker {
                 let beside = relative.parent.appending(marker.marker(of: relative.name))
                 if try !top.has(beside) {
-                    return
+                    return .other(
                         "waits for its marker \(folder.path.appending(beside).display): `settle.marker: \"\(marker.source)\"`"
+                    )
                 }
             }
             return nil
-        } catch { return "cannot be looked at: \(error)" }
+        } catch { return .other("cannot be looked at: \(error)") }
     }
 
     /// What lies on the way from the folder to the file: links, and ignore files.

@@ -14,8 +14,22 @@ package struct WatchState: Hashable, Sendable {
     package var folder: String
     package var path: FilePath
     package var condition: Condition
+    /// Files that are younger than `min_age`, and will be when they have been quiet for long enough.
+    package struct Young: Hashable, Sendable {
+        package var files = 0
+        /// When the first of them is old enough.
+        package var next: MonotonicTime?
+
+        mutating func add(_ ofAge: MonotonicTime) {
+            files += 1
+            next = min(next ?? ofAge, ofAge)
+        }
+    }
+
     /// Files seen that have not settled.
     package var settling = 0
+    /// Those of them that nothing but time makes old enough.
+    package var young = Young()
     /// Since when the oldest of them has been waiting.
     package var oldest: MonotonicTime?
     /// Directories without a watch although one was wanted; they are looked through from time to time.
@@ -64,6 +78,8 @@ package struct WaitingFile: Hashable, Sendable {
     package var rate: Int64?
     /// It has waited for longer than its folder expects.
     package var isOverdue: Bool
+    /// It is younger than `min_age`, and will be when it has been quiet for long enough.
+    package var isYoung: Bool
 
     package enum Reason: Hashable, Sendable {
         /// It has not been quiet for long enough.

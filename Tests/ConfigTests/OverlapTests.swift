@@ -36,6 +36,11 @@ struct OverlapTests {
             ("path: /a, recursive: false", "path: /a/b"),
             (#"path: /a, exclude: ["b/*"]"#, "path: /a/b"),
             ("path: /a/cam1", "path: /a/cam10"),
+            ("path: /a, max_size: 1 MB", "path: /a, min_size: 1 MB"),
+            ("path: /a, min_size: 1 MB", "path: /a, max_size: 999 kB"),
+            ("path: /a, max_size: 1 MB", "path: /a/b, min_size: 2 MB"),
+            (#"path: /a, include: ["front*.mp4"]"#, #"path: /a, include: ["back*.mp4"]"#),
+            (#"path: /a, include: ["front*"], exclude: ["*.mp4"]"#, #"path: /a, include: ["*.mp4"]"#),
         ])
     func apart(_ first: String, _ second: String) throws {
         #expect(try load(first, second).warnings.isEmpty)
@@ -51,7 +56,7 @@ struct OverlapTests {
         #expect(
             texts { () throws(ConfigErrors) in try load(first, second) } == [
                 "folders[1].path: `f0` (a.yaml:3:22) watches the same folder and comes first, so no file would be left for "
-                    + "this one; tell them apart by `include`"
+                    + "this one; tell them apart by `include`, or by `min_size` and `max_size`"
             ])
     }
 
@@ -64,6 +69,59 @@ struct OverlapTests {
             answer == [
                 "`f0` (a.yaml:3:22) watches the same folder and comes first, so it takes what `front*.mp4` names here"
             ])
+    }
+
+    @Test(
+        "are said to be shadowed where some names match patterns of both, or some sizes are taken by both",
+        arguments: [
+            (
+                #"path: /a, include: ["front*"]"#, #"path: /a, include: ["*.mp4", "*.jpg"]"#,
+                "what `front*` and `*.mp4`, `front*` and `*.jpg` both name"
+            ),
+            (
+                #"path: /a, include: ["day/a*"]"#, #"path: /a, include: ["*.mp4"]"#,
+                "what `day/a*` and `*.mp4` both name"
+            ),
+            (
+                #"path: /a, include: ["cam[0-9].mp4"]"#, #"path: /a, include: ["cam?.m*"]"#,
+                "what `cam[0-9].mp4` and `cam?.m*` both name"
+            ),
+            (
+                "path: /a, max_size: 2 MB", "path: /a, min_size: 1 MB",
+                "what `*` names here, of the sizes that both take"
+            ),
+            (
+                #"path: /a, min_size: 5 MB"#, #"path: /a, include: ["*.mp4"]"#,
+                "what `*.mp4` names here, of the sizes that both take"
+            ),
+        ])
+    func partly(_ first: String, _ second: String, _ what: String) {
+        let answer = texts { () throws(ConfigErrors) in try load(first, second) }
+        #expect(
+            answer == ["`f0` (a.yaml:3:22) watches the same folder and comes first, so it takes " + what], "\(answer)")
+    }
+
+    @Test(
+        "patterns meet where some name is taken by both",
+        arguments: [
+            ("*", "a", true), ("a*", "*b", true), ("a*", "b*", false), ("a?c", "abc", true), ("a?c", "ac", false),
+            ("*a*", "*b*", true), ("**", "x", true), ("[0-9]*", "7", true), ("[]]", "x", true), ("\\*", "a", true),
+            ("", "", true), ("", "a", false), ("x/*.a", "*.b", false), ("x/*.a", "y/*.a", false),
+            ("a*c*e", "abcde", true),
+        ])
+    func meeting(_ a: String, _ b: String, _ expected: Bool) {
+        #expect(Globs.mayMeet(a, b) == expected)
+        #expect(Globs.mayMeet(b, a) == expected)
+    }
+
+    @Test("a destination by itself is a list of one")
+    func one() throws {
+        let text = "version: 1\nfolders:\n  - {name: a, path: /a, upload_to: nas}\n" + Self.destinations
+        #expect(try read(text).settings.folders.map(\.uploadTo) == [["nas"]])
+        let answer = texts { () throws(ConfigErrors) in
+            try read(text.replacing("upload_to: nas", with: "upload_to: nass"))
+        }
+        #expect(answer.count == 1 && answer[0].hasPrefix("folders[0].upload_to: "), "\(answer)")
     }
 
     @Test("are refused inside another that is recursive", arguments: [("/a", "/a/b"), ("/a/b", "/a"), ("/", "/a")])

@@ -19,6 +19,8 @@ final class FakeDaemon: Operations {
         var isWhole: Bool?
         /// Waited for before anything is read.
         var gate: AsyncStream<Void>?
+        /// What `limit off` takes back.
+        var ended: [ExceptionView] = []
     }
 
     let state = Mutex(State())
@@ -37,7 +39,7 @@ final class FakeDaemon: Operations {
     }
     func limit(_ request: LimitRequest, by who: String) throws -> ExceptionsReply {
         _ = try note("limit \(request.rate.map { "\($0)" } ?? "off") \(request.duration ?? 0)")
-        return ExceptionsReply(exceptions: [])
+        return ExceptionsReply(exceptions: [], ended: request.rate == nil ? state.withLock { $0.ended } : nil)
     }
 
     private func note(_ what: String) throws -> [UploadView] {
@@ -241,11 +243,12 @@ final class FakeDaemon: Operations {
 extension UploadView {
     static func sample(
         _ id: String = "01JD3K8QXW0000000000000001", name: String = "a.mp4", state: String = "uploading",
-        holds: [HoldView] = [], error: ErrorView? = nil
+        holds: [HoldView] = [], error: ErrorView? = nil, below: String? = nil
     ) -> UploadView {
         UploadView(
             id: id, key: "cam1/0001", context: ["Camera_Name": "door"], folder: "front", destination: "archive",
-            path: "/srv/front/\(name)", name: name, size: 118_000_000, sha256: String(repeating: "ab", count: 32),
+            path: "/srv/front/\(name)", relative: below.map { "\($0)/\(name)" }, name: name, size: 118_000_000,
+            sha256: String(repeating: "ab", count: 32),
             settledBy: "lease", state: state, list: state == "failed" ? "failed" : "ongoing", holds: holds, priority: 0,
             progress: ProgressView(
                 fraction: 0.42, acked: 49_560_000, sent: 50_000_000, total: 118_000_000, rate: 1_250_000, eta: 57),

@@ -60,6 +60,50 @@ struct UsageTests {
         try await scene.stop()
     }
 
+    @Test("what a transfer has sent counts in status and usage while it runs, and once when it is over")
+    func underWay() async throws {
+        let clocks = ManualClocks()
+        let scene = try await AgentScene(clocks: clocks)
+        let ledger = scene.agent.house.ledger
+        func sent() async throws -> [Int64] {
+            let (status, usage) = (try await scene.agent.status(), try await scene.agent.usage(UsageQuery()))
+            let nas = try #require(status.destinations.first)
+            let today = try #require(usage.days.last)
+            return [nas.sentToday, nas.receivedToday, today.bytes, today.received]
+        }
+        for isFree in [true, false] {
+            let account = Account(
+                SpendingAccount(destination: "nas", folder: "cam", network: isFree ? .local : .any),
+                QuotaBook.Class("nas", from: "cam", isMetered: false), step: nil, isFree: isFree, in: ledger)
+            // Where something is reserved for it, before the first byte leaves.
+            try await account.prepare(for: 500)
+            account.spend(500)
+            account.receive(20)
+            account.ended()
+            let expected: [Int64] = isFree ? [500, 20, 500, 20] : [1000, 40, 1000, 40]
+            #expect(try await sent() == expected)
+            try await ledger.close(account)
+            #expect(try await sent() == expected)
+        }
+        try await scene.stop()
+    }
+
+    @Test("taking a limit back says which was taken back, and an empty list where there was none")
+    func limits() async throws {
+        let scene = try await AgentScene()
+        let agent = scene.agent
+        let set = try await agent.limit(LimitRequest(rate: 1000, duration: 60), by: "anna")
+        #expect(set.ended == nil && set.exceptions.map(\.rate) == [1000])
+        let off = try await agent.limit(LimitRequest(rate: nil, duration: nil), by: "anna")
+        #expect(off.ended?.map(\.rate) == [1000] && off.exceptions.isEmpty)
+        #expect(try await agent.limit(LimitRequest(rate: nil, duration: nil), by: "anna").ended == [])
+        _ = try await agent.allow(AllowRequest(folder: "cam", kinds: ["window"], duration: 60), by: "anna")
+        let end = try await agent.allow(
+            AllowRequest(folder: "cam", kinds: ["window", "quota"], duration: 0), by: "anna")
+        #expect(end.ended?.map(\.kind) == ["window"])
+        try await scene.stop()
+    }
+
     @Test("once a day the upkeep makes days of hours that are long ago")
     func upkeep() async throws {
         let clocks = ManualClocks()

@@ -184,6 +184,25 @@ struct S3ConfigTests {
         #expect(error.description.contains("t1: plain-1, t2: plain-2"), "\(error)")
     }
 
+    @Test("tags that look like templates are refused: they would be sent as they stand")
+    func templates() throws {
+        let keys = "    access_key: {file: /k}\n    secret_key: {file: /s}\n"
+        let error = try #require(throws: ConfigErrors.self) { try read(keys + "    tags: {camera: \"{folder}\"}") }
+        #expect(
+            error.problems.map(\.text).first?.hasPrefix("has braces, and tags are the same for each object") == true,
+            "\(error)")
+    }
+
+    @Test("Amazon's regions in China lie below a domain of their own")
+    func china() {
+        func endpoint(_ region: String) -> String? {
+            S3.settings(["bucket": .text("cameras"), "region": .text(region)])?.endpoint
+        }
+        #expect(endpoint("cn-north-1") == "https://s3.{region}.amazonaws.com.cn")
+        #expect(endpoint("cn-northwest-1") == "https://s3.{region}.amazonaws.com.cn")
+        #expect(endpoint("ca-central-1") == "https://s3.{region}.amazonaws.com")
+    }
+
     @Test("a secret that goes to a signer unencrypted is warned of, but for one on this machine")
     func plainText() throws {
         let token = "token: {file: /t}"

@@ -80,6 +80,39 @@ struct OnceTests {
         #expect(try Files.read(fixture.received.appending("growing.mp4"), limit: 1 << 20) == noise(5000))
     }
 
+    @Test("files younger than min_age are left for the next run: status 0 at once, and the last line counts them")
+    func young() async throws {
+        let fixture = try await fixture()
+        fixture.folderKeys = ["min_age: 1h"]
+        try fixture.writeConfiguration()
+        for number in 0..<3 { try fixture.folder.write(FilePath("drop/\(number).mp4"), noise(100)) }
+        try fixture.folder.write("drop/old.mp4", noise(200))
+        let old = fixture.drop.appending("old.mp4")
+        let now = SystemClocks().wall().milliseconds
+        try Descriptor.open(old, for: .updating).setModified((now - 7_200_000) * 1_000_000, named: old)
+        let ran = try await once(fixture)
+        #expect(ran.ending == .status(0), "\(ran.output)\(ran.errors)")
+        #expect(
+            ran.output == "1 uploaded, 0 waiting, 0 failed, 3 younger than min_age: left for the next run\n",
+            "\(ran.output)")
+        #expect(try Outcome.files(in: fixture.received, hidden: false) == ["old.mp4"])
+        let told = try await once(fixture, "--json", "--wait", "10m")
+        #expect(told.ending == .status(0))
+        #expect(told.output.contains(#""done":true"#) && told.output.contains(#""young":3"#), "\(told.output)")
+    }
+
+    @Test("a file whose marker is missing waits, by its name, and holds up no run")
+    func unmarked() async throws {
+        let fixture = try await fixture()
+        fixture.settleKeys += ", marker: \"{name}.done\""
+        try fixture.writeConfiguration()
+        try fixture.folder.write("drop/a.mp4", noise(100))
+        let ran = try await once(fixture)
+        #expect(ran.ending == .status(75))
+        #expect(ran.output.contains("a.mp4: a.mp4.done is not there yet"), "\(ran.output)")
+        #expect(ran.output.hasSuffix("0 uploaded, 1 waiting, 0 failed\n"))
+    }
+
     @Test("a server that is away is not waited for, its files are named; with --wait it may come back")
     func away() async throws {
         let fixture = try await fixture()

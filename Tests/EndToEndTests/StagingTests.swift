@@ -27,6 +27,34 @@ struct StagingEndToEndTests {
         #expect(noise(5000).withUnsafeBytes { file.write($0, at: size - 5000, named: path).error } == nil)
     }
 
+    @Test(
+        "a staged copy that rotted is told as that, where the server notices; where its source stands it is made anew",
+        arguments: [true, false])
+    func rotten(_ hasSource: Bool) async throws {
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try await eventually("it is paused", every: .milliseconds(50)) { try await fixture.ask("pause") != nil }
+        let source = try fixture.folder.write("drop/a.mp4", noise(300_000))
+        try await says([#""waiting""#, "a.mp4"], fixture, ["list"])
+        let name = try #require(try Files.names(in: fixture.staging).first { Int($0.display) != nil })
+        let copy = fixture.staging.appending(name)
+        #expect(
+            noise(9, seed: 3).withUnsafeBytes {
+                try? Descriptor.open(copy, for: .updating).write($0, at: 70_000, named: copy).error
+            } == nil)
+        if !hasSource { try Files.remove(source) }
+        _ = try await fixture.ask("resume")
+        if hasSource {
+            try await says([#""completed":1"#], fixture, ["status"])
+            #expect(try Files.read(fixture.received.appending("a.mp4"), limit: 1 << 20) == noise(300_000))
+        } else {
+            try await says(
+                [#""code":"staged_changed""#, "does not have the content any more that was staged, and its source"],
+                fixture, ["list", "--list", "failed"])
+        }
+    }
+
     // MARK: In place
 
     @Test("in place: killed at any moment, every file arrives once and whole, and nothing is ever staged")

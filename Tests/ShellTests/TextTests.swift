@@ -1,4 +1,5 @@
 import Core
+import Linux
 import TestKit
 import Testing
 
@@ -42,7 +43,7 @@ struct CardTextTests {
 @Suite("Table")
 struct TableTests {
     static let uploads: [UploadView] = [
-        .sample("01JD3K8QXW0000000000000002", name: "2026-11-20 front door garden gate.mp4"),
+        .sample("01JD3K8QXW0000000000000002", name: "2026-11-20 front door garden gate.mp4", below: "2026/11"),
         .sample(
             "01JD3K8QXW0100000000000001", name: "b.mp4", state: "waiting",
             holds: [
@@ -51,42 +52,63 @@ struct TableTests {
                     text: "nas.example does not answer")
             ]),
     ]
+    private static let at = WallTime(milliseconds: 1_795_000_000_000)
+    private static let clock = Units.shortMoment("2026-11-20T08:00:00.000Z", now: at)
 
     static let shown: [(Int, [String])] = [
         (
             120,
             [
-                "ID            STATE      DONE    SIZE      RATE  LEFT  TO       FILE",
-                "01JD3K8QXW00  uploading   42%  118 MB  1.3 MB/s   57s  archive  2026-11-20 front door garden gate.mp4",
-                "01JD3K8QXW01  waiting     42%  118 MB                  archive  b.mp4",
+                "ID            STATE            ADDED  DONE    SIZE      RATE  LEFT  TO       FILE",
+                "01JD3K8QXW00  uploading  \(clock)   42%  118 MB  1.3 MB/s   57s  archive  2026/11/2026-11-20 fr… door garden gate.mp4",
+                "01JD3K8QXW01  waiting    \(clock)   42%  118 MB                  archive  b.mp4",
                 "  destination: nas.example does not answer",
             ]
         ),
         (
             80,
             [
-                "ID            STATE      DONE    SIZE      RATE  LEFT  TO       FILE",
-                "01JD3K8QXW00  uploading   42%  118 MB  1.3 MB/s   57s  archive  2026-11…gate.mp4",
-                "01JD3K8QXW01  waiting     42%  118 MB                  archive  b.mp4",
+                "ID            STATE            ADDED  DONE    SIZE  LEFT  TO       FILE",
+                "01JD3K8QXW00  uploading  \(clock)   42%  118 MB   57s  archive  2026/1…te.mp4",
+                "01JD3K8QXW01  waiting    \(clock)   42%  118 MB        archive  b.mp4",
                 "  destination: nas.example does not answer",
             ]
         ),
         (
             40,
             [
-                "ID            STATE      DONE  FILE",
-                "01JD3K8QXW00  uploading   42%  2026….mp4",
-                "01JD3K8QXW01  waiting     42%  b.mp4",
+                "ID            STATE      FILE",
+                "01JD3K8QXW00  uploading  2026/11…ate.mp4",
+                "01JD3K8QXW01  waiting    b.mp4",
                 "  destination: nas.e…ple does not answer",
             ]
         ),
     ]
 
-    @Test("fits the width: names lose their middle, then columns go", arguments: shown)
+    @Test("fits a terminal: names lose their middle, then columns go", arguments: shown)
     func widths(_ width: Int, _ lines: [String]) {
-        let table = uploadTable(Self.uploads, now: now)
-        #expect(table.lines(screenOf(width)) == lines)
+        let table = uploadTable(Self.uploads, now: Self.at)
+        #expect(table.lines(Screen().console(width: width, isTerminal: true)) == lines)
         for line in lines { #expect(displayWidth(line) <= width) }
+    }
+
+    @Test("nothing is cut where another program reads")
+    func piped() {
+        let text = uploadTable(Self.uploads, now: Self.at).lines(screenOf(40)).joined(separator: "\n")
+        #expect(text.contains("archive  2026/11/2026-11-20 front door garden gate.mp4\n"))
+        #expect(text.contains("1.3 MB/s"))
+        #expect(text.contains("  destination: nas.example does not answer"))
+    }
+
+    @Test("times in a column: the clock for today, the day as well for this year, else the date")
+    func times() {
+        let time = WallTime(milliseconds: 1_763_600_000_000)
+        let local = LocalTime(time)
+        #expect(Units.shortMoment(time.description, now: time) == String(local.clock.prefix(5)))
+        #expect(
+            Units.shortMoment(time.description, now: time.advanced(by: .seconds(3 * 86_400)))
+                == "\(local.date.dropFirst(5)) \(local.clock.prefix(5))")
+        #expect(Units.shortMoment(time.description, now: time.advanced(by: .seconds(400 * 86_400))) == local.date)
     }
 
     @Test("shows ids as long as they must be to differ, and longer than the daemon asks for")

@@ -1,7 +1,9 @@
 import Control
 import Core
+import Foundation
 import Glibc
 import Linux
+import Synchronization
 import TestKit
 import Testing
 
@@ -68,6 +70,64 @@ struct VerbTests {
             #expect(!screen.output.isEmpty)
             #expect(screen.errors.isEmpty)
         }
+    }
+
+    @Test("limit off says what it took back, or that there was nothing")
+    func limitOff() async throws {
+        try await withDaemon { daemon, socket in
+            let none = Screen()
+            #expect(await sluice(["limit", "off"], at: socket, none) == .ok)
+            #expect(none.output == "there was no limit of yours; that of the configuration stays as it is\n")
+            let limit = """
+                {"scope": "all", "kind": "rate", "rate": 1000000, "since": "2026-11-20T08:00:00.000Z", "until": \
+                "2026-11-20T09:00:00.000Z", "by": "anna"}
+                """
+            let ended = try JSONDecoder().decode(ExceptionView.self, from: Data(limit.utf8))
+            daemon.state.withLock { $0.ended = [ended] }
+            let screen = Screen()
+            #expect(await sluice(["limit", "off"], at: socket, screen) == .ok)
+            #expect(screen.output.hasPrefix("taken back: all transfers: at most 1.0 MB/s until "), "\(screen.output)")
+            #expect(screen.output.hasSuffix(", by anna\n"))
+        }
+    }
+
+    @Test("status --follow fits a window whose size changes, and goes on when a daemon comes back that was away")
+    func following() async throws {
+        let folder = TemporaryFolder()
+        let socket = folder.path.appending("control.sock")
+        let screen = Screen()
+        func follow() async -> ExitCode {
+            await Shell.run(
+                ["status", "--follow", "--socket", socket], console: screen.console(width: 100, isTerminal: true),
+                signals: nil)
+        }
+        // Nobody was ever there.
+        #expect(await follow() == .notRunning)
+        let first = try await ControlServer.start(socket: socket, operations: FakeDaemon())
+        let following = Task { await follow() }
+        try await eventually("it is drawn") { screen.output.contains("archive") }
+        await first.stop()
+        try await eventually("it says that it waits") {
+            screen.output.contains("waiting for the daemon, which answered last at")
+        }
+        #expect(!screen.output.contains("\u{1B}[2J"))
+        screen.resized.withLock { $0 = (30, 5) }
+        try await eventually("it is drawn anew") { screen.output.contains("\u{1B}[H\u{1B}[2J") }
+        let second = try await ControlServer.start(socket: socket, operations: FakeDaemon())
+        func last() -> Substring {
+            screen.output[
+                (screen.output.range(of: "A\u{1B}[2Ksluice", options: .backwards)?.lowerBound ?? screen.output.endIndex)...
+            ]
+        }
+        try await eventually("it goes on") { last().contains("uploads") }
+        for line in last().split(separator: "\n") {
+            let shown = line.replacing("\u{1B}[2K", with: "").replacing("\u{1B}[J", with: "")
+            #expect(displayWidth(String(shown)) <= 31)
+        }
+        #expect(last().contains("more lines"))
+        following.cancel()
+        _ = await following.value
+        await second.stop()
     }
 
     @Test(

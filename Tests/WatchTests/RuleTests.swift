@@ -151,6 +151,39 @@ struct RuleTests {
         }
     }
 
+    @Test("two folders on one path are told apart by size, also where a file grows from one into the other")
+    func bySize() async throws {
+        try folder.write("in/small", noise(10))
+        try folder.write("in/large", noise(1000))
+        let rules = [
+            rule { $0.limits = FileLimits(maxSize: 100) },
+            rule {
+                $0.name = "films"
+                $0.limits = FileLimits(minSize: 100)
+            },
+        ]
+        try await scene.watch(rules) { watcher in
+            try await scene.settled("small", "large")
+            let path = watched.appending("growing")
+            let file = try Descriptor.open(path, for: .creating)
+            try file.write(noise(50), named: path)
+            try await eventually("it is seen") { watcher.settlingFiles().contains { $0.path == path } }
+            try file.write(noise(500), named: path)
+            try file.close(named: path)
+            try folder.write("in/late", noise(20))
+            try await scene.settled("small", "large", "growing", "late")
+            let folders = Dictionary(
+                scene.heard.settled.map { ($0.relative.display, $0.folder) }, uniquingKeysWith: { $1 })
+            #expect(folders == ["small": "cam", "large": "films", "growing": "films", "late": "cam"])
+            func standing(_ name: FilePath) -> Standing {
+                Standing.of(
+                    watched.appending(name), rules: rules, in: SourceFolders(), now: SystemClocks().wall())
+            }
+            #expect(standing("large") == .taken(folder: "films"))
+            #expect(standing("small") == .taken(folder: "cam"))
+        }
+    }
+
     @Test("old files are left alone, and young ones wait for their age, by whichever clock")
     func ages() async throws {
         @Sendable func setTime(_ path: FilePath, _ secondsAgo: Int64) throws {

@@ -2,8 +2,8 @@ package import Core
 
 /// One thing that was looked at.
 package struct CheckFinding: Codable, Sendable, Hashable {
-    /// `config`, `folder`, `staging`, `state`, `control`, `metrics`, `busy`, `hook`, `network`, `destination`; with `doctor` also `kernel`, `mount`,
-    /// `rights`, `clock`, `power`, `secret`, `daemon`.
+    /// `config`, `folder`, `staging`, `state`, `control`, `metrics`, `busy`, `hook`, `network`, `destination`, `rights`; with `doctor` also `kernel`, `mount`,
+    /// `clock`, `power`, `secret`, `daemon`.
     package let about: String
     package let name: String
     package let verdict: CheckResult.Verdict

@@ -16,7 +16,8 @@ package enum Checks {
         let transport = Transport()
         let destinations = DestinationChecks(settings, transport)
         let survey = await NetworkSurvey.look(settings, destinations.sites)
-        var findings = await local(settings, request, survey)
+        var findings = request.isAll ? [ServiceGroups.finding(ServiceUnit(ServiceGroups.unit))].compactMap { $0 } : []
+        findings += await local(settings, request, survey)
         findings += PieceChecks.findings(settings, destinations, request)
         findings += await destinations.findings(GateByHand(settings, survey), .any, request)
         await transport.stop()

@@ -45,7 +45,10 @@ enum LocalChecks {
             ("state", settings.state, { state(settings.state) }),
             (
                 "control", settings.control.socket,
-                { ownFolder(settings.control.socket.parent, what: "the socket", mayForget: true) }
+                {
+                    ownFolder(
+                        settings.control.socket.parent, what: "the socket", key: "control.socket", mayForget: true)
+                }
             ),
         ]
         if let remote = settings.control.remote, let token = try? await SecretReader().read(remote.token).reveal(),
@@ -88,34 +91,40 @@ enum LocalChecks {
             _ = try Files.names(in: resolved(path))
             if let obstacle = FolderSurvey.obstacle(in: SourceFolders()[path]) { return CheckResult(.failed, obstacle) }
         } catch {
-            return CheckResult(.failed, "\(path.display) cannot be read: \(error.reason); " + remedy(error, "read"))
+            return CheckResult(
+                .failed, "\(path.display) cannot be read: \(error.reason); " + remedy(error, "read", at: path))
         }
         switch folder.afterUpload {
         case .keep where folder.retention.isLimited:
             if let error = Files.refusal(toWriteIn: path) {
                 return CheckResult(
                     .failed,
-                    "verified sources in \(path.display) cannot be deleted: \(error.reason); " + remedy(error, "write"))
+                    "verified sources in \(path.display) cannot be deleted: \(error.reason); "
+                        + remedy(error, "write", at: path))
             }
             return CheckResult(.ok, "\(path.display), writable; verified sources are deleted one day")
         case .keep, .leave: return CheckResult(.ok, "\(path.display), readable; sources stay")
         case .delete:
             if let error = Files.refusal(toWriteIn: path) {
                 return CheckResult(
-                    .failed, "sources in \(path.display) cannot be deleted: \(error.reason); " + remedy(error, "write"))
+                    .failed,
+                    "sources in \(path.display) cannot be deleted: \(error.reason); "
+                        + remedy(error, "write", at: path))
             }
             return CheckResult(.ok, "\(path.display), writable; sources are deleted after upload")
         case .move(let target):
             if let error = Files.refusal(toWriteIn: path) {
                 return CheckResult(
                     .failed,
-                    "sources cannot be moved out of \(path.display): \(error.reason); " + remedy(error, "write"))
+                    "sources cannot be moved out of \(path.display): \(error.reason); "
+                        + remedy(error, "write", at: path))
             }
             let (base, _) = existing(target.fixedFolder)
             if let error = Files.refusal(toWriteIn: base) {
                 return CheckResult(
                     .failed,
-                    "sources cannot be moved below \(base.display): \(error.reason); " + remedy(error, "write"))
+                    "sources cannot be moved below \(base.display): \(error.reason); "
+                        + remedy(error, "write", at: base))
             }
             return CheckResult(.ok, "\(path.display), writable; sources move to \(printable(target.source))")
         }
@@ -218,7 +227,7 @@ enum LocalChecks {
     }
 
     private static func staging(_ settings: StagingSettings, for folders: [FolderSettings]) -> CheckResult {
-        let result = ownFolder(settings.path, what: "staged copies")
+        let result = ownFolder(settings.path, what: "staged copies", key: "staging.path")
         // A file system that does not tell its space is no fault of the configuration.
         guard result.verdict == .ok, let space = try? Space(at: existing(settings.path).base) else { return result }
         let free = shownBytes(space.free)
@@ -257,7 +266,7 @@ enum LocalChecks {
     }
 
     private static func state(_ path: FilePath) -> CheckResult {
-        let result = ownFolder(path, what: "the queue")
+        let result = ownFolder(path, what: "the queue", key: "state")
         if result.verdict != .failed, let space = try? Space(at: existing(path).base), space.free < Store.neededRoom {
             return CheckResult(
                 .failed,
@@ -275,21 +284,32 @@ enum LocalChecks {
     private static func report(_ path: FilePath, besides socket: FilePath) -> CheckResult {
         let folder = path.parent
         // Made for the socket, with the daemon's start.
-        if folder == socket.parent { return ownFolder(folder, what: "the file", mayForget: true) }
+        if folder == socket.parent { return ownFolder(folder, what: "the file", key: "metrics", mayForget: true) }
         do {
             guard try FileLook(at: resolved(folder)).isDirectory else {
                 return CheckResult(.failed, "\(folder.display) is no folder; name another")
             }
-        } catch { return CheckResult(.failed, "\(folder.display): \(error.reason); " + remedy(error, "write")) }
+        } catch {
+            return CheckResult(
+                .failed,
+                "\(folder.display): \(error.reason); "
+                    + remedy(error, "write", at: folder))
+        }
         if let error = Files.refusal(toWriteIn: folder) {
             return CheckResult(
-                .failed, "cannot be written: \(folder.display): \(error.reason); " + remedy(error, "write"))
+                .failed,
+                "cannot be written: \(folder.display): \(error.reason); "
+                    + remedy(error, "write", at: folder))
         }
         return CheckResult(.ok, "writable")
     }
 
     /// A folder of the daemon's own: writable, or to be made below one that is.
-    private static func ownFolder(_ path: FilePath, what: String, mayForget: Bool = false) -> CheckResult {
+    ///
+    /// - Parameter key: What names it in the configuration.
+    private static func ownFolder(
+        _ path: FilePath, what: String, key: String, mayForget: Bool = false
+    ) -> CheckResult {
         let (base, isThere) = existing(path)
         do {
             guard try FileLook(at: resolved(base)).isDirectory else {
@@ -298,7 +318,9 @@ enum LocalChecks {
         } catch { return CheckResult(.failed, "\(base.display): \(error.reason)") }
         if let error = Files.refusal(toWriteIn: base) {
             return CheckResult(
-                .failed, "there is no place for \(what): \(base.display): \(error.reason); " + remedy(error, "write"))
+                .failed,
+                "there is no place for \(what): \(base.display): \(error.reason); " + remedy(error, "write", at: base)
+                    + ", or set `\(key)` to another place")
         }
         // As above: one that does not tell its kind is taken for a disk.
         if !mayForget, let space = try? Space(at: base), space.isMemory {
@@ -322,10 +344,13 @@ enum LocalChecks {
     /// With links followed: a configured folder may be one.
     private static func resolved(_ path: FilePath) -> FilePath { Files.real(path) ?? path }
 
-    private static func remedy(_ error: SystemError, _ right: String) -> String {
+    private static func remedy(_ error: SystemError, _ right: String, at path: FilePath) -> String {
         if error.isReadOnly { return "mount it writable; under systemd, name it in ReadWritePaths= of the unit" }
         if error.isDenied {
-            return "give the daemon's user the right to \(right) there, or run this check as that user"
+            let group = Accounts.groupToJoin(for: path, writes: right == "write").map {
+                ", as the group `\($0)` has it (`SupplementaryGroups=\($0)` in the unit)"
+            }
+            return "give the daemon's user the right to \(right) there\(group ?? ""), or run this check as that user"
         }
         if error.isMissing { return "make it, or mount what belongs there" }
         return "look at the disk"

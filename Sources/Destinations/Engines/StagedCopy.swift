@@ -1,9 +1,9 @@
-internal import Core
+package import Core
 internal import Digests
 internal import Linux
 
 extension StagedFile {
-    typealias MakeFailure = (Failure.Class, String, String, Bool) -> Failure
+    package typealias MakeFailure = (Failure.Class, String, String, Bool) -> Failure
 
     /// The staged copy must be what was recorded: a longer or shorter one would be mixed content at the remote.
     @discardableResult
@@ -19,7 +19,7 @@ extension StagedFile {
     }
 
     /// Reads all of it, for the case that nothing else explains a difference.
-    func checkContent(_ failure: MakeFailure) async throws {
+    package func checkContent(_ failure: MakeFailure) async throws {
         let place = place
         let found: Result<[UInt8], SystemError> = try await blocking {
             do throws(SystemError) {

@@ -92,7 +92,10 @@ final class WholeRun {
         guard var name = try await freeName() else { return try await alreadyHeld() }
         try await begin()
         notes.entered(.uploading)
-        try await bring()
+        do { try await bring() } catch let error as UploadError where error.remedy == .restage {
+            await removeDamaged()
+            throw error
+        }
         while true {
             try Task.checkCancellation()
             CrashPoint.reached("part-verified")
@@ -198,6 +201,14 @@ final class WholeRun {
         let offset = length > file.size ? 0 : min(durable, length)
         if offset != durable { try await start(over: offset) }
         return offset
+    }
+
+    /// The copy is damaged, and perhaps nothing comes in its place: what was made of it does not stay at the remote.
+    private func removeDamaged() async {
+        do { try await place.remove(part) } catch {
+            // The damage is what is told. The checkpoint names the file, so the next attempt or a cancel meets it.
+            return
+        }
     }
 
     private func start(over offset: Int64) async throws {

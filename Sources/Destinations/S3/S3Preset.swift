@@ -71,5 +71,10 @@ struct S3Preset: Sendable {
         S3Preset(name: "other", summary: "any other service that speaks S3", tags: .unknown),
     ]
 
+    /// The host for a region. What Amazon has in China lies below a domain of its own.
+    func host(in region: String) -> String? {
+        name == "aws" && region.hasPrefix("cn-") ? host.map { $0 + ".cn" } : host
+    }
+
     static func named(_ name: String) -> S3Preset? { all.first { $0.name == name } }
 }

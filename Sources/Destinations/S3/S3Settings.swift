@@ -89,8 +89,8 @@ extension S3 {
         guard let bucket = text("bucket") else { return nil }
         let endpoint = text("endpoint")
         guard let preset = S3Preset.named(text("preset") ?? (endpoint == nil ? "aws" : "other")) else { return nil }
-        guard let address = endpoint ?? preset.host.map({ "https://\($0)" }) else { return nil }
         guard let region = text("region") ?? preset.region ?? (endpoint == nil ? nil : "us-east-1") else { return nil }
+        guard let address = endpoint ?? preset.host(in: region).map({ "https://\($0)" }) else { return nil }
         var settings = S3Settings(
             preset: preset, bucket: bucket, region: region,
             endpoint: address.hasSuffix("/") ? String(address.dropLast()) : address,
@@ -187,9 +187,15 @@ extension S3Settings {
         if case .map(let tags)? = values["tags"] {
             if tags.count > 10 { object("tags", "are at most 10") }
             for (name, source) in tags.sorted(by: { $0.key < $1.key }) {
-                guard case .literal = source else {
+                guard case .literal(let text) = source else {
                     object("tags.\(name)", "is a plain text: everybody who sees the object sees it")
                     continue
+                }
+                if text.contains("{") || text.contains("}") {
+                    object(
+                        "tags.\(name)",
+                        "has braces, and tags are the same for each object: placeholders are for `metadata` of the folder, "
+                            + "which goes with each object")
                 }
             }
         }

@@ -16,6 +16,9 @@ struct Asking: Sendable {
     let clocks: any Clocks
     let name: String
     private let told = Told()
+    private let greeting = Greeting()
+    /// Codes of failures: `https` to a server without TLS, and `http` to one with it.
+    static let (noTLS, onlyTLS) = ("no_tls", "only_tls")
 
     init(
         transport: any Transporting, credentials: CredentialProvider, origin: String, caFile: FilePath?,
@@ -153,9 +156,18 @@ struct Asking: Sendable {
         request.onSent = sent
         let response: Response
         do { response = try await transport.send(request) } catch {
+            if let speech = await greeting.mistaken(error, request, over: transport) {
+                let reason = speech == .tls ? needsTLS(request, nil) : hasNoTLS(request, error)
+                throw Broken(error: reason, delivery: error.delivery, bytesSent: error.bytesSent)
+            }
             let reason: any Error = error.kind == .cancelled ? CancellationError() : problem(error, request)
             throw Broken(error: reason, delivery: error.delivery, bytesSent: error.bytesSent)
         }
+        if response.status == 400, Greeting.isPlain(request.url), Greeting.refusesPlain(response.body) {
+            throw Broken(
+                error: needsTLS(request, response.status), delivery: response.delivery, bytesSent: response.bytesSent)
+        }
+        greeting.heard()
         // A refusal is told by its status. What said yes may have named what it made, and is as good as lost.
         if let words = response.unreadable, (200..<300).contains(response.status) {
             // Without its status, which refuses nothing: what was asked for may be there.
@@ -180,6 +192,27 @@ struct Asking: Sendable {
     /// No answer came that can be read: the error to show.
     struct Unanswered: Error { let error: UploadError }
 
+    /// The server asks for TLS, and its address does not.
+    private func needsTLS(_ request: Request, _ status: Int?) -> UploadError {
+        UploadError(
+            failure(
+                .config, Self.onlyTLS,
+                "\(request.method) to \(host(request.url)): the server speaks TLS there, and its address begins with `http://`: write "
+                    + "`https://`", http: status, retryable: true),
+            remedy: .misconfigured)
+    }
+
+    /// The server has no TLS, and its address asks for it.
+    private func hasNoTLS(_ request: Request, _ error: TransportError) -> UploadError {
+        UploadError(
+            failure(
+                .config, Self.noTLS,
+                "\(request.method) to \(host(request.url)): the server does not speak TLS there, which `https://` asks for: if it has "
+                    + "none, its address begins with `http://`, and everything goes there unencrypted (\(error.detail))",
+                retryable: true),
+            remedy: .misconfigured)
+    }
+
     private func problem(_ error: TransportError, _ request: Request) -> UploadError {
         let host = WebAddress(request.url).authority ?? ""
         let what = "\(request.method) to \(host): \(error.detail)"
@@ -198,6 +231,7 @@ struct Asking: Sendable {
         case .proxy:
             return UploadError(
                 failure(.config, "proxy_refused", what, retryable: true), remedy: .holdDestination(after: nil))
+        case .notTLS: return hasNoTLS(request, error)
         case .sourceFile:
             return UploadError(failure(.local, "staged_unreadable", error.detail, retryable: true), remedy: .restage)
         case .other:

@@ -41,7 +41,12 @@ extension Verb {
         let request = AllowRequest(
             ids: try arguments.operands.map(reference), folder: arguments.text("folder"), kinds: kinds,
             duration: try seconds(arguments, .allow) ?? 0)
-        return try await tell(try await call.withClient { try await $0.allow(request) }, call)
+        let whom =
+            request.folder.map { "folder \(printable($0))" }
+            ?? request.ids.map { printable($0) }.joined(separator: ", ")
+        return try tell(
+            try await call.withClient { try await $0.allow(request) }, call,
+            nothing: "nothing of that was allowed to \(whom)")
     }
 
     static let limit: Verb = Verb(
@@ -73,7 +78,9 @@ extension Verb {
             guard let duration else { throw Arguments.usage("say for how long, like --for 2h", .limit) }
             request = LimitRequest(rate: rate, duration: duration)
         }
-        return try await tell(try await call.withClient { try await $0.limit(request) }, call)
+        return try tell(
+            try await call.withClient { try await $0.limit(request) }, call,
+            nothing: "there was no limit of yours; that of the configuration stays as it is")
     }
 }
 
@@ -85,13 +92,21 @@ private func seconds(_ arguments: Arguments, _ verb: Verb) throws -> Int64? {
     return seconds
 }
 
-private func tell(_ reply: ExceptionsReply, _ call: Invocation) async throws -> ExitCode {
+/// - Parameter nothing: What is said where nothing was there to be taken back.
+private func tell(_ reply: ExceptionsReply, _ call: Invocation, nothing: String) throws -> ExitCode {
     if call.json {
         try call.printJSON(reply)
         return .ok
     }
-    if reply.exceptions.isEmpty { try call.console.line("nothing is allowed beyond the policy") }
-    for exception in reply.exceptions { try call.console.line(exceptionText(exception, call.now())) }
+    let now = call.now()
+    if let ended = reply.ended {
+        if ended.isEmpty { try call.console.line(nothing) }
+        for exception in ended { try call.console.line("taken back: " + exceptionText(exception, now)) }
+    }
+    if reply.ended == nil, reply.exceptions.isEmpty { try call.console.line("nothing is allowed beyond the policy") }
+    for exception in reply.exceptions {
+        try call.console.line((reply.ended == nil ? "" : "still: ") + exceptionText(exception, now))
+    }
     return .ok
 }
 

@@ -6,7 +6,8 @@ extension Verb {
     static let list: Verb = Verb(
         "list", "show uploads, newest first",
         details: [
-            "Held uploads say why, failed ones what went wrong. Where an id is asked for, its beginning will do, from 6 "
+            "With the path below its folder, and when it was added; on a terminal that is too narrow for it, with an ellipsis. "
+                + "Held uploads say why, failed ones what went wrong. Where an id is asked for, its beginning will do, from 6 "
                 + "characters on."
         ],
         options: [

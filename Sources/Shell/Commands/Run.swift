@@ -19,8 +19,9 @@ extension Verb {
                 + "SIGHUP reads the configuration again, as `sluice reload` does.",
             "With --once it takes what stands in the folders, and leaves when nothing is left that may go: with status 0 when all "
                 + "is done, with 75 when something waits or has failed, each named with its reason. A file that is being "
-                + "written waits for the next time; a server that is away is not waited for, unless --wait says so. "
-                + "When all is done it prints nothing but to a terminal, for cron's sake.",
+                + "written waits for the next time; a server that is away is not waited for, unless --wait says so. Files "
+                + "younger than min_age are for the next run: the last line counts them. "
+                + "When nothing is left it prints nothing but to a terminal, for cron's sake.",
         ],
         options: [
             .config, .logLevel, .logFormat, Option(flag: "once", "leave when nothing is left that may go"),
@@ -60,7 +61,7 @@ extension Verb {
                     ])
             }
         } catch {
-            guard once != nil else { throw startError(error) }
+            guard once != nil else { throw socketError(error, loaded.settings.control.socket) }
             // A run that ends by itself can do without being asked.
             log.warning("nobody can ask this run how it is going", ["reason": "\(error)"])
             server = nil
@@ -78,8 +79,8 @@ extension Verb {
         guard let left else { return .ok }
         if call.json {
             try call.printJSON(left)
-        } else if call.console.isTerminal || !left.done {
-            for line in onceLines(left, call.console, now: call.now()) { try call.console.line(line) }
+        } else {
+            for line in onceReport(left, call.console, now: call.now()) { try call.console.line(line) }
         }
         return left.done ? .ok : .notNow
     }
@@ -240,7 +241,7 @@ private func summary(_ status: StatusView) -> String {
 
 /// Status 78 keeps systemd from trying again, so only what a person has to mend gets it: a disk that is full or a socket that
 /// is taken may be all right in a minute.
-func startError(_ error: any Error) -> any Error {
+func startError(_ error: any Error, _ settings: Settings? = nil) -> any Error {
     switch error {
     case let locked as StateLocked: return CommandError(.notNow, "\(locked)")
     case let state as StateUnusable:
@@ -249,7 +250,7 @@ func startError(_ error: any Error) -> any Error {
     case let error as SystemError:
         let isForAPerson =
             error.isDenied || error.isReadOnly || error.isMissing || error.code == ENAMETOOLONG || error.code == EINVAL
-        return CommandError(isForAPerson ? .config : .failed, "\(error)", remedy: startRemedy(error))
+        return CommandError(isForAPerson ? .config : .failed, "\(error)", remedy: startRemedy(error, settings))
     case let error as StoreError where error.isPassing:
         return CommandError(
             .failed, redacted(printable("\(error)")), remedy: "It may be all right by itself in a while.")
@@ -257,10 +258,43 @@ func startError(_ error: any Error) -> any Error {
     }
 }
 
-private func startRemedy(_ error: SystemError) -> String {
-    if error.isReadOnly { return "Under systemd, name the folder in ReadWritePaths= of the unit." }
-    if error.isDenied { return "Let the daemon's user write there." }
+private func startRemedy(_ error: SystemError, _ settings: Settings?) -> String {
+    let key = settings.flatMap { keyLeading(to: FilePath(error.subject), $0) }
+    if error.isReadOnly {
+        return "Under systemd, name the folder in ReadWritePaths= of the unit"
+            + (key.map { ", or set `\($0)` to one that may be written." } ?? ".")
+    }
+    if error.isDenied {
+        return "Let the daemon's user (here \(Machine.user)) write there"
+            + (key.map { ", or set `\($0)` in the configuration to a folder of that user's." } ?? ".")
+    }
     return "`sluice check` looks at everything that the configuration names."
+}
+
+/// The key of the configuration that leads to a path.
+private func keyLeading(to path: FilePath, _ settings: Settings) -> String? {
+    func leads(_ folder: FilePath) -> Bool {
+        path == folder || path.relative(to: folder) != nil || folder.relative(to: path) != nil
+    }
+    let isOfState = settings.staging.path.relative(to: settings.state) != nil
+    if !isOfState, path == settings.staging.path || path.relative(to: settings.staging.path) != nil {
+        return "staging.path"
+    }
+    return leads(settings.state) ? "state" : leads(settings.staging.path) ? "staging.path" : nil
+}
+
+/// Nobody can be listened to on the socket.
+private func socketError(_ error: any Error, _ socket: FilePath) -> any Error {
+    let folder = socket.parent
+    // What the server throws has words alone; the folder itself tells whether they are about rights.
+    if let refusal = Files.refusal(toWriteIn: folder), refusal.isDenied || refusal.isReadOnly {
+        return CommandError(
+            .config, redacted(printable("\(error)")),
+            remedy:
+                "Set `control.socket` to a path in a folder that the daemon's user (here \(Machine.user)) may write; "
+                + "under systemd, RuntimeDirectory=sluice makes /run/sluice.")
+    }
+    return startError(error)
 }
 
 extension Log {

@@ -7,7 +7,8 @@ extension Verb {
     static let status: Verb = Verb(
         "status", "show what the daemon does and what holds it back",
         details: [
-            "With --follow it is drawn anew every second until you stop it (Ctrl-C), with a bar for each upload that runs."
+            "With --follow it is drawn anew every second until you stop it (Ctrl-C), with a bar for each upload that runs. It fits the "
+                + "window as that is now, and waits for a daemon that is restarted."
         ],
         options: [Option(flag: "follow", "keep showing it")] + Option.client,
         examples: [
@@ -32,30 +33,81 @@ extension Verb {
 }
 
 private func follow(_ call: Invocation, _ client: ControlClient) async throws {
-    var drawn = 0
+    var picture = Picture()
     var query = ListQuery()
     query.list = "ongoing"
     query.state = "uploading"
     query.limit = 20
+    var last: (lines: [String], at: WallTime)?
+    var isAway = false
     while true {
-        let status = try await client.status()
-        if call.json {
-            try call.printJSON(status)
-        } else {
-            let running = try await client.list(query).uploads
-            var lines = statusLines(status, call.console, now: call.now())
-            lines += running.map { progressLine($0, call.console) }
-            // A line that wraps would break the count of lines to go back.
-            if call.console.isTerminal {
-                lines = lines.map { trimmed($0, to: call.console.width) }
-                if drawn > 0 { try call.console.raw("\u{1B}[\(drawn)A") }
-                try call.console.raw(lines.map { "\u{1B}[2K" + $0 + "\n" }.joined() + "\u{1B}[J")
+        do {
+            let status = try await client.status()
+            var lines: [String] = []
+            if call.json {
+                try call.printJSON(status)
             } else {
-                for line in lines + [""] { try call.console.line(line) }
+                let running = try await client.list(query).uploads
+                lines = statusLines(status, call.console, now: call.now())
+                lines += running.map { progressLine($0, call.console) }
+                try picture.show(lines, on: call.console)
             }
-            drawn = lines.count
+            last = (lines, call.now())
+            isAway = false
+        } catch {
+            // Who was there once may come back, after a restart or an update.
+            guard let last, isAbsence(error) else { throw error }
+            let line =
+                "waiting for the daemon, which answered last at \(LocalTime(last.at).clock): \(printable("\(error)"))"
+            if call.console.isTerminal && !call.json {
+                let below = wrapped(line, width: call.console.width, indent: 0)
+                try picture.show([call.console.styled(below, .yellow)] + last.lines, on: call.console)
+            } else if !isAway {
+                call.console.error(line)
+            }
+            isAway = true
         }
         try await Alarms.shared.sleep(for: .seconds(1))
+    }
+}
+
+/// Nobody answers, or somebody who is starting or leaving.
+private func isAbsence(_ error: any Error) -> Bool {
+    switch error {
+    case is ControlError: true
+    case let refusal as Refusal: refusal.code == .unavailable
+    default: false
+    }
+}
+
+/// What is drawn again and again in its own place.
+struct Picture {
+    private var drawn = 0
+    private var size: (width: Int, height: Int)?
+
+    init() {}
+
+    /// Replaces what was shown before. Where nobody looks on, it is added, with an empty line behind it.
+    mutating func show(_ lines: [String], on console: Console) throws(Console.Closed) {
+        guard console.isTerminal else {
+            for line in lines + [""] { try console.line(line) }
+            return
+        }
+        let now = (width: console.width, height: console.height)
+        // A line that wraps, or leaves the screen, would break the count of lines to go back.
+        var rows = lines.flatMap { $0.split(separator: "\n", omittingEmptySubsequences: false) }.map {
+            trimmed(String($0), to: now.width)
+        }
+        let room = max(2, now.height - 1)
+        if rows.count > room {
+            let hidden = rows.count - room + 1
+            rows = rows.prefix(room - 1) + [console.styled(trimmed("… \(hidden) more lines", to: now.width), .dim)]
+        }
+        // Nobody knows what a terminal makes of old lines when its size changes: begin on an empty one.
+        let isResized = size.map { $0 != now } ?? false
+        let start = isResized ? "\u{1B}[H\u{1B}[2J" : drawn > 0 ? "\u{1B}[\(drawn)A" : ""
+        try console.raw(start + rows.map { "\u{1B}[2K" + $0 + "\n" }.joined() + "\u{1B}[J")
+        (drawn, size) = (rows.count, now)
     }
 }
 

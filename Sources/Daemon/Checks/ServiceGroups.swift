@@ -1,0 +1,28 @@
+internal import Core
+internal import Linux
+
+/// What a check by the service's user lacks of the rights that the service has.
+enum ServiceGroups {
+    static let unit = "sluice.service"
+
+    /// - Returns: `nil` where nothing is lacking, or whoever asks is another user than the service's.
+    static func finding(
+        _ service: ServiceUnit?, user: UInt32 = Accounts.user, groups: Set<UInt32> = Accounts.groups
+    ) -> CheckFinding? {
+        guard let service, let name = service.user, name == Accounts.shown(user) || name == "\(user)" else {
+            return nil
+        }
+        let all = [service.group].compactMap { $0 } + service.groups
+        let lacking = all.filter { Accounts.group(named: $0).map { !groups.contains($0) } ?? true }
+        guard !lacking.isEmpty else { return nil }
+        let names = lacking.map { "`\(printable($0))`" }.joined(separator: ", ")
+        return CheckFinding(
+            about: "rights", name: "groups",
+            CheckResult(
+                .warning,
+                "this check runs without the group\(lacking.count == 1 ? "" : "s") \(names) that \(unit) has, so folders may be refused "
+                    + "here that the service may use: `sluice check --running` asks the service, and `sudo setpriv --reuid=\(name) "
+                    + "--regid=\(service.group ?? name) --groups=\(all.isEmpty ? name : all.joined(separator: ",")) sluice check` has its "
+                    + "groups"))
+    }
+}

@@ -1,0 +1,29 @@
+internal import Core
+internal import Store
+internal import Synchronization
+
+/// The accounts of all work under way: what they have sent is in the ledger on disk only when a step of theirs is renewed, or the
+/// work is over.
+final class OpenAccounts: Sendable {
+    private struct Entry {
+        weak var account: Account?
+    }
+
+    private let entries = Mutex<[ObjectIdentifier: Entry]>([:])
+
+    func add(_ account: Account) {
+        entries.withLock { $0[ObjectIdentifier(account)] = Entry(account: account) }
+    }
+
+    func remove(_ account: ObjectIdentifier) { entries.withLock { _ = $0.removeValue(forKey: account) } }
+
+    /// What was sent and came in, and is not entered yet.
+    var unentered: [(key: SpendingAccount, spending: Spending)] {
+        let accounts = entries.withLock { $0.values.compactMap(\.account) }
+        return accounts.map { ($0.key, $0.unentered) }.filter { $0.spending != .none }
+    }
+
+    func unentered(for destination: String) -> Spending {
+        unentered.filter { $0.key.destination == destination }.reduce(.none) { $0 + $1.spending }
+    }
+}

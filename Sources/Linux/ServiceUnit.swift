@@ -1,0 +1,57 @@
+package import Core
+
+/// With whose rights systemd starts a service, as its unit and the drop-ins beside it say (systemd.unit(5), systemd.exec(5)).
+package struct ServiceUnit: Hashable, Sendable {
+    /// A name or a number; `nil` where none is set, which means root.
+    package private(set) var user: String?
+    package private(set) var group: String?
+    /// Those of `SupplementaryGroups=`.
+    package private(set) var groups: [String] = []
+
+    /// Where units are looked for; the first counts.
+    package static let places: [FilePath] = [
+        "/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system",
+        "/lib/systemd/system",
+    ]
+
+    /// - Returns: `nil` where there is no such unit, or none that may be read.
+    package init?(_ name: String, in places: [FilePath] = places) {
+        func read(_ path: FilePath) -> String? {
+            // What is not there, or not for us, says nothing.
+            (try? Files.read(path, limit: 1 << 20)).map { String(decoding: $0, as: UTF8.self) }
+        }
+        guard let unit = places.lazy.compactMap({ read($0.appending(FilePath(name))) }).first else { return nil }
+        take(unit)
+        var dropIns: [FilePath: FilePath] = [:]
+        for place in places {
+            let folder = place.appending(FilePath(name + ".d"))
+            for file in (try? Files.names(in: folder)) ?? [] where file.display.hasSuffix(".conf") {
+                // One of the same name in a place of higher rank counts in its stead.
+                if dropIns[file] == nil { dropIns[file] = folder.appending(file) }
+            }
+        }
+        for (_, path) in dropIns.sorted(by: { $0.key.display < $1.key.display }) {
+            if let text = read(path) { take(text) }
+        }
+    }
+
+    private mutating func take(_ text: String) {
+        var isService = false
+        for line in text.split(separator: "\n") {
+            let line = line.drop { $0 == " " || $0 == "\t" }
+            if line.hasPrefix("[") { isService = line.hasPrefix("[Service]") }
+            guard isService, !line.hasPrefix("#"), !line.hasPrefix(";"), let sign = line.firstIndex(of: "=") else {
+                continue
+            }
+            let words = line[line.index(after: sign)...].split { $0 == " " || $0 == "\t" || $0 == "\r" }.map(
+                String.init)
+            switch line[..<sign].split(separator: " ").first {
+            case "User": user = words.first
+            case "Group": group = words.first
+            // An empty one takes back all before it.
+            case "SupplementaryGroups": groups = words.isEmpty ? [] : groups + words
+            default: break
+            }
+        }
+    }
+}

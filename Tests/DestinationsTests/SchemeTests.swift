@@ -1,0 +1,69 @@
+import Core
+import Glibc
+import TestKit
+import Testing
+import Transport
+
+@testable import Destinations
+
+/// An address with the wrong scheme.
+@Suite("http and https taken for each other", .timeLimit(.minutes(Patience.minutes(1))))
+struct SchemeTests {
+    @Test("https to a server without TLS says so")
+    func plain() async throws {
+        let server = try FakeServer { $0.reply(204, [("Tus-Version", "1.0.0")]) }
+        let journey = try Journey(server.url.replacing("http://", with: "https://"))
+        // And goes on saying so, also where it only hangs up.
+        let first = await journey.destination.check()
+        let found = await journey.destination.check()
+        #expect(first.verdict == .failed && first.detail.contains("does not speak TLS"), "\(first.detail)")
+        #expect(found.detail.contains("does not speak TLS") && found.detail.contains("`http://`"), "\(found.detail)")
+        #expect(!found.detail.contains("ca_file"))
+    }
+
+    @Test("http to a server with TLS that hangs up says so, after one question of its own")
+    func hidden() async throws {
+        let folder = TemporaryFolder()
+        let (chain, key) = (folder.path.appending("c.pem"), folder.path.appending("k.pem"))
+        let (output, errors) = (folder.path.appending("output"), folder.path.appending("errors"))
+        let making = try Child(
+            "/usr/bin/openssl",
+            [
+                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                "-subj", "/CN=nas", "-keyout", key.display, "-out", chain.display,
+            ], output: output, errors: errors)
+        #expect(try await making.end(within: .seconds(60)) == .status(0))
+        let server = try Child(
+            "/usr/bin/openssl",
+            ["s_server", "-accept", "127.0.0.1:0", "-cert", chain.display, "-key", key.display, "-www"],
+            output: output, errors: errors)
+        defer { server.end(with: SIGKILL) }
+        let port = try await server.line(after: "ACCEPT 127.0.0.1:")
+        let found = await (try Journey("http://127.0.0.1:\(port)/files")).destination.check()
+        #expect(found.verdict == .failed)
+        #expect(found.detail.contains("speaks TLS there") && found.detail.contains("`https://`"), "\(found.detail)")
+    }
+
+    @Test(
+        "http to a server with TLS that answers in words says so",
+        arguments: [
+            "<center>The plain HTTP request was sent to HTTPS port</center>",
+            "Reason: You're speaking plain HTTP to an SSL-enabled server port.<br />",
+            "Client sent an HTTP request to an HTTPS server.\n",
+        ])
+    func told(_ words: String) async throws {
+        let server = try FakeServer { $0.reply(400, [], words) }
+        let found = await (try Journey(server.url)).destination.check()
+        #expect(found.detail.contains("speaks TLS there"), "\(found.detail)")
+    }
+
+    @Test("a plain server that hangs up is asked once, and blamed for that alone")
+    func broken() async throws {
+        let server = try FakeServer { $0.cut(reset: true) }
+        let journey = try Journey(server.url)
+        for _ in 0..<2 {
+            let found = await journey.destination.check()
+            #expect(!found.detail.contains("TLS"), "\(found.detail)")
+        }
+    }
+}

@@ -1,0 +1,37 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+@Suite("The rights of a service of systemd")
+struct ServiceUnitTests {
+    @Test("stand in its unit and in drop-ins, the later one counts, and an empty list takes back")
+    func units() throws {
+        let folder = TemporaryFolder()
+        let places: [FilePath] = [folder.path.appending("etc"), folder.path.appending("usr")]
+        #expect(ServiceUnit("a.service", in: places) == nil)
+        let text =
+            "[Unit]\nUser=nobody\n[Service]\n# User=x\nUser=sluice\nGroup = sluice\nSupplementaryGroups=audio video\n"
+        try folder.write("usr/a.service", Array(text.utf8))
+        let unit = try #require(ServiceUnit("a.service", in: places))
+        #expect(unit.user == "sluice" && unit.group == "sluice" && unit.groups == ["audio", "video"])
+        try folder.write(
+            "usr/a.service.d/20-b.conf", Array("[Service]\nSupplementaryGroups=\nSupplementaryGroups=camera\n".utf8))
+        try folder.write("etc/a.service.d/30-c.conf", Array("[Service]\nSupplementaryGroups=plugdev\n".utf8))
+        #expect(ServiceUnit("a.service", in: places)?.groups == ["camera", "plugdev"])
+        // In a place of higher rank, by the same name.
+        try folder.write("etc/a.service.d/20-b.conf", [])
+        #expect(ServiceUnit("a.service", in: places)?.groups == ["audio", "video", "plugdev"])
+        try folder.write("etc/a.service", Array("[Service]\n".utf8))
+        #expect(ServiceUnit("a.service", in: places)?.user == nil)
+    }
+
+    @Test("groups have names and numbers")
+    func groups() {
+        #expect(Accounts.shown(group: 0) == "root")
+        #expect(Accounts.group(named: "root") == 0)
+        #expect(Accounts.group(named: "7") == 7)
+        #expect(Accounts.group(named: "no such group") == nil)
+        #expect(Accounts.groups.contains(Accounts.group))
+    }
+}
