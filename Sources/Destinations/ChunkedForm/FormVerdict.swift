@@ -56,7 +56,8 @@ enum FormVerdict: Hashable, Sendable {
 
     private static func byStatus(_ status: Int, isPermanent: Bool, _ wait: Duration?) -> Remedy {
         switch status {
-        case 401, 403, 407: return .authenticate
+        case 401, 403: return .authenticate
+        case 407: return .holdDestination(after: nil)
         // The address is wrong, and no file is to blame.
         case 300..<400, 404, 405, 410, 411, 501: return .misconfigured
         // What other clients call final may be a fault of the moment: it uses up attempts and holds nobody else.

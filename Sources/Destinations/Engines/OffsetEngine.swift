@@ -56,6 +56,7 @@ extension UploadError {
         if let status = failure.http {
             return (300..<500).contains(status) && status != 408 && status != 425 || status == 507
         }
-        return ["unreachable", "tls", "secret_unreadable", "request_impossible"].contains(failure.code)
+        let unheard = ["unreachable", "tls", "no_tls", "proxy_refused", "secret_unreadable", "request_impossible"]
+        return unheard.contains(failure.code)
     }
 }
