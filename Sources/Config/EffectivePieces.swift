@@ -292,7 +292,9 @@ struct EffectivePieces {
         }
     }
 
-    private func retry(_ backoff: Backoff, otherwise: String) -> EffectivePiece {
+    private func retry(
+        _ backoff: Backoff, otherwise: String, of section: Section = .retry
+    ) -> EffectivePiece {
         var fields: Fields = [
             ("first", .value(.time(backoff.first), otherwise: otherwise)),
             ("max", .value(.time(backoff.ceiling), otherwise: otherwise)),
@@ -300,7 +302,10 @@ struct EffectivePieces {
         if let attempts = backoff.attempts {
             fields.append(("attempts", .value(.number(Int64(attempts)), otherwise: otherwise)))
         }
-        return .mapping(fields, known: Section.retry.keys)
+        if let limit = backoff.giveUpAfter {
+            fields.append(("give_up_after", .value(.time(limit), otherwise: otherwise)))
+        }
+        return .mapping(fields, known: section.keys)
     }
 
     private func overrides(_ policy: PolicyOverrides) -> Fields {
@@ -339,7 +344,7 @@ struct EffectivePieces {
             ])
         }
         fields += values([("timeout", .time(hook.timeout))])
-        fields.append(("retry", retry(hook.retry, otherwise: "default")))
+        fields.append(("retry", retry(hook.retry, otherwise: "default", of: .hookRetry)))
         fields += values([("give_up_after", .time(hook.giveUpAfter))])
         return .mapping(fields, known: Section.hook.keys)
     }

@@ -29,7 +29,7 @@ extension SettingsReading {
             names(fields, "destinations", destinations, what: "destination")
         )
         let timeout = fields.take("timeout", as: .duration(.milliseconds(100) ... .seconds(600)))?.value
-        let retry = retry(fields.fields("retry", .hookRetry), otherwise: Hook.patience)
+        let retry = retry(fields.fields("retry", .hookRetry), otherwise: Hook.patience, isOfUploads: false)
         let giveUp = fields.take("give_up_after", as: .duration(.seconds(1) ... .seconds(30 * 86_400)))?.value
         guard let target = target(fields) else { return nil }
         return Hook(

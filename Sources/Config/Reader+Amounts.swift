@@ -118,7 +118,9 @@ extension ReleaseUnsure {
 extension Backoff {
     /// As a configuration has it: `retry: {first: 5s, max: 30m}`.
     package var written: String {
-        let last = attempts.map { ", attempts: \($0)" } ?? ""
+        let last =
+            (attempts.map { ", attempts: \($0)" } ?? "")
+            + (giveUpAfter.map { ", give_up_after: \(writtenTime($0))" } ?? "")
         return "retry: {first: \(writtenTime(first)), max: \(writtenTime(ceiling))\(last)}"
     }
 }

@@ -49,12 +49,12 @@ struct Section: Sendable {
     static let group = Section(path: "folders[].group", keys: ["by", "wait", "sidecars"])
     static let folderStaging = Section(path: "folders[].staging", keys: ["copy"])
     static let export = Section(path: "folders[].export", keys: ["command", "output", "timeout", "min_size"])
-    static let folderRetry = Section(path: "folders[].retry", keys: retryKeys)
+    static let folderRetry = Section(path: "folders[].retry", keys: uploadRetryKeys)
     /// What every destination understands, whatever its type.
     static let destination = Section(
         path: "destinations.*", keys: ["type", "concurrency", "retry", "order", "before_upload"] + rules,
         later: ["taken"] + laterPolicy, elsewhere: ["policy": ownRules])
-    static let destinationRetry = Section(path: "destinations.*.retry", keys: retryKeys)
+    static let destinationRetry = Section(path: "destinations.*.retry", keys: uploadRetryKeys)
     private static let ownRules =
         "rules of its own stand beside its other keys, without `policy`: `windows`, `bandwidth`, `quotas` …"
     static let policy = Section(
@@ -80,7 +80,7 @@ struct Section: Sendable {
     /// Of any `before_upload`.
     static let beforeUpload = Section(path: "before_upload", keys: ["command", "timeout"])
     static let concurrency = Section(path: "policy.concurrency", keys: ["total", "per_destination"])
-    static let retry = Section(path: "policy.retry", keys: retryKeys)
+    static let retry = Section(path: "policy.retry", keys: uploadRetryKeys)
     static let control = Section(
         path: "control", keys: ["socket", "listen", "token", "hosts", "trusted_proxies", "certificate", "key"],
         later: ["web"],
@@ -100,6 +100,7 @@ struct Section: Sendable {
         path: "SECRET", keys: ["file", "env", "credential", "command", "literal"])
 
     private static let retryKeys = ["first", "max", "attempts"]
+    private static let uploadRetryKeys = retryKeys + ["give_up_after"]
     /// What `policy`, each destination and each folder may say.
     private static let rules = [
         "windows", "bandwidth", "metered", "metered_unknown", "networks", "quotas", "expires_after", "on_battery",

@@ -113,13 +113,18 @@ struct SettingsReading {
             minBattery: fields.take("min_battery", as: .percent)?.value, busy: busy(fields))
     }
 
-    /// - Parameter otherwise: For what the section does not set.
-    func retry(_ fields: Fields, otherwise base: Backoff) -> Backoff {
+    /// - Parameters:
+    ///   - otherwise: For what the section does not set.
+    ///   - isOfUploads: What keeps failing may end: notices have a key of their own for that.
+    func retry(_ fields: Fields, otherwise base: Backoff, isOfUploads: Bool = true) -> Backoff {
         let first = fields.take("first", as: .duration(.milliseconds(100) ... .seconds(86_400)))
         let most = fields.take("max", as: .duration(.milliseconds(100) ... .seconds(7 * 86_400)))
         let backoff = Backoff(
             first: first?.value ?? base.first, ceiling: most?.value ?? base.ceiling,
-            attempts: fields.take("attempts", as: .whole(1...1_000_000))?.value ?? base.attempts)
+            attempts: fields.take("attempts", as: .whole(1...1_000_000))?.value ?? base.attempts,
+            giveUpAfter: isOfUploads
+                ? fields.take("give_up_after", as: .duration(.seconds(60) ... .seconds(366 * 86_400)))?.value
+                    ?? base.giveUpAfter : nil)
         if backoff.ceiling < backoff.first {
             fields.error(
                 "the longest wait (\(writtenTime(backoff.ceiling))) is shorter than the first "

@@ -298,7 +298,7 @@ package struct DestinationHealth: Hashable, Sendable {
         case .rateLimit(let after): return (.rateLimit, after ?? wait)
         case .authenticate: return (.auth, betweenCredentials)
         case .misconfigured: return (.destination, wait)
-        case .again, .pending, .restage, .giveUp: return nil
+        case .again, .refused, .pending, .restage, .giveUp: return nil
         }
     }
 }

@@ -5,14 +5,24 @@
 package struct Backoff: Hashable, Sendable {
     package var first: Duration
     package var ceiling: Duration
-    /// The most attempts of one upload; `nil` for no end.
+    /// How often the remote may refuse one upload; `nil` for no end.
     package var attempts: Int?
+    /// For how long one upload may fail while the remote takes no byte of it; `nil` for no end.
+    package var giveUpAfter: Duration?
 
-    package init(first: Duration = .seconds(5), ceiling: Duration = .seconds(1800), attempts: Int? = nil) {
+    package init(
+        first: Duration = .seconds(5), ceiling: Duration = .seconds(1800), attempts: Int? = nil,
+        giveUpAfter: Duration? = nil
+    ) {
         self.first = first
         self.ceiling = ceiling
         self.attempts = attempts
+        self.giveUpAfter = giveUpAfter
     }
+
+    /// The wait of an upload whose attempts begin at the first byte each time: a second for each MB that was sent in vain, ``ceiling`` at
+    /// most.
+    package func wait(afterWasting bytes: Int64) -> Duration { min(.milliseconds(max(0, bytes) / 1000), ceiling) }
 
     /// The wait before a file is sent again from its first byte, after the remote has lost it twice in one attempt. That uses no attempt; since
     /// each time costs all bytes of the file, the waits grow: from a minute to an hour.

@@ -31,6 +31,8 @@ package struct Failure: Error, Hashable, Sendable, Codable, CustomStringConverti
 
     /// The code of a wait for a quota that leaves less than the next request takes.
     package static let shortOfQuota = "short_of_quota"
+    /// The code of a wait for a network that costs nothing, since so much of a file was sent in vain.
+    package static let wastedOnMetered = "wasted_on_metered"
     /// The code of the failure that ends an upload whose source, read in place, is another version now.
     package static let sourceChanged = "source_changed"
     /// The code of a removal that ends without an answer to the question whether the remote still has something of the upload.
@@ -59,12 +61,23 @@ package enum Remedy: Hashable, Sendable {
     case misconfigured
     /// The remote has every byte and works on them: this upload alone is looked after again. No failure, and no attempt.
     case pending(after: Duration)
-    /// This upload alone waits (lock, no progress) and tries again; uses an attempt.
+    /// This upload alone waits and tries again, for what the network, a proxy or the service does to it: a lock, a body that was cut, an
+    /// answer of no use. Uses no attempt.
     case again(after: Duration?)
+    /// The remote refuses this file, and may take it another time: this upload alone tries again. Uses an attempt.
+    case refused(after: Duration?)
     /// The staged copy is not what was recorded: stage it again from the source.
     case restage
     /// Refused for its own sake: final.
     case giveUp
+
+    /// It ends one attempt, and not the upload; nobody else waits for it.
+    package var isForOnce: Bool {
+        switch self {
+        case .again, .refused: true
+        default: false
+        }
+    }
 }
 
 /// An upload step that did not work, with the remedy already decided.

@@ -234,6 +234,10 @@ package protocol Destination: Sendable {
     ///
     /// - Parameter size: `nil`: of a file of any size that the settings are meant for.
     func uncutPiece(ofSize size: Int64?) -> UncutPiece?
+    /// How many bytes its requests carry, where a larger one has failed; `nil` where none has.
+    var requestSize: RequestSize? { get }
+    /// Takes up what an earlier run has learned of the same remote.
+    func recall(_ size: RequestSize)
     /// Which files it takes together; `nil` for none.
     var bundling: Bundling? { get }
     /// Takes small files that no attempt was made for to the remote, as one piece of work, and verifies them there.
@@ -280,6 +284,8 @@ package protocol Destination: Sendable {
 extension Destination {
     package func wishes(forSize size: Int64) -> [PartDigests.Wish] { [] }
     package func uncutPiece(ofSize size: Int64?) -> UncutPiece? { nil }
+    package var requestSize: RequestSize? { nil }
+    package func recall(_ size: RequestSize) {}
     package var bundling: Bundling? { nil }
     package func upload(
         together orders: [UploadOrder], notes: any BundleNotes

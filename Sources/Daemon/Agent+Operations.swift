@@ -78,7 +78,12 @@ extension Agent: Operations {
             AttemptView(generation: $0.generation, attempt: $0.attempt, error: ErrorView($0.failure))
         }
         let media = MediaView(try await mediaFacts(of: row.asset))
-        return UploadDetail(upload: await view(row), attempts: attempts, media: media)
+        let waste = try await house.store.waste(of: row.upload.id)
+        let isOver = row.upload.state.isTerminal
+        // Of the last attempt the destination may have some yet.
+        let wasted = waste.total + (isOver || !waste.beginsAnew ? 0 : waste.unsettled)
+        return UploadDetail(
+            upload: await view(row), attempts: attempts, media: media, wasted: wasted > 0 ? wasted : nil)
     }
 
     // MARK: Hold and let go

@@ -171,7 +171,7 @@ extension Agent {
             // A destination that is held says it better than the wait of one of its uploads.
             let own = ownHold(row.failure)
             if let until = next,
-                !holds.contains(where: { $0.kind == own || $0.kind.isOfDestination })
+                own == .metered || !holds.contains(where: { $0.kind == own || $0.kind.isOfDestination })
             {
                 let retry = house.retry(folder: upload.folder, destination: upload.destination)
                 let rule = own == .backoff ? "; the next attempt waits by `\(retry.written)`" : ""
@@ -191,6 +191,7 @@ extension Agent {
     /// Why an upload waits for its next attempt.
     private func ownHold(_ failure: Failure?) -> Hold.Kind {
         if failure?.code == BeforeUpload.waits { return .busy }
+        if failure?.code == Failure.wastedOnMetered { return .metered }
         return failure?.kind == .quota ? .quota : .backoff
     }
 

@@ -64,6 +64,7 @@ extension Dispatcher {
             var verdict = verdict
             if changes[claim.upload.destination] == change {
                 await settle(&verdict, claim.upload)
+                await limitFailing(&verdict, claim.upload)
             } else if verdict.failure != nil {
                 // That was the destination as it used to be.
                 (verdict.outcome, verdict.failure) = (.yielded, nil)
@@ -79,7 +80,10 @@ extension Dispatcher {
             for index in endings.indices { endings[index].outcome = .yielded }
             return await unrecorded(endings, error)
         }
-        for name in Set(ends.map(\.claim.upload.destination)) { await keepSpeed(to: name) }
+        for name in Set(ends.map(\.claim.upload.destination)) {
+            await keepSpeed(to: name)
+            await keepRequestSize(of: name)
+        }
     }
 
     /// For the plans of a run to come; once a minute at most.
@@ -125,6 +129,8 @@ extension Dispatcher {
         // `nil`: ended by a cancel.
         if state?.isTerminal ?? true {
             strikes[claim.upload.id] = nil
+            setbacks[claim.upload.id] = nil
+            wastedOnMetered[claim.upload.id] = nil
             refusedForRoom[claim.upload.id] = nil
             keyRefusals[claim.upload.destination]?.forget(claim.upload.id)
         }
@@ -192,6 +198,12 @@ extension Dispatcher {
         // A full destination says where an upload stands, and still takes nothing.
         let isFull = if case .noRoom? = verdict.remedy { true } else { false }
         let isUp = verdict.wasAnswered && !isFull
+        if case .again(let after)? = verdict.remedy, let failure = verdict.failure {
+            let times = verdict.wasAnswered ? 1 : setbacks[upload.id, default: 0] + 1
+            setbacks[upload.id] = times
+            let wait = max(after ?? .zero, retry.wait(afterFailures: times, luck: Chance.luck()))
+            verdict.outcome = .held(failure, until: monotonic.advanced(by: wait))
+        }
         if let failure = verdict.failure, let wait = ownWait(verdict, upload, health, retry) {
             verdict.outcome = .held(failure, until: monotonic.advanced(by: wait))
             house.log.warning(
@@ -267,7 +279,7 @@ extension Dispatcher {
             if keys.isEmpty { return "it is tried again \(again)" }
             let named = keys.map { "`\($0)`" }.joined(separator: ", ")
             return "\(named) of destinations.\(name) \(keys.count == 1 ? "is" : "are") read again \(again)"
-        case .again, .pending, .restage, .giveUp: return nil
+        case .again, .refused, .pending, .restage, .giveUp: return nil
         }
     }
 
@@ -312,9 +324,7 @@ extension Dispatcher {
                     "sent": "\(Lane.current?.accounts[upload.id]?.total ?? 0)",
                 ])
         case .again(let failure, _):
-            house.log.warning(
-                "attempt failed, will be tried again",
-                ["id": upload.id, "destination": upload.destination, "reason": failure.message])
+            tellAgain(failure, upload)
         case .refused(let failure):
             house.log.error(
                 "upload failed",
@@ -345,9 +355,16 @@ extension Dispatcher {
                 "waits for more of a quota",
                 ["id": upload.id, "destination": upload.destination, "hold": "quota", "reason": failure.message])
         case .held(let failure, _, _, _):
+            if case .again? = verdict.remedy { return tellAgain(failure, upload) }
             house.log.debug("held", ["id": upload.id, "reason": failure.message])
         case .yielded:
             house.log.debug("stopped", ["id": upload.id])
         }
+    }
+
+    private func tellAgain(_ failure: Failure, _ upload: UploadRecord) {
+        house.log.warning(
+            "attempt failed, will be tried again",
+            ["id": upload.id, "destination": upload.destination, "reason": failure.message])
     }
 }

@@ -29,7 +29,7 @@ extension Dispatcher {
         stops += 1
         for transfer in transfers.values where changed.contains(transfer.destination) {
             transfer.task.cancel()
-            for id in transfer.folders.keys { strikes[id] = nil }
+            for id in transfer.folders.keys { (strikes[id], setbacks[id]) = (nil, nil) }
         }
         for name in changed {
             changes[name, default: 0] += 1

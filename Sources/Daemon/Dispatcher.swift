@@ -64,6 +64,10 @@ actor Dispatcher {
     var changes: [String: Int] = [:]
     /// Failures of the network or the server that an upload has met, until it is over.
     var strikes: [String: Int] = [:]
+    /// Attempts in a row that an upload alone has to repeat, until it is over.
+    var setbacks: [String: Int] = [:]
+    /// Those that wait for a network that costs nothing, since so much of them was sent in vain.
+    var wastedOnMetered: [String: UploadRecord] = [:]
     /// The code of the failure that the log was told of last, by destination.
     var said: [String: String] = [:]
     /// How many uploads each destination has taken since the start.
@@ -80,6 +84,8 @@ actor Dispatcher {
     var rooms: [String: RemoteRoom] = [:]
     /// How fast it is, as the store has it for the next run, and since when.
     var keptSpeeds: [String: (speed: Int64, at: MonotonicTime)] = [:]
+    /// How many bytes one request to each destination carries, as the store has it, and which ``changes`` that was read at.
+    var requestSizes: [String: (change: Int, size: RequestSize?)] = [:]
     /// Those that are being asked.
     var roomLooks: [String: Task<Void, Never>] = [:]
 
@@ -178,6 +184,7 @@ actor Dispatcher {
         try await stopSuperseded()
         try await house.ledger.look()
         try await wakeWhatWasShort()
+        try await wakeWhatWasWasted()
         setLimits()
         stopForbidden()
         try await tryKeysWithOthers()
@@ -226,6 +233,7 @@ actor Dispatcher {
                 skippingDuplicatesOf: alike, reserving: { purse.reserve($0) }, onRepeat: { self.tellRepeat($0) })
         }
         claims = try await passOverRefused(claims, at: name)
+        claims = try await passOverWasted(claims, purse)
         if claims.isEmpty {
             try await noteWhatWaitsForRoom(name, from: open.subtracting(folders.begunOnly))
             // What it says of its room tells more than its last refusal, and nothing would probe it.
@@ -268,31 +276,23 @@ actor Dispatcher {
                         only: id, skippingDuplicatesOf: alike, reserving: { purse.reserve($0) }
                     ).map { [$0] } ?? []
             }
+            claims = try await passOverWasted(claims, purse)
             for claim in try await fit(claims, purse, before) {
                 start([claim], isBundle: false, upload.destination, destination, purse)
             }
         }
     }
 
-    /// Folders that skip duplicates.
-    private var alike: [String] { house.settings.folders.filter { $0.duplicates == .skip }.map(\.watch.name) }
-
     /// Those that may go; the others are given back.
     ///
     /// - Parameter before: ``stops`` before they were claimed.
     private func fit(_ claims: [Claim], _ purse: Purse, _ before: Int) async throws -> [Claim] {
+        await recallRequestSize(of: purse.destination)
         // Perhaps one of them was meant by a stop, which was not running yet.
         let going = stops == before ? claims.filter { mayGo(purse, $0) } : []
         let ids = Set(going.map(\.upload.id))
         try await giveBack(claims.filter { !ids.contains($0.upload.id) })
         return going
-    }
-
-    private nonisolated func tellRepeat(_ asset: AssetRecord) {
-        house.log.info(
-            "not sent again: the same content was uploaded before, `sluice show` says as what; the source is kept",
-            ["path": asset.path.display])
-        house.releaseBell.ring()
     }
 
     /// Whether it may still go, and the way that it was claimed for, and has what it needs for it: a claim waits for the disk,

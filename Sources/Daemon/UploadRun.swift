@@ -126,7 +126,7 @@ struct UploadRun: Sendable {
             verdict.wasAnswered = true
         case .restage:
             verdict.outcome = .copyLost(failure)
-        case .again(let after):
+        case .refused(let after):
             let used = claim.upload.attempt + 1
             if let most = retry.attempts, used >= most {
                 var last = failure
@@ -143,8 +143,8 @@ struct UploadRun: Sendable {
                     isFault: false),
                 // Nobody was asked where a quota has said no.
                 wasAnswered: failure.code != Failure.shortOfQuota || notes.wasAnswered)
-        case .holdDestination, .noRoom, .rateLimit, .authenticate, .misconfigured:
-            // The dispatcher fills in when it may go again, since that is the destination's matter.
+        case .again, .holdDestination, .noRoom, .rateLimit, .authenticate, .misconfigured:
+            // The dispatcher fills in when it may go again: it knows how often that was so, and the destination.
             verdict.outcome = .held(failure, until: house.clocks.monotonic())
         }
         return verdict

@@ -132,6 +132,8 @@ package struct UploadDetail: Codable, Sendable, Hashable {
     package var attempts: [AttemptView]
     /// Once staged, where the recording says anything.
     package var media: MediaView?
+    /// Bytes that were sent of it in vain: the destination has none of them. Absent where there are none.
+    package var wasted: Int64?
 }
 
 package struct Counts: Codable, Sendable, Hashable {

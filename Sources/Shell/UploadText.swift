@@ -100,7 +100,10 @@ func detailLines(_ detail: UploadDetail, _ console: Console, now: WallTime) -> [
     lines += [
         ("staging", upload.staging.map(stagingText)), ("progress", progressText(upload)),
     ]
-    lines += [("attempt", attemptText(upload, now))]
+    lines += [
+        ("attempt", attemptText(upload, now)),
+        ("in vain", detail.wasted.map { "\(Units.bytes($0)) were sent, and the destination has not kept them" }),
+    ]
     if let error = upload.error { lines.append(("error", errorText(error, now))) }
     lines += upload.warnings.map { ("warning", printable($0)) }
     lines += [

@@ -171,6 +171,8 @@ package struct UploadRecord: Sendable, Hashable {
     package var named: String?
     /// Where a person finds that, if it is known.
     package var namedURL: String?
+    /// ``Store/ran`` when it failed first since bytes of it were taken.
+    package var failingSince: Int64?
     /// Its last attempt failed, and no other was begun since.
     package var isTroubled = false
     /// The remote may know of it: there is a checkpoint.

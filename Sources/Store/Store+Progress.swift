@@ -12,9 +12,12 @@ extension Store {
     /// Inside a transaction. Any acknowledged byte resets the budget of attempts.
     func keep(acked: Int64, of id: String) throws {
         try noteRecovery(of: id, acked: acked)
+        try noteWaste(of: id, standingAt: acked)
         try connection.run(
-            "UPDATE upload SET attempt = CASE WHEN ?2 > acked THEN 0 ELSE attempt END, acked = ?2, sent = ?2 WHERE id = ?1",
-            [.text(id), .integer(acked)])
+            """
+            UPDATE upload SET attempt = CASE WHEN ?2 > acked THEN 0 ELSE attempt END,
+            failing_since = CASE WHEN ?2 > acked THEN NULL ELSE failing_since END, acked = ?2, sent = ?2 WHERE id = ?1
+            """, [.text(id), .integer(acked)])
     }
 
     /// Bytes of what is begun and does not run, as far as was sent. By what is begun, which is little.
@@ -43,6 +46,31 @@ extension Store {
             try connection.run(
                 "INSERT OR REPLACE INTO setting VALUES (?1, ?2)", [.text("speed \(destination)"), .text("\(speed)")])
         }
+    }
+
+    /// How many bytes one request to a destination carries, where a larger one has failed; `nil` where none has.
+    ///
+    /// - Parameter site: The remote that this is known of: another one at the same name does not inherit it.
+    package func keep(requestSize size: RequestSize?, to destination: String, at site: String) async throws {
+        try await change { connection in
+            let name = Connection.Value.text("request size \(destination)")
+            guard let size else { return try connection.run("DELETE FROM setting WHERE name = ?1", [name]) }
+            try connection.run(
+                "INSERT OR REPLACE INTO setting VALUES (?1, ?2)",
+                [name, .text("\(size.most) \(size.failed) \(size.patience) \(site)")])
+        }
+    }
+
+    /// As ``keep(requestSize:to:at:)`` was told last.
+    package func requestSize(to destination: String, at site: String) throws -> RequestSize? {
+        let value = try connection.first(
+            "SELECT value FROM setting WHERE name = ?1", [.text("request size \(destination)")]
+        ) { $0.text(0) }
+        let parts = (value ?? "").split(separator: " ", maxSplits: 3).map(String.init)
+        guard parts.count == 4, parts[3] == site, let most = Int64(parts[0]), let failed = Int64(parts[1]),
+            let patience = Int(parts[2])
+        else { return nil }
+        return RequestSize(most: most, failed: failed, patience: patience)
     }
 
     /// Since when quotas are used up: these, and no others.

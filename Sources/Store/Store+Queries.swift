@@ -219,7 +219,7 @@ extension UploadRecord {
         "id", "asset", "folder", "destination", "name", "media_type", "key", "context", "metadata", "size",
         "modified", "rank", "state", "generation", "attempt", "paused_at", "backoff_until", "acked", "remote",
         "remote_delete", "created_at", "started_at", "finished_at", "ended", "ran_at", "approved", "headers",
-        "url", "sent", "named", "named_url",
+        "url", "sent", "named", "named_url", "failing_since",
     ]
     static let isBegun = "EXISTS (SELECT 1 FROM checkpoint WHERE checkpoint.upload = upload.id)"
     private static let isTroubled = "upload.trouble IS NOT NULL AND upload.tried_again = 0"
@@ -253,6 +253,7 @@ extension UploadRecord {
             // Not the minus of what is stored, which a damaged number may not have.
             isSkipped: row.optionalInteger(at + 25).map { $0 < 0 && $0 &+ row.integer(at + 13) == 0 } ?? false,
             sent: max(0, row.integer(at + 28)), named: row.optionalText(at + 29), namedURL: row.optionalText(at + 30),
-            isTroubled: row.integer(at + 31) == 1, isBegun: row.integer(at + 32) == 1)
+            failingSince: row.optionalInteger(at + 31), isTroubled: row.integer(at + 32) == 1,
+            isBegun: row.integer(at + 33) == 1)
     }
 }

@@ -20,6 +20,7 @@ extension Store {
             if let old { try self.removeRemains(of: upload, old, isEarlier: true) }
             guard try self.keep(checkpoint, for: id) else { return false }
             try connection.run("DELETE FROM part WHERE upload = ?1", [.text(id)])
+            try self.noteWaste(of: id, standingAt: 0)
             try connection.run("UPDATE upload SET acked = 0, sent = 0 WHERE id = ?1", [.text(id)])
             // What is begun anew may still be the same thing to the remote.
             if upload.named.map({ !checkpoint.fields.values.contains($0) }) ?? false { try self.forgetName(of: id) }

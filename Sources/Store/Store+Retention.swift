@@ -108,7 +108,7 @@ extension Store {
             try isSettled(upload, mayGo: folders.contains(upload.folder))
         else { return }
         if let checkpoint = try checkpoint(id) { try removeRemains(of: upload, checkpoint) }
-        for table in ["checkpoint", "failure"] {
+        for table in ["checkpoint", "failure", "waste"] {
             try connection.run("DELETE FROM \(table) WHERE upload = ?1", [.text(id)])
         }
         try connection.run("DELETE FROM exception WHERE scope = 'upload' AND name = ?1", [.text(id)])

@@ -32,8 +32,10 @@ extension Store {
     /// Inside a transaction. An attempt has failed.
     func noteTrouble(_ failure: Failure, of id: String) throws {
         try connection.run(
-            "UPDATE upload SET trouble = ?2, troubled_at = ?3, tried_again = 0 WHERE id = ?1",
-            [.text(id), .text(failure.code), .integer(clocks.wall().milliseconds)])
+            """
+            UPDATE upload SET trouble = ?2, troubled_at = ?3, tried_again = 0,
+            failing_since = coalesce(failing_since, ?4) WHERE id = ?1
+            """, [.text(id), .text(failure.code), .integer(clocks.wall().milliseconds), .integer(ran)])
     }
 
     /// Inside a transaction, before its attempts begin anew. The upload is on its way again, if it was not.

@@ -192,7 +192,8 @@ extension Store {
             if case .verified = ending.outcome { try noteFinished(upload) }
             return nil
         }
-        if upload.isBegun, ending.sent > upload.sent { try keep(sent: ending.sent, of: id) }
+        try settleSent(ending, of: upload)
+        if upload.isBegun, ending.sent > upload.acked { try keep(sent: ending.sent, of: id) }
         switch ending.outcome {
         case .yielded:
             try move(upload, by: .yielded)
@@ -271,6 +272,7 @@ extension Store {
         if remote.id == upload.named { remote.url = remote.url ?? upload.namedURL }
         // What was found there is what had been sent.
         if remote.verifiedBy != "held" { remote.warnings += try whatCancelLeft(of: upload.id) }
+        remote.warnings += try whatWentInVain(upload)
         try connection.run(
             "UPDATE upload SET acked = size, remote = ?2 WHERE id = ?1",
             [.text(upload.id), .text(try Self.json(remote))])

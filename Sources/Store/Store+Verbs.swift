@@ -81,7 +81,7 @@ extension Store {
             try connection.run(
                 """
                 UPDATE upload SET generation = generation + 1, attempt = 0, backoff_until = 0, finished_at = NULL,
-                remote_delete = NULL, acked = CASE WHEN EXISTS (SELECT 1 FROM checkpoint WHERE upload = ?1) THEN acked
+                failing_since = NULL, remote_delete = NULL, acked = CASE WHEN EXISTS (SELECT 1 FROM checkpoint WHERE upload = ?1) THEN acked
                 ELSE 0 END, sent = CASE WHEN EXISTS (SELECT 1 FROM checkpoint WHERE upload = ?1) THEN sent ELSE 0 END
                 WHERE id = ?1
                 """, [.text(id)])

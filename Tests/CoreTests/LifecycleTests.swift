@@ -215,6 +215,7 @@ struct AdmissionTests {
         #expect(wait(.authenticate) == .seconds(900))
         #expect(wait(.giveUp) == nil)
         #expect(wait(.again(after: nil)) == nil)
+        #expect(wait(.refused(after: nil)) == nil)
     }
 
     @Test(

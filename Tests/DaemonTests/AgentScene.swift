@@ -12,7 +12,7 @@ import TestKit
 /// knows their ids and nothing waits for a file to be quiet.
 struct AgentScene {
     let folder: TemporaryFolder
-    let remote = ScriptedRemote()
+    let remote: ScriptedRemote
     let agent: Agent
     /// What a reload reads.
     let written: Written
@@ -21,13 +21,15 @@ struct AgentScene {
     /// - Parameters:
     ///   - retry: Waits between attempts; the test decides whether they pass or last.
     ///   - cap: Bytes that staged copies may take.
+    ///   - folder: Of an earlier daemon, to go on in its place.
     ///   - shape: What else is set.
     ///   - solo: Uploads at the same time from the folder `solo`; the folder `cam` has no limit of its own.
     init(
         retry: Duration = .milliseconds(10), cap: Int64? = nil, solo: Int? = nil, clocks: any Clocks = SystemClocks(),
-        reporting: Reporting? = nil, _ shape: (inout Settings) throws -> Void = { _ in }
+        reporting: Reporting? = nil, folder: TemporaryFolder = TemporaryFolder(),
+        remote: ScriptedRemote = ScriptedRemote(), _ shape: (inout Settings) throws -> Void = { _ in }
     ) async throws {
-        folder = TemporaryFolder()
+        (self.folder, self.remote) = (folder, remote)
         let root = folder.path
         for name in ["cam", "solo", "state"] { try Files.makeFolders(root.appending(FilePath(name))) }
         func settings(_ name: FilePath, _ concurrency: Int? = nil) throws -> FolderSettings {
@@ -36,7 +38,6 @@ struct AgentScene {
                 afterUpload: .keep, empty: .skip, duplicates: .upload, priority: 0, name: try Template("{relative}"),
                 metadata: [:], key: nil, context: [:], policy: PolicyOverrides(concurrency: concurrency))
         }
-        let remote = remote
         let kind = DestinationKind(type: DestinationType(name: "scripted", summary: "", keys: [])) { values, _ in
             if values["bad"] != nil { throw UnusableSetting(key: "bad", problem: "is bad") }
             return remote

@@ -26,7 +26,7 @@ private final class TickingClocks: Clocks {
 struct DispatcherTests {
     @Test(
         "a file that a server chokes on does not stop the others, whatever it answers",
-        arguments: [Remedy.giveUp, .again(after: nil), .holdDestination(after: nil)])
+        arguments: [Remedy.giveUp, .again(after: nil), .refused(after: nil), .holdDestination(after: nil)])
     func poisoned(_ remedy: Remedy) async throws {
         let scene = try await AgentScene()
         scene.remote.set(.fail(remedy), for: "poisoned")
@@ -110,7 +110,8 @@ struct DispatcherTests {
     @Test(
         "a retry of what waits tries at once, in the same generation, however long the wait was and whoever set it",
         arguments: [
-            Remedy.again(after: .seconds(3600)), .pending(after: .seconds(3600)), .holdDestination(after: nil),
+            Remedy.again(after: .seconds(3600)), .refused(after: .seconds(3600)), .pending(after: .seconds(3600)),
+            .holdDestination(after: nil),
             .authenticate,
         ])
     func retryOfWaiting(_ remedy: Remedy) async throws {

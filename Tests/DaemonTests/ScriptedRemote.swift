@@ -12,6 +12,8 @@ final class ScriptedRemote: Destination {
         case fail(Remedy)
         /// Answers 403.
         case refuseKey
+        /// Sends every byte, of which nothing stays, and then fails.
+        case lose(Remedy)
         /// Left out of its bundle when it was begun there; alone it is taken.
         case leaveOut
         /// Says that it has nothing yet, and then fails.
@@ -48,10 +50,18 @@ final class ScriptedRemote: Destination {
         var parts: [Int] = []
         var mediaID: String?
         var renewal: CredentialNews?
+        var requestSize: RequestSize?
     }
 
     private let state = Mutex(State())
-    let site = DestinationSite.here
+    let site: DestinationSite
+
+    init(site: DestinationSite = .here) { self.site = site }
+
+    var requestSize: RequestSize? { state.withLock { $0.requestSize } }
+    func recall(_ size: RequestSize) { state.withLock { $0.requestSize = size } }
+    /// From now on it knows no better.
+    func learn(_ size: RequestSize?) { state.withLock { $0.requestSize = size } }
 
     /// What is done with every name that has no act of its own.
     var standard: Act {
@@ -119,7 +129,7 @@ final class ScriptedRemote: Destination {
             let act = state.acts[name] ?? state.standard
             switch act {
             case .waitOpening, .waitUploading, .waitParts: state.waiting.insert(name)
-            case .take, .fail, .refuseKey, .leaveOut, .failAfterWord, .failNamed: break
+            case .take, .fail, .refuseKey, .lose, .leaveOut, .failAfterWord, .failNamed: break
             }
             return act
         }
@@ -142,6 +152,10 @@ final class ScriptedRemote: Destination {
         var checkpoint = order.checkpoint ?? Checkpoint()
         checkpoint["asked"] = "1"
         try await notes.record(checkpoint)
+        if case .lose(let remedy) = act {
+            notes.sending(order.file.size)
+            throw UploadError(Self.failure, remedy: remedy)
+        }
         if case .failAfterWord(let remedy) = act {
             try await notes.accepted(0, checkpoint)
             throw UploadError(Self.failure, remedy: remedy)

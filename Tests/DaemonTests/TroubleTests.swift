@@ -16,7 +16,7 @@ struct TroubleTests {
     @Test("an upload that fails is begun again, is told to be on its way, and ends")
     func again() async throws {
         let scene = try await AgentScene()
-        scene.remote.standard = .fail(.again(after: nil))
+        scene.remote.standard = .fail(.refused(after: nil))
         let id = try await scene.add("a.mp4")
         try await eventually("it has failed twice") { try await told(scene).count { $0 == "attempt_failed" } >= 2 }
         scene.remote.letGo()
@@ -49,7 +49,7 @@ struct TroubleTests {
     func together() async throws {
         let scene = try await AgentScene()
         scene.remote.takesTogether(Bundling(largest: 1000, files: 4, bytes: 4000))
-        scene.remote.standard = .fail(.again(after: nil))
+        scene.remote.standard = .fail(.refused(after: nil))
         var ids: [String] = []
         for number in 0..<3 { ids.append(try await scene.add("\(number).mp4")) }
         try await eventually("all have failed") { try await told(scene).count { $0 == "attempt_failed" } >= 3 }

@@ -245,7 +245,7 @@ struct ChunkedFormDefectTests {
         }
         let garbled = try FormScene("breakpoint")
         garbled.server.set { $0.garbled = 1 }
-        #expect(try await Parcel(10).failure(to: garbled).remedy == .again(after: nil))
+        #expect(try await Parcel(10).failure(to: garbled).remedy == .refused(after: nil))
     }
 
     @Test("D16: a block whose answer was lost is sent again, and harms nothing")

@@ -118,7 +118,7 @@ struct DirectoryTests {
         try #require(makeLink(to: outside.path, at: end.folder.appending("front")))
         let error = try await Parcel(10).failure(to: end)
         #expect(error.failure.code == "folder_in_the_way")
-        #expect(error.remedy == .again(after: nil))
+        #expect(error.remedy == .refused(after: nil))
         #expect(try Files.names(in: outside.path) == [])
     }
 

@@ -27,7 +27,7 @@ struct DirectoryVerdictTests {
     ]
     static let name: [(errors: [CInt], code: String, remedy: Remedy)] = [
         ([ENAMETOOLONG, EINVAL, EILSEQ], "name_refused", .giveUp),
-        ([ELOOP, ENOTDIR, EISDIR], "folder_in_the_way", .again(after: nil)),
+        ([ELOOP, ENOTDIR, EISDIR], "folder_in_the_way", .refused(after: nil)),
     ]
 
     @Test("an error of the folder says what becomes of everything that goes there", arguments: target.indices)
@@ -61,7 +61,7 @@ struct DirectoryVerdictTests {
     func remedies() {
         for (errors, code, remedy) in Self.target + Self.name where code != "target_busy" && code != "target_failed" {
             for error in errors {
-                let verdict = DirectoryVerdict(error, about: remedy == .again(after: nil) ? .name : .target)
+                let verdict = DirectoryVerdict(error, about: remedy == .refused(after: nil) ? .name : .target)
                 #expect(!verdict.advice.isEmpty || verdict.code == "target_failed", "\(error)")
             }
         }

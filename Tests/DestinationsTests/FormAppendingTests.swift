@@ -133,6 +133,19 @@ struct FormAppendingTests {
     }
 
     @Test(
+        "a connection that breaks again and again is no fault of the file, whichever block it breaks with",
+        arguments: ["blueimp", "plupload"], [1, 2, 3])
+    func interrupted(_ preset: String, _ number: Int) async throws {
+        let appender = Appender(number, Array(repeating: .raw(""), count: 15))
+        let server = try appender.server()
+        let (object, errors) = try await attempts(
+            try destination(server, preset), try Parcel(3000), Logbook(), most: 20)
+        #expect(object != nil && errors.count == 15)
+        #expect(errors.allSatisfy { $0.remedy == .holdDestination(after: nil) }, "\(errors)")
+        #expect(appender.files.last == [1, 2, 3] && appender.files.count == 16)
+    }
+
+    @Test(
         "without such an answer each block is appended once, and nothing is warned of",
         arguments: ["blueimp", "plupload"])
     func control(_ preset: String) async throws {

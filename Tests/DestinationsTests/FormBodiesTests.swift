@@ -137,11 +137,11 @@ struct FormBodiesTests {
         }
         #expect(verdict("plupload", #"{"jsonrpc":"2.0","result":null,"id":"id"}"#) == .success)
         #expect(verdict("plupload", #"{"OK":1}"#) == .success)
-        #expect(verdict("plupload", "Fatal error: memory") == .stop(.again(after: nil)))
+        #expect(verdict("plupload", "Fatal error: memory") == .stop(.refused(after: nil)))
         #expect(verdict("fineuploader", #"{"success":true,"error":null}"#) == .success)
-        #expect(verdict("fineuploader", "") == .stop(.again(after: nil)))
-        #expect(verdict("breakpoint", #"{"data":null}"#) == .stop(.again(after: nil)))
-        #expect(verdict("breakpoint", #"{"code":500,"data":{}}"#) == .stop(.again(after: nil)))
+        #expect(verdict("fineuploader", "") == .stop(.refused(after: nil)))
+        #expect(verdict("breakpoint", #"{"data":null}"#) == .stop(.refused(after: nil)))
+        #expect(verdict("breakpoint", #"{"code":500,"data":{}}"#) == .stop(.refused(after: nil)))
         #expect(verdict("breakpoint", #"{"code":200,"data":{}}"#) == .success)
     }
 

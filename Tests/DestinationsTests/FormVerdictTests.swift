@@ -20,8 +20,8 @@ struct FormVerdictTests {
 
     static let table: [Row] = [
         Row(preset: "breakpoint", status: 200, body: #"{"data":{}}"#, verdict: .success),
-        Row(preset: "breakpoint", status: 200, body: #"{"code":7}"#, verdict: .stop(.again(after: nil))),
-        Row(preset: "breakpoint", status: 200, body: "ok", verdict: .stop(.again(after: nil))),
+        Row(preset: "breakpoint", status: 200, body: #"{"code":7}"#, verdict: .stop(.refused(after: nil))),
+        Row(preset: "breakpoint", status: 200, body: "ok", verdict: .stop(.refused(after: nil))),
         Row(preset: "breakpoint", status: 404, verdict: .gone),
         Row(preset: "breakpoint", status: 410, verdict: .gone),
         Row(preset: "breakpoint", status: 404, question: .open, verdict: .stop(.misconfigured)),
@@ -38,22 +38,22 @@ struct FormVerdictTests {
         Row(preset: "breakpoint", status: 503, verdict: .stop(.holdDestination(after: nil))),
         Row(preset: "breakpoint", status: 507, verdict: .stop(.noRoom(after: nil))),
         Row(preset: "resumable", status: 201, body: "", verdict: .success),
-        Row(preset: "resumable", status: 202, body: "", verdict: .stop(.again(after: nil))),
+        Row(preset: "resumable", status: 202, body: "", verdict: .stop(.refused(after: nil))),
         Row(preset: "resumable", status: 404, verdict: .stop(.misconfigured)),
-        Row(preset: "resumable", status: 500, verdict: .stop(.again(after: nil))),
+        Row(preset: "resumable", status: 500, verdict: .stop(.refused(after: nil))),
         Row(preset: "resumable", status: 501, verdict: .stop(.misconfigured)),
         Row(preset: "resumable", status: 200, body: " <!DOCTYPE HTML>", verdict: .stop(.misconfigured)),
         Row(preset: "flow", status: 202, body: "", verdict: .success),
         Row(preset: "dropzone", status: 204, body: "", verdict: .success),
         Row(preset: "fineuploader", status: 200, body: #"{"success":true}"#, verdict: .success),
-        Row(preset: "fineuploader", status: 200, body: #"{"success":"true"}"#, verdict: .stop(.again(after: nil))),
+        Row(preset: "fineuploader", status: 200, body: #"{"success":"true"}"#, verdict: .stop(.refused(after: nil))),
         Row(
             preset: "fineuploader", status: 200, body: #"{"success":false,"preventRetry":true}"#,
             verdict: .stop(.giveUp)),
         Row(preset: "fineuploader", status: 200, body: #"{"success":false,"reset":true}"#, verdict: .startOver),
         Row(preset: "plupload", status: 200, body: #"{"jsonrpc":"2.0","result":null,"id":"id"}"#, verdict: .success),
-        Row(preset: "plupload", status: 200, body: #"{"error":{"code":101}}"#, verdict: .stop(.again(after: nil))),
-        Row(preset: "plupload", status: 418, verdict: .stop(.giveUp)),
+        Row(preset: "plupload", status: 200, body: #"{"error":{"code":101}}"#, verdict: .stop(.refused(after: nil))),
+        Row(preset: "plupload", status: 422, verdict: .stop(.giveUp)),
     ]
 
     @Test("is told by the preset's rules, and then by its status")

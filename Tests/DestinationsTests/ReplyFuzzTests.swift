@@ -129,7 +129,7 @@ struct ReplyFuzzTests {
                 "waits \(wait as Any)")
         case .pending(let wait):
             throw round.flaw("waits \(wait) for a server that has nothing to do: \(message)")
-        case .again(let wait), .holdDestination(let wait), .rateLimit(let wait):
+        case .again(let wait), .refused(let wait), .holdDestination(let wait), .rateLimit(let wait):
             try round.expect(
                 wait ?? .seconds(1) >= .seconds(1) && wait ?? .seconds(1) <= .seconds(3600), "waits \(wait as Any)")
         case .restage: throw round.flaw("stages again because of a server: \(message)")

@@ -269,7 +269,7 @@ struct S3FaultTests {
         let (parcel, logbook) = (try Parcel(900, isCounted: isCounted), Logbook())
         for _ in 0..<3 {
             let error = try await parcel.failure(to: scene, logbook)
-            #expect(error.failure.code == "object_damaged" && error.remedy == .again(after: nil), "\(error)")
+            #expect(error.failure.code == "object_damaged" && error.remedy == .refused(after: nil), "\(error)")
         }
         #expect(scene.emulator.requests.count { $0 == "put" } <= 2, "\(scene.emulator.requests)")
         #expect(Array(scene.emulator.objects.keys) == ["front/clip.mp4"])

@@ -164,7 +164,7 @@ struct VimeoEndingsTests {
         third.server.change { $0.behaviour.states = ["uploading_error"] }
         let parcel = try Parcel(1500)
         let journal = Logbook()
-        #expect(try await parcel.failure(to: third, journal).remedy == .again(after: .seconds(60)))
+        #expect(try await parcel.failure(to: third, journal).remedy == .refused(after: .seconds(60)))
         third.server.change { $0.behaviour.states = ["available"] }
         _ = try await third.bring(parcel, journal)
         // A service that never keeps it does not get it for ever.
@@ -298,7 +298,7 @@ struct VimeoEndingsTests {
             (503, 7100, .holdDestination(after: nil)),
             (400, 3116, .misconfigured), (404, 5000, .misconfigured), (403, 1, .authenticate),
             (500, 1, .holdDestination(after: nil)),
-            (418, 1, .giveUp),
+            (422, 1, .giveUp),
         ])
     func numbers(_ status: Int, _ number: Int, _ remedy: Remedy) async throws {
         for (headers, body) in [

@@ -220,19 +220,64 @@ struct ChunkSizeTests {
         #expect(!chunks.refused(256 << 10))
     }
 
-    @Test("steps down where nothing is kept, and up again after eight clean requests")
+    @Test("steps down where nothing is kept, and up after eight clean requests to what has not failed")
     func steps() {
         let chunks = ChunkSize(.max)
+        chunks.keptNothing(64 << 20)
+        #expect(chunks.cap == 16 << 20)
+        for _ in 0..<7 { chunks.accepted(16 << 20) }
+        #expect(chunks.cap == 16 << 20)
+        chunks.accepted(16 << 20)
+        #expect(chunks.cap == 32 << 20)
+        chunks.accepted(5)
+        #expect(chunks.cap == 32 << 20)
         for cap: Int64 in [16 << 20, 4 << 20, 1 << 20, 1 << 20] {
-            chunks.keptNothing()
+            chunks.keptNothing(chunks.cap)
             #expect(chunks.cap == cap)
         }
-        for _ in 0..<7 { chunks.accepted(1 << 20) }
+    }
+
+    @Test(
+        "a size of which nothing was kept is not tried again for a long while, and longer each time that it fails again"
+    )
+    func keptNothing() {
+        let chunks = ChunkSize(32 << 20)
+        chunks.keptNothing(32 << 20)
+        for patience in [64, 128, 256, 512, 1024, 2048, 4096, 4096] {
+            #expect(chunks.learned == RequestSize(most: 16 << 20, failed: 32 << 20, patience: patience))
+            for _ in 1..<patience { chunks.accepted(16 << 20) }
+            #expect(chunks.cap == 16 << 20)
+            chunks.accepted(16 << 20)
+            #expect(chunks.cap == 32 << 20 && chunks.learned == nil)
+            chunks.keptNothing(32 << 20)
+        }
+    }
+
+    @Test("what was cut of a file that is shorter than requests may be makes them shorter than that file")
+    func shortFile() {
+        let chunks = ChunkSize(64 << 20)
+        chunks.keptNothing(30 << 20)
+        #expect(chunks.learned == RequestSize(most: 16 << 20, failed: 30 << 20, patience: 64))
+        chunks.keptNothing(10 << 20)
+        #expect(chunks.learned == RequestSize(most: 4 << 20, failed: 10 << 20, patience: 64))
+    }
+
+    @Test("takes up what an earlier run has learned, within what is set now")
+    func recalls() {
+        let chunks = ChunkSize(8 << 20)
+        #expect(chunks.learned == nil)
+        chunks.recall(RequestSize(most: 16 << 20, failed: 32 << 20, patience: 128))
+        #expect(chunks.learned == RequestSize(most: 8 << 20, failed: 32 << 20, patience: 128))
+        chunks.recall(RequestSize(most: 1 << 20, failed: 2 << 20, patience: 64))
+        for _ in 0..<63 { chunks.accepted(1 << 20) }
         #expect(chunks.cap == 1 << 20)
-        chunks.accepted(1 << 20)
-        #expect(chunks.cap == 2 << 20)
-        chunks.accepted(5)
-        #expect(chunks.cap == 2 << 20)
+        // What no run can have learned changes nothing.
+        for odd in [RequestSize(most: 0, failed: 5, patience: 1), RequestSize(most: 5, failed: -1, patience: -9)] {
+            chunks.recall(odd)
+            #expect(chunks.cap == 1 << 20)
+        }
+        chunks.recall(RequestSize(most: 1, failed: 1, patience: .max))
+        #expect(chunks.learned == RequestSize(most: ChunkSize.floor, failed: 1, patience: 4096))
     }
 
     @Test("does not try a refused size again for a long while, and never more than was set")

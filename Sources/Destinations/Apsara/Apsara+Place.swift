@@ -154,7 +154,7 @@ extension Apsara {
         throw UploadError(
             asking.failure(
                 .protocol, "references_taken", "VOD has \(Self.mostReferences) media of this file, and none is of use",
-                retryable: true), remedy: .again(after: nil))
+                retryable: true), remedy: .refused(after: nil))
     }
 
     private func reserve(_ reference: String, _ order: UploadOrder) throws(UploadError) {

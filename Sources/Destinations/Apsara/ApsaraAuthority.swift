@@ -105,6 +105,7 @@ struct ApsaraVerdict: Sendable {
         case 401?, 403?: .authenticate
         case 429?: .rateLimit(after: wait)
         case 408?: .holdDestination(after: wait)
+        case let status? where StatusOfPath.all.contains(status): .holdDestination(after: wait)
         case let status? where status >= 500 || (201..<300).contains(status): .holdDestination(after: wait)
         case let status? where (300..<400).contains(status) || status == 404 || status == 405: .misconfigured
         default: .giveUp

@@ -83,7 +83,7 @@ struct FormDialect: PartsDialect {
             guard case .success = answer.verdict else {
                 var error = refused("the opening", answer)
                 // It said yes, and its body did not: whether an upload was begun is not known.
-                if (200..<300).contains(answer.response.status), case .again = error.remedy {
+                if (200..<300).contains(answer.response.status), error.remedy.isForOnce {
                     error.failure.code = Asking.unusableAnswer
                 }
                 throw error
@@ -334,7 +334,7 @@ extension Remedy {
         switch self {
         case .holdDestination, .rateLimit, .noRoom, .authenticate: true
         case .again(let after): after != nil
-        case .misconfigured, .pending, .restage, .giveUp: false
+        case .refused, .misconfigured, .pending, .restage, .giveUp: false
         }
     }
 }

@@ -61,13 +61,14 @@ enum FormVerdict: Hashable, Sendable {
         // The address is wrong, and no file is to blame.
         case 300..<400, 404, 405, 410, 411, 501: return .misconfigured
         // What other clients call final may be a fault of the moment: it uses up attempts and holds nobody else.
-        case 500 where isPermanent: return .again(after: wait)
+        case 500 where isPermanent: return .refused(after: wait)
         case 408, 421, 425: return .again(after: wait ?? .seconds(1))
         case 429: return .rateLimit(after: wait)
         case 507: return .noRoom(after: wait)
+        case let status where StatusOfPath.all.contains(status): return .holdDestination(after: wait)
         case 500...: return .holdDestination(after: wait)
         // It said yes, and its JSON did not, or was none.
-        case 200..<300: return .again(after: wait)
+        case 200..<300: return .refused(after: wait)
         default: return .giveUp
         }
     }

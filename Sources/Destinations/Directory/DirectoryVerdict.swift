@@ -36,7 +36,7 @@ struct DirectoryVerdict: Hashable, Sendable {
             self.init(.giveUp, .permanent, "file_too_large", "that file system takes no file of this size")
         case (ELOOP, .name), (ENOTDIR, .name), (EISDIR, .name):
             self.init(
-                .again(after: nil), .config, "folder_in_the_way",
+                .refused(after: nil), .config, "folder_in_the_way",
                 "something else has the name of a folder, and links are not followed: move it away")
         case (ENOTDIR, _):
             self.init(

@@ -126,6 +126,7 @@ struct ContentRange: Sendable {
         case 401, 403: return .look(refusal(.authenticate), again: 1)
         case 404, 410, 499: return .look(refusal(.again(after: nil)), again: 0)
         case 413: return .tooMuch(refusal(.giveUp))
+        case let status where StatusOfPath.all.contains(status): return .look(refusal(remedy(response)), again: 0)
         default: return .failed(refusal(remedy(response)))
         }
     }
@@ -140,7 +141,8 @@ struct ContentRange: Sendable {
         case 429: return .rateLimit(after: wait)
         case 507: return .noRoom(after: wait)
         case 500...: return .holdDestination(after: wait)
-        case 300..<400: return .misconfigured
+        case 300..<400, 405, 411, 415: return .misconfigured
+        case let status where StatusOfPath.all.contains(status): return .holdDestination(after: wait)
         default: return .giveUp
         }
     }

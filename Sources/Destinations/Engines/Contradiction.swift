@@ -75,7 +75,7 @@ struct Contradiction {
     ///   - error: What it would be told if it was for once.
     ///   - words: What the remote said.
     func error(_ error: UploadError, _ words: String) -> UploadError {
-        guard times > Self.few || !error.isForOnce else { return error }
+        guard times > Self.few || !error.remedy.isForOnce else { return error }
         var error = error
         var wait = wait
         if case .again(let after?) = error.remedy { wait = max(wait, after) }
@@ -92,9 +92,4 @@ struct Contradiction {
             + "; look at the server or at a proxy in front of it, or cancel the upload"
         return error
     }
-}
-
-extension UploadError {
-    /// It ends one attempt, and not the upload; nobody else waits for it.
-    fileprivate var isForOnce: Bool { if case .again = remedy { true } else { false } }
 }

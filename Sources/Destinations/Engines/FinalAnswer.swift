@@ -63,7 +63,7 @@ enum FinalAnswer {
     static func isFinal(_ error: UploadError, isKnownPlace: Bool) -> Bool {
         guard let status = error.failure.http, isRefusal(status) || error.remedy == .giveUp else { return false }
         return switch error.remedy {
-        case .giveUp, .holdDestination, .noRoom: true
+        case .giveUp, .refused, .holdDestination, .noRoom: true
         // A request that came to the wrong server.
         case .again: status != 421
         case .misconfigured: isKnownPlace

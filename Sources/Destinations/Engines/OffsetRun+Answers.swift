@@ -11,7 +11,7 @@ extension OffsetRun {
             Contradiction.end(.look, in: &progress.checkpoint)
             return position
         } catch let error as UploadError {
-            guard case .again = error.remedy else { throw error }
+            guard error.remedy.isForOnce else { throw error }
             let blind = Contradiction(.look, error, in: &progress.checkpoint)
             try await progress.record()
             throw blind.error(error, "its answers to the question for the offset cannot be used")
@@ -52,7 +52,7 @@ extension OffsetRun {
             checkpoint["unclear_end"] = error.failure.message
         }
         // A lock that does not end: what was taken all the same, the next look tells.
-        if case .again = error.remedy, error.failure.http != nil, checkpoint["refused_status"] == nil {
+        if error.remedy.isForOnce, error.failure.http != nil, checkpoint["refused_status"] == nil {
             let standstill = try await count(.standstill, error, at: offset)
             throw standstill.error(error, "no byte from offset \(offset) on was taken")
         }
@@ -124,7 +124,7 @@ extension OffsetRun {
         standstills = now == offset ? standstills + 1 : 0
         let isOver = standstills > again
         // The key, or the bytes themselves.
-        if case .again = error.remedy {} else if isOver, !isOfPlace { throw error }
+        if !error.remedy.isForOnce, isOver, !isOfPlace { throw error }
         return try await contradicted(error, from: offset, now, mayGoOn: !isOver)
     }
 

@@ -185,7 +185,7 @@ final class OffsetRun {
             try await note(error, sending, end)
             return try await afterDamage(offset, error)
         case .failed(let error):
-            ChunkSize.noteCut(from: offset, to: offset + sending.bytesSent, &progress.checkpoint)
+            ChunkSize.noteCut(from: offset, to: offset + sending.bytesSent, of: end - offset, &progress.checkpoint)
             return try await afterFailure(error, sending, from: offset, to: end)
         }
     }
@@ -230,7 +230,7 @@ final class OffsetRun {
             return nil
         case .rejected(var error):
             // Each time costs the whole file once more.
-            if checkpoint.count("rejections") >= Self.mostRejections, case .again = error.remedy {
+            if checkpoint.count("rejections") >= Self.mostRejections, error.remedy.isForOnce {
                 error.remedy = .giveUp
                 error.failure.retryable = false
                 error.failure.message += ", for the third time"

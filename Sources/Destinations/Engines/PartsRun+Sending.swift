@@ -273,7 +273,7 @@ extension PartsRun {
         guard error.remedy == .giveUp else { return nil }
         if engine.finalError == .fail { return refusal }
         // Accepted where the server says that it has every part.
-        error.remedy = .again(after: nil)
+        error.remedy = .refused(after: nil)
         error.failure.retryable = true
         return error
     }

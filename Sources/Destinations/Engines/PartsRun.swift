@@ -15,7 +15,7 @@ internal import Linux
 /// | `completing` | the remote may have been told to make a file of the parts |
 /// | `done`, `done_url`, `done_by` | the part whose answer said that the file is there, and what it said |
 /// | `reconfirmed` | the last part was sent again, since nothing said that the file is there |
-/// | `restarts` | times it was begun from the first part on |
+/// | `restarts` | times it was begun from the first part on, for what the remote has said |
 /// | `beginnings` | times it was begun again for whatever reason: each one has another name at the remote |
 /// | `last_left` | the last part may have left: what is told of it is told of this upload |
 /// | `end_unanswered` | the remote says that it has the last part, and no answer to that was seen |
@@ -139,7 +139,8 @@ final class PartsRun {
             if checkpoint["final_sent"] != nil, !dialect.endsByRequest(plan) { checkpoint["doubled"] = "1" }
             let said = (checkpoint["refused_words"] ?? checkpoint["unclear_end"]).map { " (\($0))" } ?? ""
             throw try await renewed(
-                "it is not known whether part \(sending + 1) has arrived\(said), and this server takes no part twice")
+                "it is not known whether part \(sending + 1) has arrived\(said), and this server takes no part twice",
+                cause: .interruption)
         }
         return plan
     }
@@ -344,12 +345,17 @@ final class PartsRun {
         return checkpoint["completing"] != nil || checkpoint["final_sent"] != nil && !endsByRequest
     }
 
+    /// Who is at fault when an upload begins anew.
+    enum RenewalCause { case remote, interruption }
+
     /// Forgets the upload; the next run begins a new one.
     ///
     /// - Parameters:
     ///   - isGone: The server says that there is nothing.
     ///   - isWanted: Nothing went wrong: it counts for no failure.
-    func renewed(_ reason: String, isGone: Bool = false, isWanted: Bool = false) async throws -> any Error {
+    func renewed(
+        _ reason: String, isGone: Bool = false, isWanted: Bool = false, cause: RenewalCause = .remote
+    ) async throws -> any Error {
         let old = checkpoint
         checkpoint = Checkpoint()
         for field in Self.counted + dialect.lasting { checkpoint[field] = old[field] }
@@ -359,7 +365,8 @@ final class PartsRun {
             checkpoint["denied"] = nil
             checkpoint["refused_before"] = old["refused_status"] ?? checkpoint["refused_before"]
         }
-        let restarts = isWanted ? 0 : checkpoint.count("restarts")
+        // The network is no fault of the file, however often it breaks.
+        let restarts = isWanted || cause == .interruption ? 0 : checkpoint.count("restarts")
         checkpoint.count("beginnings")
         let lost = isGone && isWanted ? checkpoint.count("lost") : checkpoint.number("lost")
         let wasBegun = old[Self.begun] != nil
@@ -381,7 +388,7 @@ final class PartsRun {
         if renewals > 1 {
             return dialect.error(
                 .protocol, "upload_lost", "the upload was lost twice in a row: \(reason)",
-                .pending(after: Backoff.ofLosses(restarts + lost)))
+                .pending(after: Backoff.ofLosses(max(restarts, checkpoint.number("restarts")) + lost)))
         }
         return Exit.renewed
     }

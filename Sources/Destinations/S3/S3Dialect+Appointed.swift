@@ -55,7 +55,7 @@ extension S3Dialect {
                     failure(
                         .protocol, Self.otherThere,
                         "\(api.address(of: appointed.key)), which was given for this file, has another content",
-                        retryable: true), remedy: .again(after: nil))
+                        retryable: true), remedy: .refused(after: nil))
             }
         }
     }

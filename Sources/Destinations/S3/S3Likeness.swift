@@ -103,7 +103,7 @@ extension S3Dialect {
             failure(
                 .protocol, "object_damaged",
                 "\(api.address(of: key)) is what was made of this file, and is not whole: \(words); remove it there, and the file goes again",
-                retryable: true), remedy: .again(after: nil))
+                retryable: true), remedy: .refused(after: nil))
     }
 
     /// The digits of an object's tag that was made of those of so many parts.

@@ -71,6 +71,7 @@ struct S3Verdict: Sendable {
         // An answer inside a 200 that nobody knows is one of the server's own troubles.
         case 200..<300, 500...: .holdDestination(after: wait)
         case 300..<400, 404, 405: .misconfigured
+        case let status where StatusOfPath.all.contains(status): .holdDestination(after: wait)
         default: .giveUp
         }
     }
@@ -81,7 +82,7 @@ struct S3Verdict: Sendable {
         put(.rateLimit(after: nil), "SlowDown", "TooManyRequests", "RequestLimitExceeded", "BandwidthLimitExceeded")
         put(.holdDestination(after: nil), "InternalError", "ServiceUnavailable", "NotImplemented")
         put(.again(after: nil), "RequestTimeout", "OperationAborted", "ConditionalRequestConflict", "IncompleteBody")
-        put(.again(after: nil), "BadDigest", "InvalidDigest", "XAmzContentSHA256Mismatch")
+        put(.refused(after: nil), "BadDigest", "InvalidDigest", "XAmzContentSHA256Mismatch")
         put(.authenticate, "AccessDenied", "AllAccessDisabled", "AccountProblem", "InvalidAccessKeyId")
         put(
             .authenticate, "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired",

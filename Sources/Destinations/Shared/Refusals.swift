@@ -35,7 +35,7 @@ extension Asking {
         case .giveUp: kind = .permanent
         case .restage: kind = .local
         case .noRoom: kind = .quota
-        case .holdDestination, .rateLimit, .again, .pending: kind = .transient
+        case .holdDestination, .rateLimit, .again, .refused, .pending: kind = .transient
         }
         return UploadError(
             failure(kind, code ?? "http_\(status)", message, http: status, retryable: remedy != .giveUp), remedy: remedy
@@ -63,7 +63,7 @@ extension UploadError {
             case .authenticate: right.map { "check \($0)" }
             case .misconfigured: "check the address"
             case .holdDestination: "uploads wait until it answers"
-            case .noRoom, .rateLimit, .again, .pending, .restage, .giveUp: nil
+            case .noRoom, .rateLimit, .again, .refused, .pending, .restage, .giveUp: nil
             }
         guard let advice else { return failure.message }
         // The words of a server may be a whole sentence.

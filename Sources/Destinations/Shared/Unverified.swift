@@ -42,7 +42,7 @@ extension UploadError {
         switch remedy {
         // Where nobody can be reached nothing else can be sent either.
         case .holdDestination, .again: failure.code != "unreachable"
-        case .noRoom, .rateLimit, .pending, .authenticate, .misconfigured, .giveUp, .restage: false
+        case .refused, .noRoom, .rateLimit, .pending, .authenticate, .misconfigured, .giveUp, .restage: false
         }
     }
 }

@@ -60,6 +60,9 @@ struct Tus: Destination {
         }
     }
 
+    var requestSize: RequestSize? { engine.chunks.learned }
+    func recall(_ size: RequestSize) { engine.chunks.recall(size) }
+
     func check() async -> CheckResult {
         do {
             if let (response, announced) = try await dialect.options(dialect.endpoint) {

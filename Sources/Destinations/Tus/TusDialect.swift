@@ -12,6 +12,7 @@ struct TusDialect: OffsetDialect {
     private(set) var capabilities: TusCapabilities
     let log: @Sendable (String) -> Void
     let creations = CreationPatience()
+    let bodies = BodyRefusal()
 
     static let version = ("Tus-Resumable", "1.0.0")
 
@@ -83,6 +84,11 @@ struct TusDialect: OffsetDialect {
         _ sent: @escaping @Sendable (Int64) -> Void
     ) async -> Sending {
         guard let url = checkpoint["url"] else { return Sending(unsent: .accepted(nil)) }
+        if bodies.isRefused || checkpoint[BodyRefusal.field] != nil, !range.isEmpty {
+            if let refusal = await askWithoutBody(url, at: range.lowerBound) { return refusal }
+            bodies.isRefused = false
+            checkpoint[BodyRefusal.field] = nil
+        }
         let carried: Asking.Carried
         do {
             var headers = [
@@ -101,9 +107,32 @@ struct TusDialect: OffsetDialect {
         switch carried.result {
         case .failure(let error): return Sending(.failed(error), carried)
         case .success(let answer):
+            if verdict(.PATCH, answer.response) == .stop(.misconfigured) {
+                bodies.isRefused = true
+                checkpoint[BodyRefusal.field] = "1"
+            }
             return Sending(
                 judge(answer, &checkpoint), carried,
                 isOfState: speaksOfState(answer.response, range), saysPlace: saysPlace(answer.response))
+        }
+    }
+
+    /// A server that has refused the method itself is asked with no bytes first, at the offset that it has named.
+    ///
+    /// - Returns: `nil` where bytes may go.
+    private func askWithoutBody(_ url: String, at offset: Int64) async -> Sending? {
+        let carried = await asking.carry(
+            Request(
+                "PATCH", url,
+                headers: [
+                    Self.version, ("Upload-Offset", "\(offset)"), ("Content-Type", "application/offset+octet-stream"),
+                    ("Content-Length", "0"),
+                ], body: .bytes([]), limits: settings.limits.small), sent: { _ in })
+        switch carried.result {
+        case .failure(let error): return Sending(.failed(error), carried)
+        case .success(let answer):
+            guard verdict(.PATCH, answer.response) == .stop(.misconfigured) else { return nil }
+            return Sending(.failed(refused("a request for bytes", answer.response, .misconfigured)), carried)
         }
     }
 

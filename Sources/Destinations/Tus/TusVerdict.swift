@@ -78,6 +78,10 @@ enum TusVerdict: Hashable, Sendable {
         case 423: return .stop(.again(after: wait ?? .seconds(2)))
         case 429: return .stop(.rateLimit(after: wait))
         case 507: return .stop(.noRoom(after: wait))
+        // The offset tells whether the bytes were taken all the same.
+        case let status where StatusOfPath.all.contains(status) && verb != .DELETE:
+            return verb == .PATCH
+                ? .look(.holdDestination(after: wait), again: 0) : .stop(.holdDestination(after: wait))
         // Not that this body or this file is too large, but that there is no room for it now.
         case 413 where isFull && (verb == .POST || verb == .PATCH): return .stop(.noRoom(after: wait))
         case 501: return verb == .DELETE ? .unsupported : .stop(.misconfigured)

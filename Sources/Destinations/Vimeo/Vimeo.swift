@@ -102,6 +102,9 @@ struct Vimeo: Destination {
         }
     }
 
+    var requestSize: RequestSize? { engine.chunks.learned }
+    func recall(_ size: RequestSize) { engine.chunks.recall(size) }
+
     func check() async -> CheckResult {
         do {
             let scopes = try await dialect.scopes()

@@ -190,7 +190,7 @@ extension VimeoDialect {
                     failure(
                         .protocol, "upload_rejected",
                         "the service has taken every byte, and says that the upload failed",
-                        retryable: true), remedy: .again(after: .seconds(60))))
+                        retryable: true), remedy: .refused(after: .seconds(60))))
         }
         if status == "transcoding_error" || transcode == "error" {
             let said = [status, transcode.map { "transcode \($0)" }].compactMap { $0 }

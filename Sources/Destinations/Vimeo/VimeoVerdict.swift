@@ -46,6 +46,7 @@ struct VimeoVerdict: Sendable {
         case 401, 403: .authenticate
         case 408, 425, 500...: .holdDestination(after: retryAfter(response.headers, now: WallTime(milliseconds: 0)))
         case 404, 405, 410, 300..<400: .misconfigured
+        case let status where StatusOfPath.all.contains(status): .holdDestination(after: nil)
         default: .giveUp
         }
     }

@@ -1,0 +1,29 @@
+/// Bytes of a file that were sent in vain: the remote has none of them.
+package struct Waste: Hashable, Sendable {
+    /// Since the upload was recorded.
+    package var total: Int64
+    /// Within the last day.
+    package var today: Int64
+    /// When the first of those of the last day were noted.
+    package var since: WallTime?
+    /// Of the last attempt, unless the remote turns out to have them.
+    package var unsettled: Int64
+    /// The remote has none of its bytes: the next attempt begins at the first.
+    package var beginsAnew: Bool
+
+    package init(
+        total: Int64 = 0, today: Int64 = 0, since: WallTime? = nil, unsettled: Int64 = 0, beginsAnew: Bool = false
+    ) {
+        self.total = total
+        self.today = today
+        self.since = since
+        self.unsettled = unsettled
+        self.beginsAnew = beginsAnew
+    }
+
+    /// So much costs too little to wait for.
+    private static let little: Int64 = 1_000_000
+
+    /// Whether two whole sendings of a file of `size` bytes came to nothing within a day.
+    package func isMuch(forSize size: Int64) -> Bool { today + unsettled > max(size, Self.little) }
+}

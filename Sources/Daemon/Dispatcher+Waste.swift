@@ -1,0 +1,111 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Store
+
+// Uploads that fail for long, and those of which much was sent in vain.
+
+extension Dispatcher {
+    /// What keeps failing waits longer the more of it was sent in vain, and ends after `retry.give_up_after`.
+    func limitFailing(_ verdict: inout UploadRun.Verdict, _ upload: UploadRecord) async {
+        guard verdict.failure != nil else { return }
+        let waste: Waste
+        let failingSince: Int64?
+        do {
+            guard let now = try await house.store.upload(upload.id) else { return }
+            waste = try await house.store.waste(of: upload.id)
+            failingSince = now.failingSince
+        } catch {
+            return house.log.debug("what was sent in vain is not known", ["id": upload.id, "reason": "\(error)"])
+        }
+        let retry = house.retry(folder: upload.folder, destination: upload.destination)
+        if end(&verdict, failing: failingSince, retry) { return }
+        // The first time may be an accident.
+        let wasted = waste.total + waste.unsettled
+        guard wasted > 0 else { return }
+        let isAnew = waste.beginsAnew || wasted > upload.size
+        let latest = house.clocks.monotonic().advanced(by: retry.wait(afterWasting: wasted))
+        switch verdict.outcome {
+        case .held(let failure, let until, let known, isFault: true) where isAnew && until < latest:
+            verdict.outcome = .held(failure, until: latest, knowing: known)
+        case .again(let failure, let until) where isAnew && until < latest:
+            verdict.outcome = .again(failure, until: latest)
+        default: break
+        }
+        house.log.warning(
+            "sent in vain",
+            [
+                "id": upload.id, "destination": upload.destination, "bytes": "\(wasted)", "size": "\(upload.size)",
+            ])
+    }
+
+    /// - Parameter since: ``Store/ran`` when it failed first; `nil` where it has not failed before, or bytes of it were taken since.
+    /// - Returns: Whether it is over.
+    private func end(_ verdict: inout UploadRun.Verdict, failing since: Int64?, _ retry: Backoff) -> Bool {
+        guard let limit = retry.giveUpAfter, let since, var failure = verdict.failure else { return false }
+        switch verdict.outcome {
+        case .held(_, _, _, isFault: true), .again: break
+        default: return false
+        }
+        let failing = Duration.milliseconds(house.store.ran - since)
+        guard failing >= limit else { return false }
+        failure.message +=
+            "; it has failed for \(writtenTime(.seconds(failing.components.seconds))), and `retry.give_up_after` is \(writtenTime(limit))"
+        failure.retryable = false
+        verdict.outcome = .refused(failure)
+        return true
+    }
+
+    /// What has gone in vain over a metered network twice within a day is given back: the third time costs only by a person's word.
+    func passOverWasted(_ claims: [Claim], _ purse: Purse) async throws -> [Claim] {
+        var back: [(claim: Claim, waste: Waste)] = []
+        for claim in claims where purse.passage(for: claim.upload.folder)?.countsAsMetered == true {
+            let excused = purse.origin(claim.upload.folder).excused.union(excuses(.upload, claim.upload.id))
+            if excused.contains(.metered) { continue }
+            let waste = try await house.store.waste(of: claim.upload.id)
+            if waste.isMuch(forSize: claim.upload.size) { back.append((claim, waste)) }
+        }
+        if back.isEmpty { return claims }
+        let now = (wall: house.clocks.wall(), monotonic: house.clocks.monotonic())
+        let waits = Dictionary(
+            back.map { ($0.claim.upload.id, self.wait($0.claim.upload, $0.waste, now)) }, uniquingKeysWith: { $1 })
+        try await giveBack(back.map(\.claim)) { waits[$0.upload.id] ?? .yielded }
+        // In their place others may go.
+        house.dispatchBell.ring()
+        for (claim, _) in back { wastedOnMetered[claim.upload.id] = claim.upload }
+        return claims.filter { waits[$0.upload.id] == nil }
+    }
+
+    private func wait(
+        _ upload: UploadRecord, _ waste: Waste, _ now: (wall: WallTime, monotonic: MonotonicTime)
+    ) -> AttemptOutcome {
+        let day = Duration.seconds(86_400)
+        let end = (waste.since ?? now.wall).advanced(by: day)
+        let left = min(max(.milliseconds(end.milliseconds - now.wall.milliseconds), .seconds(60)), day)
+        var failure = Failure(
+            .quota, code: Failure.wastedOnMetered,
+            message: "\(shownBytes(waste.today + waste.unsettled)) were sent of it in vain within a day, and it has "
+                + "\(shownBytes(upload.size)): over a metered network it goes again when a day has passed, or with "
+                + "`sluice allow \(upload.id) --metered`",
+            at: now.wall, retryable: true)
+        failure.isWait = true
+        return .held(failure, until: now.monotonic.advanced(by: left), isFault: false)
+    }
+
+    /// Those that may go again: a network that costs nothing is back, or a person lets them.
+    func wakeWhatWasWasted() async throws {
+        let free = wastedOnMetered.filter { id, upload in
+            origin(upload.folder, of: id).excused.contains(.metered) || !isMetered(upload)
+        }
+        if free.isEmpty { return }
+        for id in free.keys { wastedOnMetered[id] = nil }
+        try await house.store.forgetWaits(of: free.keys.sorted())
+    }
+
+    private func isMetered(_ upload: UploadRecord) -> Bool {
+        switch admission.way(to: remote(upload.destination), from: origin(upload.folder, of: upload.id), in: world) {
+        case .open(let passage): passage.countsAsMetered
+        case .closed: true
+        }
+    }
+}

@@ -1,0 +1,203 @@
+import Config
+import Core
+import Linux
+import Store
+import TestKit
+import Testing
+
+@testable import Daemon
+
+/// What keeps failing: which of it counts, when it ends, and what it may cost.
+@Suite("uploads that keep failing", .timeLimit(.minutes(Patience.minutes(2))))
+struct FailingTests {
+    private func scene(
+        _ retry: Backoff, clocks: any Clocks = SystemClocks(), remote: ScriptedRemote = ScriptedRemote()
+    ) async throws -> AgentScene {
+        try await AgentScene(clocks: clocks, remote: remote) { settings in
+            settings.policy.retry = retry
+            // A rule that makes the daemon look at what networks cost.
+            if remote.site.isFolder { settings.policy.rules.metered = .limit(1_000_000_000) }
+        }
+    }
+
+    private static let quick = Backoff(first: .milliseconds(1), ceiling: .milliseconds(2), attempts: 3)
+
+    @Test(
+        "what the network or the service does uses no attempt, however often it happens",
+        arguments: [Remedy.again(after: nil), .holdDestination(after: .zero), .rateLimit(after: .zero), .misconfigured])
+    func noAttempt(_ remedy: Remedy) async throws {
+        let scene = try await scene(Self.quick)
+        scene.remote.standard = .fail(remedy)
+        let id = try await scene.add("a.mp4")
+        try await eventually("it is tried again and again") { scene.remote.began.count > 12 }
+        #expect(try await scene.agent.house.store.upload(id)?.attempt == 0)
+        scene.remote.letGo()
+        try await scene.reach(.completed, [id])
+        try await scene.stop()
+    }
+
+    @Test("a refusal of the file uses one, and the last one ends it")
+    func attempts() async throws {
+        let scene = try await scene(Self.quick)
+        scene.remote.standard = .fail(.refused(after: nil))
+        let id = try await scene.add("a.mp4")
+        try await scene.reach(.failed, [id])
+        #expect(scene.remote.began.count == 3)
+        let failure = try #require(try await scene.agent.house.store.failures(id).last?.failure)
+        #expect(failure.message.hasSuffix("(attempt 3 of 3)"), "\(failure)")
+        try await scene.stop()
+    }
+
+    /// As time goes by, until something is so.
+    private func goOn(
+        _ scene: AgentScene, _ clocks: ManualClocks, by step: Duration, until isSo: () async throws -> Bool
+    ) async throws {
+        while try await !isSo() {
+            try await eventually("the dispatcher waits, and nothing runs") {
+                scene.agent.house.dispatchBell.isWaiting && scene.remote.running.isEmpty
+            }
+            if try await isSo() { return }
+            clocks.advance(by: step)
+            scene.agent.house.dispatchBell.ring()
+        }
+    }
+
+    @Test(
+        "`give_up_after` ends what fails for so long, whatever the cause is, and a retry begins it again",
+        arguments: [Remedy.again(after: nil), .holdDestination(after: nil), .refused(after: nil), .authenticate])
+    func givesUp(_ remedy: Remedy) async throws {
+        let clocks = ManualClocks()
+        let scene = try await scene(
+            Backoff(first: .seconds(60), ceiling: .seconds(300), giveUpAfter: .seconds(3600)), clocks: clocks)
+        scene.remote.standard = .fail(remedy)
+        let began = clocks.wall()
+        let id = try await scene.add("a.mp4")
+        try await goOn(scene, clocks, by: .seconds(20)) { try await scene.state(id) == .failed }
+        // The next try after an hour: 15 minutes apart at most.
+        let took = clocks.wall().milliseconds - began.milliseconds
+        #expect((3_600_000...4_600_000).contains(took), "\(took)")
+        let failure = try #require(try await scene.agent.house.store.failures(id).last?.failure)
+        #expect(failure.message.contains("`retry.give_up_after` is 1h") && !failure.retryable, "\(failure)")
+        scene.remote.letGo()
+        _ = try await scene.agent.retry(Selection(ids: [id]))
+        try await goOn(scene, clocks, by: .seconds(20)) { try await scene.state(id) == .completed }
+        try await scene.stop()
+    }
+
+    @Test("a clock that jumps ahead is no time in which anything failed")
+    func jump() async throws {
+        let clocks = ManualClocks()
+        let scene = try await scene(
+            Backoff(first: .seconds(60), ceiling: .seconds(300), giveUpAfter: .seconds(3600)), clocks: clocks)
+        scene.remote.standard = .fail(.again(after: nil))
+        let id = try await scene.add("a.mp4")
+        try await goOn(scene, clocks, by: .seconds(20)) { scene.remote.began.count > 1 }
+        clocks.step(by: .seconds(400 * 86_400))
+        let tried = scene.remote.began.count
+        try await goOn(scene, clocks, by: .seconds(20)) { scene.remote.began.count > tried + 1 }
+        #expect(try await scene.state(id) != .failed)
+        try await scene.stop()
+    }
+
+    @Test(
+        "over a metered network a file goes no third time in a day that was lost twice, until a person lets it or a day has passed"
+    )
+    func metered() async throws {
+        let clocks = ManualClocks()
+        let scene = try await scene(
+            Backoff(first: .seconds(1), ceiling: .seconds(2)), clocks: clocks,
+            remote: ScriptedRemote(site: .folder("/net", cost: .metered)))
+        scene.remote.standard = .lose(.holdDestination(after: nil))
+        let id = try await scene.add("a.mp4", size: 1_500_000)
+        func hold() async throws -> HoldView? {
+            try await scene.agent.why(id).answers.first?.holds.first { $0.kind == "metered" }
+        }
+        try await goOn(scene, clocks, by: .seconds(1)) { try await hold() != nil }
+        #expect(scene.remote.began.count == 2)
+        let text = try await hold()?.text ?? ""
+        #expect(
+            text.contains("3.0 MB were sent of it in vain within a day") && text.contains("allow \(id) --metered"),
+            "\(text)")
+        // For hours nothing goes, whatever wakes the dispatcher.
+        for _ in 0..<20 {
+            try await eventually("the dispatcher waits") { scene.agent.house.dispatchBell.isWaiting }
+            clocks.advance(by: .seconds(3600))
+            scene.agent.house.dispatchBell.ring()
+        }
+        try await eventually("the dispatcher waits") { scene.agent.house.dispatchBell.isWaiting }
+        #expect(scene.remote.began.count == 2)
+        // Others go all the same.
+        scene.remote.set(.take, for: "b.mp4")
+        let other = try await scene.add("b.mp4", size: 10)
+        try await goOn(scene, clocks, by: .seconds(1)) { try await scene.state(other) == .completed }
+        // A day has passed: once more, since the second of the two was later than the first.
+        try await goOn(scene, clocks, by: .seconds(600)) { scene.remote.began.count > 3 }
+        try await goOn(scene, clocks, by: .seconds(1)) { try await hold() != nil }
+        let tried = scene.remote.began.count
+        _ = try await scene.agent.allow(AllowRequest(ids: [id], kinds: ["metered"], duration: 3600), by: "somebody")
+        try await goOn(scene, clocks, by: .seconds(1)) { scene.remote.began.count > tried }
+        scene.remote.letGo()
+        try await goOn(scene, clocks, by: .seconds(1)) { try await scene.state(id) == .completed }
+        let warnings = try await scene.agent.show(id).upload.warnings
+        #expect(warnings.contains { $0.contains("bytes were sent in vain before") }, "\(warnings)")
+        try await scene.stop()
+    }
+
+    @Test("where it costs nothing it goes again, later each time by a second for each MB that was sent in vain")
+    func wastes() async throws {
+        let clocks = ManualClocks()
+        let scene = try await scene(Backoff(first: .milliseconds(100), ceiling: .seconds(10)), clocks: clocks)
+        scene.remote.standard = .lose(.again(after: nil))
+        let id = try await scene.add("a.mp4", size: 3_000_000)
+        var waits: [Duration] = []
+        for number in 1...5 {
+            try await eventually("attempt \(number) is over") {
+                try await scene.agent.house.store.failures(id).count == number && scene.remote.running.isEmpty
+            }
+            let until = try #require(try await scene.agent.house.store.upload(id)?.backoffUntil)
+            waits.append(until.since(clocks.monotonic()))
+            try await eventually("the dispatcher waits") { scene.agent.house.dispatchBell.isWaiting }
+            clocks.advance(by: until.since(clocks.monotonic()) + .milliseconds(1))
+            scene.agent.house.dispatchBell.ring()
+        }
+        #expect(waits[0] <= .milliseconds(100))
+        #expect(waits.dropFirst() == [.seconds(3), .seconds(6), .seconds(9), .seconds(10)], "\(waits)")
+        #expect(try await scene.agent.show(id).wasted ?? 0 >= 12_000_000)
+        try await scene.stop()
+    }
+
+    @Test("what was learned of the size of requests is there after a restart, and not for another server")
+    func requestSizes() async throws {
+        let (folder, remote) = (TemporaryFolder(), ScriptedRemote())
+        let size = RequestSize(most: 1 << 20, failed: 2 << 20, patience: 64)
+        remote.learn(size)
+        try await run(folder, remote) { scene in
+            let store = scene.agent.house.store
+            try await scene.reach(.completed, [try await scene.add("a.mp4")])
+            try await eventually("it is kept") { try await store.requestSize(to: "nas", at: "here") == size }
+            #expect(try await store.requestSize(to: "nas", at: "there:443") == nil)
+        }
+        remote.learn(nil)
+        try await run(folder, remote) { scene in
+            let store = scene.agent.house.store
+            try await scene.reach(.completed, [try await scene.add("b.mp4")])
+            #expect(remote.requestSize == size)
+            // What is forgotten is forgotten for good.
+            remote.learn(nil)
+            try await scene.reach(.completed, [try await scene.add("c.mp4")])
+            try await eventually("it is not kept") { try await store.requestSize(to: "nas", at: "here") == nil }
+        }
+    }
+
+    /// A run of the daemon.
+    private func run(
+        _ folder: TemporaryFolder, _ remote: ScriptedRemote, _ body: (AgentScene) async throws -> Void
+    ) async throws {
+        // The last run's store gives its lock back when nobody holds it any more, which is soon.
+        let scene = try await eventually("the state is free") { () -> AgentScene? in
+            do { return try await AgentScene(folder: folder, remote: remote) } catch is StateLocked { return nil }
+        }
+        try await body(scene)
+        try await scene.stop()
+    }
+}

@@ -1,0 +1,95 @@
+import Core
+import Synchronization
+import TestKit
+import Testing
+
+/// What stands between a tus server and its client, and answers in its place.
+@Suite("tus, behind something that answers in its place", .timeLimit(.minutes(Patience.minutes(2))))
+struct TusPathTests {
+    let script = Script()
+
+    /// Lengths of the bodies of all `PATCH` so far.
+    private final class Bodies: Sendable {
+        private let state = Mutex<[Int]>([])
+        var all: [Int] { state.withLock { $0 } }
+        func note(_ count: Int) { state.withLock { $0.append(count) } }
+    }
+
+    private func server(_ answer: @escaping @Sendable (_ number: Int) -> Int?, _ bodies: Bodies) throws -> FakeServer {
+        try FakeServer { [script] exchange in
+            guard exchange.method == "PATCH" else { return script.serve(exchange) }
+            let number = bodies.all.count
+            guard let status = answer(number) else {
+                bodies.note(exchange.header("content-length").flatMap { Int($0) } ?? -1)
+                return script.serve(exchange)
+            }
+            bodies.note(exchange.body().count)
+            exchange.reply(status, [], "not here")
+        }
+    }
+
+    @Test(
+        "a server that refuses the request for bytes itself gets no body again before it takes one without",
+        arguments: [405, 501])
+    func method(_ status: Int) async throws {
+        let bodies = Bodies()
+        let server = try server({ $0 < 3 ? status : nil }, bodies)
+        let journey = try Journey(server.url + "/files")
+        for _ in 0..<3 {
+            let error = try await journey.failedAttempt()
+            #expect(error.remedy == .misconfigured && error.failure.http == status, "\(error)")
+        }
+        #expect(bodies.all == [1000, 0, 0])
+        _ = try await journey.attempt()
+        #expect(bodies.all == [1000, 0, 0, 0, 1000] && script.held == journey.content)
+        // It is forgotten then, for the next file as well.
+        let next = try Journey(server.url + "/files", checkpoint: nil)
+        _ = try await next.attempt()
+        #expect(bodies.all.suffix(1) == [1000])
+    }
+
+    @Test("after a restart no body goes either, and a server that takes no empty request gets one with bytes")
+    func restart() async throws {
+        let bodies = Bodies()
+        let server = try server({ [405, 400][safe: $0] }, bodies)
+        let journey = try Journey(server.url + "/files")
+        _ = try await journey.failedAttempt()
+        let later = try Journey(server.url + "/files", checkpoint: journey.ledger.last)
+        _ = try await later.attempt()
+        #expect(bodies.all == [1000, 0, 1000])
+    }
+
+    @Test(
+        "what a firewall, an account or a client that went is answered with holds the destination after one look",
+        arguments: [402, 406, 418, 451, 499])
+    func path(_ status: Int) async throws {
+        let bodies = Bodies()
+        let server = try server({ $0 == 0 ? status : nil }, bodies)
+        let journey = try Journey(server.url + "/files")
+        let error = try await journey.failedAttempt()
+        #expect(error.remedy == .holdDestination(after: nil) && error.failure.http == status, "\(error)")
+        #expect(verbs(server) == ["POST", "PATCH", "HEAD"])
+        _ = try await journey.attempt()
+        #expect(script.held == journey.content && bodies.all == [1000, 1000])
+        // So it does where an upload is created.
+        let closed = try FakeServer { exchange in exchange.reply(exchange.method == "POST" ? status : 404) }
+        #expect(try await Journey(closed.url + "/files").failedAttempt().remedy == .holdDestination(after: nil))
+    }
+
+    @Test("one that took the bytes all the same is gone on with")
+    func taken() async throws {
+        let server = try FakeServer { [script] exchange in
+            guard exchange.method == "PATCH", script.time("PATCH") == 0 else { return script.serve(exchange) }
+            let body = exchange.body()
+            script.state.withLock { $0.held += body }
+            exchange.reply(499)
+        }
+        let journey = try Journey(server.url + "/files", chunk: 400)
+        _ = try await journey.attempt()
+        #expect(script.held == journey.content)
+    }
+}
+
+extension Array {
+    fileprivate subscript(safe index: Int) -> Element? { indices.contains(index) ? self[index] : nil }
+}

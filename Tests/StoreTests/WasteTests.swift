@@ -1,0 +1,142 @@
+import Core
+import Store
+import TestKit
+import Testing
+
+@Suite("bytes that were sent in vain")
+struct WasteTests {
+    private static let failure = Failure(
+        .transient, code: "connection_lost", message: "x", at: WallTime(milliseconds: 1), retryable: true)
+    private static let day = Duration.seconds(86_400)
+
+    private struct Begun {
+        let scene: Scene
+        let id: String
+        var store: Store { scene.store }
+
+        init() async throws {
+            scene = try await Scene()
+            id = try #require(try await scene.stage(Scene.arrival(Scene.file("a.mp4"))).uploads.first)
+        }
+
+        func begin() async throws {
+            #expect(try await store.claim("nas", passingOver: [])?.upload.id == id)
+            try await store.record(Checkpoint(["url": "x"]), for: id)
+        }
+
+        /// An attempt ends that had sent so far.
+        func end(sent: Int64) async throws {
+            let outcome = AttemptOutcome.held(WasteTests.failure, until: MonotonicTime(nanoseconds: 0))
+            try await store.finish([Store.Ending(id, outcome, sent: sent)])
+        }
+
+        func waste() async throws -> Waste { try await store.waste(of: id) }
+    }
+
+    @Test("what a remote turns out to have of a cut request was not in vain")
+    func kept() async throws {
+        let one = try await Begun()
+        try await one.begin()
+        try await one.end(sent: 900)
+        #expect(try await one.waste() == Waste(unsettled: 900, beginsAnew: true))
+        try await one.begin()
+        try await one.store.record(Checkpoint(["url": "x"]), for: one.id, acked: 850)
+        let waste = try await one.waste()
+        #expect(waste.total == 50 && waste.today == 50 && waste.unsettled == 0 && !waste.beginsAnew)
+    }
+
+    @Test("attempts that begin at the first byte each time add up, though nobody says what became of them")
+    func anew() async throws {
+        let one = try await Begun()
+        for (number, sent) in [900, 800, 1000].enumerated() {
+            try await one.begin()
+            try await one.end(sent: Int64(sent))
+            let waste = try await one.waste()
+            #expect(waste.total == [0, 900, 1700][number] && waste.unsettled == Int64(sent))
+        }
+        // Nobody was reached: nothing was sent.
+        try await one.begin()
+        try await one.end(sent: 0)
+        #expect(try await one.waste().total == 1700)
+    }
+
+    @Test("what an upload had when it begins anew was in vain, and so is what a remote takes back")
+    func renewed() async throws {
+        let one = try await Begun()
+        try await one.begin()
+        try await one.store.record(Checkpoint(["url": "x"]), for: one.id, acked: 500)
+        try await one.end(sent: 600)
+        try await one.begin()
+        try await one.store.renew(Checkpoint(["url": "y"]), for: one.id, leaving: nil)
+        #expect(try await one.waste().total == 600)
+        try await one.store.record(Checkpoint(["url": "y"]), for: one.id, acked: 300)
+        try await one.store.record(Checkpoint(["url": "y"]), for: one.id, acked: 100)
+        #expect(try await one.waste().total == 800)
+    }
+
+    @Test("of a day counts what was noted within it, and a clock that is set back by more forgets it")
+    func days() async throws {
+        let one = try await Begun()
+        let clocks = one.scene.clocks
+        for _ in 0..<2 {
+            try await one.begin()
+            try await one.end(sent: 1000)
+        }
+        let since = clocks.wall()
+        #expect(try await one.waste().since == since)
+        clocks.advance(by: .seconds(3600))
+        try await one.begin()
+        try await one.end(sent: 1000)
+        #expect(
+            try await one.waste() == Waste(total: 2000, today: 2000, since: since, unsettled: 1000, beginsAnew: true))
+        clocks.advance(by: Self.day - .seconds(3600))
+        #expect(try await one.waste().today == 1000)
+        try await one.begin()
+        try await one.end(sent: 1000)
+        let third = try await one.waste()
+        #expect(third.total == 3000 && third.today == 2000)
+        clocks.advance(by: Self.day + Self.day)
+        #expect(try await one.waste().today == 0)
+        try await one.begin()
+        try await one.end(sent: 1000)
+        let late = try await one.waste()
+        #expect(late.total == 4000 && late.today == 1000)
+    }
+
+    @Test("is told with an upload that is complete, where it is much, and goes with the upload")
+    func told() async throws {
+        let one = try await Begun()
+        for _ in 0..<2 {
+            try await one.begin()
+            try await one.end(sent: 2_000_000)
+        }
+        try await one.begin()
+        try await one.store.finish([
+            Store.Ending(
+                one.id, .verified(RemoteObject(id: nil, url: nil, verifiedBy: "offset")), sent: 2_000_000)
+        ])
+        let warnings = try await one.store.upload(one.id)?.remote?.warnings
+        #expect(warnings == ["4000000 bytes were sent in vain before: the remote did not keep them"])
+    }
+
+    @Test("an upload fails since its first failure, until bytes of it are taken or a person begins it again")
+    func failing() async throws {
+        let one = try await Begun()
+        func since() async throws -> Int64? { try await one.store.upload(one.id)?.failingSince }
+        try await one.begin()
+        #expect(try await since() == nil)
+        try await one.end(sent: 10)
+        let first = try #require(try await since())
+        one.scene.clocks.advance(by: .seconds(50))
+        try await one.begin()
+        try await one.end(sent: 10)
+        #expect(try await since() == first && one.store.ran == first + 50_000)
+        try await one.begin()
+        try await one.store.record(Checkpoint(["url": "x"]), for: one.id, acked: 10)
+        #expect(try await since() == nil)
+        try await one.store.finish(one.id, .refused(Self.failure))
+        #expect(try await since() != nil)
+        _ = try await one.store.retry(one.id, fromCopy: true)
+        #expect(try await since() == nil)
+    }
+}
