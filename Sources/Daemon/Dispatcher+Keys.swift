@@ -33,18 +33,25 @@ extension Dispatcher {
         return true
     }
 
-    /// Some other upload there could go now.
-    private func othersWait(at name: String) async -> Bool {
-        do { return try await house.store.readyClasses().contains { $0.destination == name } } catch {
+    /// Some other upload there could go now, or so soon: neither a pause nor policy holds its folder.
+    private func othersWait(at name: String, within time: Duration = .zero) async -> Bool {
+        let ready: [UploadClass]
+        do { ready = try await house.store.readyClasses(within: time) } catch {
             house.log.debug("what waits is not known", ["destination": name, "reason": "\(error)"])
             return false
+        }
+        let (admission, world, remote) = (admission, world, remote(name))
+        return ready.contains { one in
+            one.destination == name && admission.bans(on: remote, from: origin(one.folder), in: world).isEmpty
         }
     }
 
     /// What was refused for its own sake tries no key while another upload can: it is given back.
     func passOverRefused(_ claims: [Claim], at name: String) async throws -> [Claim] {
         guard health[name]?.trouble?.kind == .auth, let refusals = keyRefusals[name],
-            claims.contains(where: { refusals.isOwn($0.upload.id) }), await othersWait(at: name)
+            claims.contains(where: { refusals.isOwn($0.upload.id) }),
+            // What was refused with the key goes a second behind the time of the next try.
+            await othersWait(at: name, within: .seconds(2))
         else { return claims }
         try await giveBack(claims.filter { refusals.isOwn($0.upload.id) }) { claim in
             guard let failure = try await house.store.failures(claim.upload.id).last?.failure else { return .yielded }

@@ -144,8 +144,10 @@ extension Store {
     }
 
     /// Classes of which an upload is queued that nobody paused and that waits for no next attempt.
-    package func readyClasses() throws -> [UploadClass] {
-        let now = clocks.monotonic().nanoseconds
+    ///
+    /// - Parameter time: Or so soon.
+    package func readyClasses(within time: Duration = .zero) throws -> [UploadClass] {
+        let now = clocks.monotonic().advanced(by: time).nanoseconds
         return try waitingClasses().map(\.upload).filter { upload in
             try connection.first(
                 """

@@ -53,4 +53,36 @@ struct KeyRefusalSceneTests {
         for id in ids { #expect(try await scene.agent.house.store.upload(id)?.attempt == 0) }
         try await scene.stop()
     }
+
+    @Test(
+        "what was refused for its own sake tries no key while another upload may go, and does where all others are held",
+        arguments: [false, true])
+    func probe(othersAreHeld: Bool) async throws {
+        let clocks = ManualClocks()
+        let scene = try await AgentScene(retry: .seconds(1), clocks: clocks)
+        func tried(_ name: FilePath) -> Int { scene.remote.began.count { $0 == name } }
+        scene.remote.set(.refuseKey, for: "bad")
+        let bad = try await scene.add("bad")
+        try await eventually("it is refused") { tried("bad") == 1 }
+        try await scene.reach(.completed, [try await scene.add("good")])
+        _ = try await scene.agent.retry(Selection(ids: [bad]))
+        try await eventually("it is refused for its own sake") { tried("bad") == 2 }
+        try await scene.reach(.queued, [bad])
+        scene.remote.standard = .refuseKey
+        for name in ["one", "two"] { _ = try await scene.add(name, in: "solo") }
+        try await eventually("the destination is held") {
+            await scene.agent.dispatcher.hold(of: "nas")?.kind == .auth && scene.remote.running.isEmpty
+        }
+        if othersAreHeld { _ = try await scene.agent.pause(Selection(folder: "solo")) }
+        let before = scene.remote.began.count
+        while scene.remote.began.count == before {
+            try await eventually("the dispatcher waits") {
+                scene.agent.house.dispatchBell.isWaiting || scene.remote.began.count > before
+            }
+            clocks.advance(by: .seconds(30))
+            scene.agent.house.dispatchBell.ring()
+        }
+        #expect((scene.remote.began[before] == "bad") == othersAreHeld, "\(scene.remote.began)")
+        try await scene.stop()
+    }
 }
