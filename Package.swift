@@ -23,7 +23,7 @@ let unhurried: Set = [
 let small: [SwiftSetting] = [.unsafeFlags(["-Osize"], .when(configuration: .release))]
 
 func tests(_ name: String, _ subject: [Target.Dependency]) -> Target {
-    .testTarget(name: name, dependencies: subject + ["TestKit"], swiftSettings: strict)
+    .testTarget(name: name, dependencies: subject + ["TestKit", "TestTraits"], swiftSettings: strict)
 }
 
 func library(_ name: String, pkgConfig: String, apt: String) -> Target {
@@ -90,6 +90,9 @@ let package = Package(
 
         // Only tests and figures import it.
         room("TestKit", ["Core", "Linux", "CLinux", "CZlib", "Digests"]),
+
+        // What the runner of the tests is told; no figure can import it.
+        room("TestTraits", ["TestKit"]),
 
         // Figures, one line each; `make bench`.
         .executableTarget(

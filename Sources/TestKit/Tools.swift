@@ -1,6 +1,7 @@
 package import Core
 internal import Glibc
 internal import Linux
+internal import Synchronization
 
 /// Programs of other people that tests and benchmarks run against, kept under `.build/tools`. Nothing is installed.
 package enum Tools {
@@ -34,9 +35,29 @@ package enum Tools {
     package static func venv(_ packages: [String]) throws -> FilePath {
         try once(packages) { folder, log in
             try run("/usr/bin/env", ["python3", "-m", "venv", "--clear", folder.display], log)
-            try run(folder.appending("bin/pip"), ["install", "-q"] + packages, log)
+            try run(
+                folder.appending("bin/pip"), ["install", "-q", "--retries", "2", "--timeout", "10"] + packages, log)
         }.appending("bin")
     }
+
+    /// The index of packages does not answer, so that there is no such program here.
+    package struct Unreachable: Error, CustomStringConvertible {
+        package let packages: [String]
+        package let reason: String
+        package var description: String {
+            "the index of packages does not answer, and \(packages.joined(separator: ", ")) is not here yet: \(reason)"
+        }
+    }
+
+    /// What pip and apt-get say of an index that does not answer. Whatever else goes wrong is a fault.
+    private static let silence = [
+        "Retrying (Retry(", "Temporary failure resolving", "Could not resolve", "Could not connect",
+        "Connection timed out",
+        "Unable to connect",
+    ]
+
+    /// What was said by the index that did not answer, in this process.
+    private static let silent = Mutex<String?>(nil)
 
     /// - Returns: The folder that `make` has filled, now or earlier.
     private static func once(
@@ -52,7 +73,15 @@ package enum Tools {
         let lock = try Descriptor.open(here.appending("lock"), for: .updating)
         try lock.withNumber { number throws in _ = try systemCall("flock", on: "tools") { flock(number, LOCK_EX) } }
         if try FileLook.ifPresent(at: ready) == nil {
-            try make(folder, here.appending(FilePath(String(name) + ".log")))
+            // Each question to an index that is silent takes its time, and it was asked already.
+            if let reason = silent.withLock({ $0 }) { throw Unreachable(packages: packages, reason: reason) }
+            do { try make(folder, here.appending(FilePath(String(name) + ".log"))) } catch let failure as Child.Ended {
+                let line = failure.errors.split(separator: "\n").first { line in silence.contains { line.contains($0) }
+                }
+                guard let line else { throw failure }
+                silent.withLock { $0 = String(line) }
+                throw Unreachable(packages: packages, reason: String(line))
+            }
             try Files.replace(ready, with: [])
         }
         return folder

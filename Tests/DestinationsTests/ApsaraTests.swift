@@ -3,12 +3,13 @@ import Credentials
 import Glibc
 import Linux
 import TestKit
+import TestTraits
 import Testing
 
 @testable import Destinations
 
 /// The destination against a stand-in that judges each signature with the maker's own packages.
-@Suite("apsara-vod", .timeLimit(.minutes(Patience.minutes(5))))
+@Suite("apsara-vod", .needsPackages, .timeLimit(.minutes(Patience.minutes(5))))
 struct ApsaraTests {
     static let part = 128 << 10
 

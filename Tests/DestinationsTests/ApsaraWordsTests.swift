@@ -3,12 +3,13 @@ import Credentials
 import Glibc
 import Linux
 import TestKit
+import TestTraits
 import Testing
 
 @testable import Destinations
 
 /// What is said to ApsaraVideo VOD and to services that ask it, and what their answers mean.
-@Suite("apsara-vod: questions and answers", .timeLimit(.minutes(Patience.minutes(5))))
+@Suite("apsara-vod: questions and answers", .needsPackages, .timeLimit(.minutes(Patience.minutes(5))))
 struct ApsaraWordsTests {
     private static func order(_ parcel: Parcel, _ metadata: [String: String]) -> UploadOrder {
         var order = parcel.order

@@ -3,6 +3,7 @@ import Credentials
 import Linux
 import Synchronization
 import TestKit
+import TestTraits
 import Testing
 import Transport
 
@@ -59,7 +60,7 @@ private struct GoogleDialect: OffsetDialect {
 }
 
 /// The encoding against servers that are not ours.
-@Suite("Content-Range, against somebody else's server", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("Content-Range, against somebody else's server", .needsPackages, .timeLimit(.minutes(Patience.minutes(3))))
 struct ContentRangeTests {
     private static let piece: Int64 = 256 << 10
 

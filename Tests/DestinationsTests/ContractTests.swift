@@ -2,12 +2,13 @@ import Core
 import Digests
 import Linux
 import TestKit
+import TestTraits
 import Testing
 
 @testable import Destinations
 
 /// What the daemon relies on, whoever is at the other end.
-@Suite("every destination", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("every destination", .needsPackages, .timeLimit(.minutes(Patience.minutes(3))))
 struct ContractTests {
     private static let chunk = Remote.chunk
 

@@ -2,12 +2,13 @@ import Core
 import Glibc
 import Linux
 import TestKit
+import TestTraits
 import Testing
 
 @testable import Destinations
 
 /// Servers that other people wrote for the forms of Flow.js, Resumable.js and Plupload.
-@Suite("a chunked form at other people's servers", .timeLimit(.minutes(Patience.minutes(5))))
+@Suite("a chunked form at other people's servers", .needsPackages, .timeLimit(.minutes(Patience.minutes(5))))
 struct FormServersTests {
     private static let packages = [
         "flowjs==0.1.1", "tornado==6.*", "flask==3.*", "python-resumable==0.1.2", "plupload==1.0", "bottle==0.13.*",

@@ -1,12 +1,13 @@
 import Core
 import TestKit
+import TestTraits
 import Testing
 import Transport
 
 @testable import Destinations
 
 /// Lists that come in pages. What a page begins with, each server sees its own way.
-@Suite("s3, long lists at other people's servers", .timeLimit(.minutes(Patience.minutes(5))))
+@Suite("s3, long lists at other people's servers", .needsPackages, .timeLimit(.minutes(Patience.minutes(5))))
 struct S3ListTests {
     /// Does something so many times, eight at once.
     private func times(_ count: Int, _ body: @escaping @Sendable (Int) async throws -> Void) async throws {

@@ -3,13 +3,14 @@ import Credentials
 import Linux
 import Synchronization
 import TestKit
+import TestTraits
 import Testing
 import Transport
 
 @testable import Destinations
 
 /// The key that a machine or a container is given.
-@Suite("s3, with a key from the machine's own metadata", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("s3, with a key from the machine's own metadata", .needsPackages, .timeLimit(.minutes(Patience.minutes(2))))
 struct S3MetadataTests {
     private final class Scene: OtherEnd {
         let emulator: S3Emulator

@@ -2,13 +2,14 @@ import Core
 import Linux
 import Synchronization
 import TestKit
+import TestTraits
 import Testing
 import Transport
 
 @testable import Destinations
 
 /// What may happen at a server to an upload that is on its way.
-@Suite("s3, uploads that their servers lose", .timeLimit(.minutes(Patience.minutes(5))))
+@Suite("s3, uploads that their servers lose", .needsPackages, .timeLimit(.minutes(Patience.minutes(5))))
 struct S3MishapTests {
     private static let part = Int(S3End.part)
 

@@ -2,13 +2,14 @@ import Core
 import Credentials
 import Linux
 import TestKit
+import TestTraits
 import Testing
 import Transport
 
 @testable import Destinations
 
 /// A bucket whose key is somebody else's.
-@Suite("s3, signed by somebody else", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("s3, signed by somebody else", .needsPackages, .timeLimit(.minutes(Patience.minutes(3))))
 struct S3PresignTests {
     final class Scene: OtherEnd {
         let emulator: S3Emulator

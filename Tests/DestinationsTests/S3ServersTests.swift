@@ -2,12 +2,13 @@ import Core
 import Digests
 import Linux
 import TestKit
+import TestTraits
 import Testing
 
 @testable import Destinations
 
 /// The destination against servers that are not ours.
-@Suite("s3, at other people's servers", .timeLimit(.minutes(Patience.minutes(5))))
+@Suite("s3, at other people's servers", .needsPackages, .timeLimit(.minutes(Patience.minutes(5))))
 struct S3ServersTests {
     private static let part = Int(S3End.part)
 

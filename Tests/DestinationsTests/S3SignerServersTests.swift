@@ -1,12 +1,15 @@
 import Core
 import Linux
 import TestKit
+import TestTraits
 import Testing
 
 @testable import Destinations
 
 /// The signer of the manual, and servers that are not ours: rclone's judges its signatures.
-@Suite("s3, with the manual's signer, at other people's servers", .timeLimit(.minutes(Patience.minutes(5))))
+@Suite(
+    "s3, with the manual's signer, at other people's servers", .needsPackages, .timeLimit(.minutes(Patience.minutes(5)))
+)
 struct S3SignerServersTests {
     enum Way: String, CaseIterable, Sendable { case service, command }
 

@@ -2,13 +2,14 @@ import Core
 import Glibc
 import Linux
 import TestKit
+import TestTraits
 import Testing
 import Transport
 
 @testable import Destinations
 
 /// Whoever signs, on bad days.
-@Suite("s3, when whoever signs is ill, or lies", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("s3, when whoever signs is ill, or lies", .needsPackages, .timeLimit(.minutes(Patience.minutes(2))))
 struct S3SignerTests {
     private typealias Scene = S3PresignTests.Scene
 

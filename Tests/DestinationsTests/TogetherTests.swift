@@ -3,12 +3,13 @@ import Digests
 import Linux
 import Synchronization
 import TestKit
+import TestTraits
 import Testing
 
 @testable import Destinations
 
 /// What the daemon relies on of destinations that take small files together; the others take none.
-@Suite("small files together, every destination", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("small files together, every destination", .needsPackages, .timeLimit(.minutes(Patience.minutes(3))))
 struct TogetherTests {
     private func parcels(_ names: [FilePath], size: Int = 700) throws -> [Parcel] {
         try names.enumerated().map { number, name in

@@ -3,11 +3,12 @@ import Destinations
 import Linux
 import Synchronization
 import TestKit
+import TestTraits
 import Testing
 import Transport
 
 /// Against a third-party server that keeps the protocol's rules, and is told when to break them.
-@Suite("tus, to a real server", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("tus, to a real server", .needsPackages, .timeLimit(.minutes(Patience.minutes(2))))
 struct TusEndToEndTests {
     @Test(
         "every size arrives, in pieces no longer than told and without an empty one at the end",

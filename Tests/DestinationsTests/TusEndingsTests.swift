@@ -5,11 +5,12 @@ import Dispatch
 import Linux
 import Synchronization
 import TestKit
+import TestTraits
 import Testing
 import Transport
 
 /// How an upload ends, or is stopped, at servers that forget, lose, hang or send elsewhere.
-@Suite("tus, endings and detours", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("tus, endings and detours", .needsPackages, .timeLimit(.minutes(Patience.minutes(2))))
 struct TusEndingsTests {
     let script = Script()
 

@@ -2,12 +2,13 @@ import Core
 import Linux
 import Synchronization
 import TestKit
+import TestTraits
 import Testing
 
 @testable import Destinations
 
 /// The emulator is right where the service's own client finds its way: PyVimeo, which carries the bytes with tuspy.
-@Suite("vimeo's own client", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("vimeo's own client", .needsPackages, .timeLimit(.minutes(Patience.minutes(3))))
 struct VimeoOthersTests {
     private static let script = """
         import sys

@@ -3,10 +3,11 @@ import Foundation
 import Linux
 import Synchronization
 import TestKit
+import TestTraits
 import Testing
 
 /// `sluice add`, at the program as a user has it.
-@Suite("adding by hand", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("adding by hand", .needsPackages, .timeLimit(.minutes(Patience.minutes(2))))
 struct AddingTests {
     /// How a verb ended and what it said.
     private func run(_ fixture: DaemonFixture, _ words: [String]) async throws -> (Child.Ending, String) {

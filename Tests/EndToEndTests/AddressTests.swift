@@ -1,11 +1,12 @@
 import Core
 import Linux
 import TestKit
+import TestTraits
 import Testing
 import Transport
 
 /// The API over TCP, at the program as a user has it.
-@Suite("the API on an address", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("the API on an address", .needsPackages, .timeLimit(.minutes(Patience.minutes(2))))
 struct AddressTests {
     /// Checked with a program that other people wrote: what it is asked and answers, and that it never fails on nonsense.
     @Test("the API is what its description says, whatever it is asked")

@@ -3,10 +3,11 @@ import Digests
 import Glibc
 import Linux
 import TestKit
+import TestTraits
 import Testing
 
 /// The daemon with ApsaraVideo VOD at the stand-in, killed behind each step and at random moments.
-@Suite("ApsaraVideo VOD as destination", .serialized, .timeLimit(.minutes(Patience.minutes(10))))
+@Suite("ApsaraVideo VOD as destination", .needsPackages, .serialized, .timeLimit(.minutes(Patience.minutes(10))))
 struct ApsaraTests {
     private struct Site: CrashSite {
         let fixture: DaemonFixture

@@ -2,12 +2,14 @@ import Core
 import FoundationEssentials
 import Linux
 import TestKit
+import TestTraits
 import Testing
 
 /// Servers that refuse, forget and lie at the end of an upload, and a daemon that is killed meanwhile: what each upload has come to
 /// is held against what the daemon had been told, and against what the destination holds.
 @Suite(
-    "a campaign against servers that spoil the end", .serialized, .timeLimit(.minutes(Patience.minutes(60))))
+    "a campaign against servers that spoil the end", .needsPackages, .serialized,
+    .timeLimit(.minutes(Patience.minutes(60))))
 struct CampaignTests {
     private static let isWanted = ConditionTrait.enabled(if: Setting.isThorough, "takes minutes: make campaign")
 

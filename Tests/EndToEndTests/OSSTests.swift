@@ -1,10 +1,11 @@
 import Core
 import Digests
 import TestKit
+import TestTraits
 import Testing
 
 /// The daemon with a bucket at the stand-in for OSS, killed behind each step and at random moments.
-@Suite("a bucket of OSS as destination", .serialized, .timeLimit(.minutes(Patience.minutes(10))))
+@Suite("a bucket of OSS as destination", .needsPackages, .serialized, .timeLimit(.minutes(Patience.minutes(10))))
 struct OSSTests {
     private struct Site: CrashSite {
         let fixture: DaemonFixture

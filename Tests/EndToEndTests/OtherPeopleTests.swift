@@ -2,10 +2,11 @@ import Core
 import Glibc
 import Linux
 import TestKit
+import TestTraits
 import Testing
 
 /// Against a tus server and a tus client that other people wrote: two ends by one hand agree even where both are wrong.
-@Suite("with what other people wrote")
+@Suite("with what other people wrote", .needsPackages)
 struct OtherPeopleTests {
     @Test(
         "files reach another tus server once and whole, though it and the daemon are killed on the way",

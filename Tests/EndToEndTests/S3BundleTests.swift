@@ -2,10 +2,11 @@ import Core
 import FoundationEssentials
 import Linux
 import TestKit
+import TestTraits
 import Testing
 
 /// Small files that go to a bucket together, and what they cost, at the program as a user has it.
-@Suite("small files together to a bucket", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("small files together to a bucket", .needsPackages, .timeLimit(.minutes(Patience.minutes(2))))
 struct S3BundleTests {
     private struct Page: Decodable {
         struct Upload: Decodable { let state: String }

@@ -2,10 +2,11 @@ import Core
 import Glibc
 import Linux
 import TestKit
+import TestTraits
 import Testing
 
 /// The daemon with a bucket whose key is somebody else's, killed behind each step.
-@Suite("a bucket that somebody else signs for", .serialized, .timeLimit(.minutes(Patience.minutes(10))))
+@Suite("a bucket that somebody else signs for", .needsPackages, .serialized, .timeLimit(.minutes(Patience.minutes(10))))
 struct S3SignerTests {
     private static let canary = "signature-that-nobody-may-see"
 

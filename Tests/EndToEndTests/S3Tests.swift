@@ -1,10 +1,11 @@
 import Core
 import Linux
 import TestKit
+import TestTraits
 import Testing
 
 /// The daemon with a bucket at somebody else's server, killed behind each step and at random moments.
-@Suite("a bucket as destination", .serialized, .timeLimit(.minutes(Patience.minutes(10))))
+@Suite("a bucket as destination", .needsPackages, .serialized, .timeLimit(.minutes(Patience.minutes(10))))
 struct S3Tests {
     private struct Site: CrashSite {
         let fixture: DaemonFixture

@@ -1,10 +1,11 @@
 import Core
 import Linux
 import TestKit
+import TestTraits
 import Testing
 
 /// tuspy, the tus project's own client for Python: somebody else's reading of the protocol.
-@Suite("tuspy", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("tuspy", .needsPackages, .timeLimit(.minutes(Patience.minutes(3))))
 struct TuspyTests {
     /// Sends the first chunk in one process's worth of client, and the rest from another that knows only the URL.
     private static let script = """

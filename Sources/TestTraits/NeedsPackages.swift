@@ -1,0 +1,25 @@
+internal import TestKit
+package import Testing
+
+/// Of tests that run programs of other people, which ``Tools`` gets from an index of packages on first use: where the index does not
+/// answer, such a test is skipped and says so.
+package struct NeedsPackages: SuiteTrait, TestTrait, TestScoping {
+    package let isRecursive = true
+
+    package func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+    ) async throws {
+        do { try await function() } catch let error as Tools.Unreachable {
+            #if compiler(>=6.3)
+                try Test.cancel("\(error)")
+            #else
+                throw error
+            #endif
+        }
+    }
+}
+
+extension Trait where Self == NeedsPackages {
+    /// Skipped where the index of packages does not answer.
+    package static var needsPackages: Self { Self() }
+}
