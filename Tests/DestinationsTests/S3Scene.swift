@@ -19,8 +19,12 @@ final class S3Scene: OtherEnd {
     let secret: String? = "the-secret-of-the-test"
     let keyFile: FilePath
 
-    /// - Parameter emulator: Another one's.
-    init(_ more: [String: SettingValue] = [:], at emulator: S3Emulator? = nil) throws {
+    /// - Parameters:
+    ///   - emulator: Another one's.
+    ///   - left: What is not set.
+    init(
+        _ more: [String: SettingValue] = [:], at emulator: S3Emulator? = nil, without left: Set<String> = []
+    ) throws {
         let emulator = try emulator ?? S3Emulator()
         self.emulator = emulator
         clocks = ManualClocks(wall: SystemClocks().wall())
@@ -30,7 +34,7 @@ final class S3Scene: OtherEnd {
             "part_size": .bytes(5 << 20), "single_up_to": .bytes(1000), "parallel": .whole(1),
         ]
         destination = try S3(
-            values.merging(more) { $1 },
+            values.filter { !left.contains($0.key) }.merging(more) { $1 },
             DestinationTools(
                 transport: Transport(), secrets: SecretReader(), clocks: clocks, name: "archive", log: { _ in }))
     }
