@@ -1,6 +1,7 @@
 import Core
 import Credentials
 import Linux
+import Synchronization
 import TestKit
 import Transport
 
@@ -18,6 +19,11 @@ final class S3Scene: OtherEnd {
     var folder: FilePath { temporary.path }
     let secret: String? = "the-secret-of-the-test"
     let keyFile: FilePath
+    private let lines = Lines()
+    /// What was said for the log.
+    var logged: [String] { lines.all.withLock { $0 } }
+
+    private final class Lines: Sendable { let all = Mutex<[String]>([]) }
 
     /// - Parameters:
     ///   - emulator: Another one's.
@@ -36,7 +42,8 @@ final class S3Scene: OtherEnd {
         destination = try S3(
             values.filter { !left.contains($0.key) }.merging(more) { $1 },
             DestinationTools(
-                transport: Transport(), secrets: SecretReader(), clocks: clocks, name: "archive", log: { _ in }))
+                transport: Transport(), secrets: SecretReader(), clocks: clocks, name: "archive",
+                log: { [lines] line in lines.all.withLock { $0.append(line) } }))
     }
 
     static func document(_ token: String) -> String {
