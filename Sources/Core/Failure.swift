@@ -37,6 +37,8 @@ package struct Failure: Error, Hashable, Sendable, Codable, CustomStringConverti
     package static let sourceChanged = "source_changed"
     /// The code of a removal that ends without an answer to the question whether the remote still has something of the upload.
     package static let removalUnknown = "removal_unknown"
+    /// The code of a failure that a file's place there is taken, perhaps by an upload of it whose answer was lost.
+    package static let perhapsThere = "perhaps_there"
 
     /// Codes of failures after which a copy is made anew: it is not there, is another one, or cannot be read.
     package static let lossesOfCopy: Set<String> = ["copy_lost", "staged_changed", "staged_unreadable"]

@@ -11,10 +11,13 @@ package struct SecretReader: Sendable {
     private let variable: @Sendable (String) -> String?
     private let patience: Duration
     private let age = Age()
+    /// Who reads with this copy; `nil` for no one in particular.
+    private var owner: String?
 
-    /// Shared by the copies of one reader.
+    /// How often secrets were declared out of date. Shared by the copies of one reader.
     private final class Age: Sendable {
-        let count = Atomic(0)
+        let all = Atomic(0)
+        let byOwner = Mutex<[String: Int]>([:])
     }
 
     /// - Parameters:
@@ -28,10 +31,22 @@ package struct SecretReader: Sendable {
         self.patience = patience
     }
 
+    /// The same reader for one owner, whose secrets ``renew(of:)`` declares out of date.
+    package func of(_ owner: String) -> SecretReader {
+        var reader = self
+        reader.owner = owner
+        return reader
+    }
+
     /// What was read before is out of date: whoever keeps it reads again.
-    package func renew() { age.count.add(1, ordering: .relaxed) }
-    /// Grows with every ``renew()``.
-    var renewals: Int { age.count.load(ordering: .relaxed) }
+    package func renew() { age.all.add(1, ordering: .relaxed) }
+    /// The same for the secrets of one owner.
+    package func renew(of owner: String) { age.byOwner.withLock { $0[owner, default: 0] += 1 } }
+    /// Grows with every ``renew()``, and with every ``renew(of:)`` of this reader's owner.
+    var renewals: Int {
+        let own = owner.map { owner in age.byOwner.withLock { $0[owner] ?? 0 } } ?? 0
+        return age.all.load(ordering: .relaxed) + own
+    }
 
     /// Text without the one line feed that editors put at the end of a file; anything else in it stays.
     ///

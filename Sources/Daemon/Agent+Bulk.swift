@@ -1,4 +1,5 @@
 internal import Core
+internal import Credentials
 internal import Linux
 internal import Staging
 internal import Store
@@ -114,12 +115,13 @@ extension Agent {
         }
         // What waits is tried at once, as by `resume`. What was begun again a moment ago needs no more than that.
         let waiting = Set(rows.filter { $0.upload.ending == nil }.map(\.upload.destination))
-        if !waiting.isEmpty { try await dispatcher.reconsider(waiting) }
+        if !waiting.isEmpty { try await dispatcher.reconsider(waiting, isWanted: true) }
         return try await reply(rows.map(\.upload.id))
     }
 
     private func retry(_ row: UploadRow) async throws {
         await dispatcher.end(row.upload.id)
+        house.secrets.renew(of: row.upload.destination)
         let (staging, asset) = (house.staging, row.asset)
         let copy = try await blocking { try staging.size(of: asset.stagedName) }
         if asset.state == .staged, copy == asset.stagedSize {

@@ -144,7 +144,7 @@ extension Agent: Operations {
             try await dispatcher.reloadPauses()
             await dispatcher.spareNoMore(scopes)
             try await dispatcher.takeBackWishes()
-            try await dispatcher.reconsider(selection.destination.map { [$0] })
+            try await dispatcher.reconsider(selection.destination.map { [$0] }, isWanted: true)
             return UploadsReply()
         }
         let rows = try await rows(selection)
@@ -154,7 +154,7 @@ extension Agent: Operations {
         }
         try await house.store.pause(rows.map(\.upload.id), false)
         try await dispatcher.takeBackWishes()
-        try await dispatcher.reconsider(Set(rows.map(\.upload.destination)))
+        try await dispatcher.reconsider(Set(rows.map(\.upload.destination)), isWanted: true)
         return try await reply(rows.map(\.upload.id))
     }
 

@@ -43,7 +43,6 @@ package final class Agent: Sendable {
     let isLastReloadApplied = Atomic(true)
     let reporting: Reporting?
     let reportDisks = (metrics: SlowDisk(patience: .seconds(5)), status: SlowDisk(patience: .seconds(5)))
-    let secrets: SecretReader
     let isStopping = Atomic(false)
     /// A check that somebody asked for is under way.
     let isChecking = Atomic(false)
@@ -109,7 +108,6 @@ package final class Agent: Sendable {
         self.reloading = reloading
         transport = Transport(names: house.nameBook)
         house.ledger.set(charging: { [weak transport] in await transport?.charge() })
-        secrets = SecretReader()
         firstWatch = Mutex([])
         startedAt = house.clocks.wall()
         fileSystems = FileSystems()
@@ -151,7 +149,7 @@ package final class Agent: Sendable {
             })
         removals = RemoteRemovals(house: house, dispatcher: dispatcher)
         let courier = Courier(
-            transport: LaneTransport(transport: transport), secrets: secrets, clocks: house.clocks)
+            transport: LaneTransport(transport: transport), secrets: house.secrets, clocks: house.clocks)
         hooks = reporting.map { [dispatcher] in
             Hooks(house: house, dispatcher: dispatcher, courier: courier, encode: $0.event)
         }
@@ -270,7 +268,7 @@ package final class Agent: Sendable {
 
     /// - Throws: What the destination says of its settings.
     func make(_ destination: DestinationSettings) throws -> any Destination {
-        try Self.make(destination, kinds, transport, secrets, house.clocks, house.log)
+        try Self.make(destination, kinds, transport, house.secrets, house.clocks, house.log)
     }
 
     static func make(
@@ -281,8 +279,8 @@ package final class Agent: Sendable {
             throw UnusableSetting(key: "type", problem: "is `\(destination.type)`, which this program does not know")
         }
         let tools = DestinationTools(
-            transport: LaneTransport(transport: transport), secrets: secrets, clocks: clocks, name: destination.name,
-            log: { log.notice($0, ["destination": destination.name]) })
+            transport: LaneTransport(transport: transport), secrets: secrets.of(destination.name), clocks: clocks,
+            name: destination.name, log: { log.notice($0, ["destination": destination.name]) })
         do { return try kind.make(destination.values, tools) } catch let error as UnusableSetting {
             throw error.standing(
                 at: destination.places.byKey[error.key] ?? destination.place, in: destination.name)

@@ -190,6 +190,7 @@ extension Dispatcher {
 
     /// Keeps the destination's health, and fills in when a held upload may go again.
     private func settle(_ verdict: inout UploadRun.Verdict, _ upload: UploadRecord) async {
+        house.refused(verdict.remedy, by: upload.destination)
         if await isForItself(&verdict, upload) { return }
         let name = upload.destination
         let health = health[name] ?? DestinationHealth()

@@ -1,18 +1,22 @@
 internal import Config
 internal import Core
+internal import Credentials
 internal import Linux
 internal import Store
 
 // What a person changes: settings, pauses, and what is tried again at once.
 
 extension Dispatcher {
-    /// A person says that it works again: what waits for a destination is tried at once.
+    /// It may work again: what waits for a destination is tried at once.
     ///
-    /// - Parameter names: `nil` for every destination.
-    func reconsider(_ names: Set<String>? = nil) async throws {
+    /// - Parameters:
+    ///   - names: `nil` for every destination.
+    ///   - isWanted: A person has asked for it, who may have corrected a secret before: it is read again.
+    func reconsider(_ names: Set<String>? = nil, isWanted: Bool = false) async throws {
         for name in house.destinations.keys where names?.contains(name) ?? true {
             health[name]?.reconsider(monotonic: house.clocks.monotonic())
             rooms[name]?.changed()
+            if isWanted { house.secrets.renew(of: name) }
             try await house.store.forgetWaits(for: name)
         }
         house.dispatchBell.ring()

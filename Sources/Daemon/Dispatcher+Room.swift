@@ -62,6 +62,7 @@ extension Dispatcher {
         of destination: any Destination, _ name: String
     ) async -> (RemoteSpace?, UploadError?) {
         do { return (try await destination.space(), nil) } catch {
+            house.refused(error.remedy, by: name)
             house.log.debug("its room is not known", ["destination": name, "reason": error.failure.message])
             return (nil, error)
         }

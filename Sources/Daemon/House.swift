@@ -1,5 +1,6 @@
 internal import Config
 internal import Core
+internal import Credentials
 internal import Linux
 internal import Names
 internal import Staging
@@ -29,6 +30,7 @@ struct House: Sendable {
     /// How fast bytes may go.
     let lanes: Lanes
     let nameBook = NameBook()
+    let secrets = SecretReader()
     let ledger: Ledger
     /// What happened since the start, in numbers.
     let counters = Counters()

@@ -93,6 +93,7 @@ extension Agent {
             throw Refusal(.unavailable, "it was not asked: \(held.hold.kind.rawValue): \(held.hold.text)\(until)")
         case .success(let asked):
             do throws(UploadError) { return (try asked.answer.get(), asked.cost) } catch {
+                house.refused(error.remedy, by: name)
                 throw Refusal(.destination, error.failure.message)
             }
         }

@@ -125,7 +125,7 @@ extension Agent {
             else { return true }
             return !before.isSameRemote(as: after)
         }
-        secrets.renew()
+        house.secrets.renew()
         // Before the watcher hears of it: what settles in a new folder must find its settings.
         await dispatcher.take(setup, changed: changed)
         if old.settings.folders.map(\.watch) != setup.settings.folders.map(\.watch) {

@@ -64,6 +64,7 @@ actor RemoteRemovals {
             try await end(deletion, isDone ? "done" : "unsupported", nil)
             if isDone { await dispatcher.madeRoom(at: deletion.destination) }
         } catch let error as UploadError {
+            house.refused(error.remedy, by: deletion.destination)
             // Asking further would find out nothing more.
             if error.failure.code == Failure.removalUnknown {
                 try await end(deletion, "unknown", error.failure.message)

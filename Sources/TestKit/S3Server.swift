@@ -80,7 +80,12 @@ package enum S3Maker: String, CaseIterable, Sendable {
                     data,
                 ], [:]
             )
-        case .moto: (bin.appending("moto_server"), ["-H", "127.0.0.1", "-p", "\(port)"], [:])
+        case .moto:
+            (
+                bin.appending("moto_server"), ["-H", "127.0.0.1", "-p", "\(port)"],
+                // Until a test wants keys to be judged.
+                ["INITIAL_NO_AUTH_ACTION_COUNT": "1000000000"]
+            )
         case .localbucket: (bin.appending("localbucket"), ["--host", "127.0.0.1", "--port", "\(port)", data], [:])
         case .nanio:
             (
@@ -154,6 +159,49 @@ package final class S3Server: Sendable {
     package func stop() {
         _ = child?.end(with: SIGKILL)
         gateway?.stop()
+    }
+
+    /// A key of moto's own service for users, with a policy of these actions alone. From then on moto judges each key.
+    package func lend(_ actions: [String]) async throws -> (id: String, secret: String) {
+        let list = actions.map { "\"\($0)\"" }.joined(separator: ",")
+        let policy =
+            #"{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":[\#(list)],"Resource":"arn:aws:s3:::bucket/*"}]}"#
+        _ = try await users("CreateUser", [:])
+        _ = try await users("PutUserPolicy", ["PolicyName": "p", "PolicyDocument": policy])
+        let answer = try await users("CreateAccessKey", [:])
+        func field(_ name: String) throws -> String {
+            guard let value = answer.split(separator: "<\(name)>").dropFirst().first?.split(separator: "<").first else {
+                throw Wire.Broken(description: "no \(name): \(answer)")
+            }
+            return String(value)
+        }
+        try await judge(fromRequest: 0)
+        return (try field("AccessKeyId"), try field("SecretAccessKey"))
+    }
+
+    /// moto takes any key again.
+    package func judgeNobody() async throws { try await judge(fromRequest: 1_000_000_000) }
+
+    private func judge(fromRequest number: Int) async throws {
+        _ = try await post("/moto-api/reset-auth", "text/plain", "\(number)")
+    }
+
+    private func users(_ action: String, _ parameters: [String: String]) async throws -> String {
+        let all = ["Action": action, "Version": "2010-05-08", "UserName": "box"].merging(parameters) { $1 }
+        let body = all.map { "\($0.key)=\(PercentCoding.encode($0.value.utf8))" }.joined(separator: "&")
+        return try await post("/", "application/x-www-form-urlencoded", body)
+    }
+
+    private func post(_ target: String, _ type: String, _ body: String) async throws -> String {
+        let wire = try Wire(port: port)
+        // By the scope of the signature it knows which of its services is meant.
+        let scope = "AWS4-HMAC-SHA256 Credential=x/20260101/us-east-1/iam/aws4_request, SignedHeaders=host, Signature=x"
+        try await wire.send(
+            "POST \(target) HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\nAuthorization: \(scope)\r\nContent-Type: \(type)\r\n"
+                + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)")
+        let reply = try await wire.reply()
+        guard reply.status == 200 else { throw Wire.Broken(description: "\(target): \(reply.status) \(reply.text)") }
+        return reply.text
     }
 
     /// Asks it as somebody else's client, rclone, which calls it `there:`.

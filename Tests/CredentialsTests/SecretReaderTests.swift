@@ -38,6 +38,19 @@ struct SecretReaderTests {
         #expect(try await provider.current().headers.map(\.1) == ["Bearer newest"])
     }
 
+    @Test("what one owner has to read again, no other reads again")
+    func owners() async throws {
+        let path = try folder.write("token", Array("old".utf8))
+        let providers = ["one", "other"].map { CredentialProvider([.init("a", .file(path))], reader: reader.of($0)) }
+        for provider in providers { #expect(try await provider.current().headers.map(\.1) == ["old"]) }
+        try folder.write("token", Array("new".utf8))
+        reader.renew(of: "one")
+        #expect(try await providers[0].current().headers.map(\.1) == ["new"])
+        #expect(try await providers[1].current().headers.map(\.1) == ["old"])
+        reader.renew()
+        #expect(try await providers[1].current().headers.map(\.1) == ["new"])
+    }
+
     @Test("follows a link to the secret of the day")
     func link() async throws {
         let target = try folder.write("v2", Array("new".utf8))

@@ -59,7 +59,7 @@ struct AgentScene {
         written.edit { $0 = shaped }
         self.written = written
         let agent = try await Agent.start(
-            written.settings, kinds: [kind], clocks: clocks, log: .silent,
+            written.settings, kinds: [kind] + DestinationTable.builtIn, clocks: clocks, log: .silent,
             reloading: Reloading(load: { try written.load() }), reporting: reporting)
         self.agent = agent
         running = Task { try await agent.run() }

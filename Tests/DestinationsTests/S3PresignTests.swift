@@ -198,18 +198,19 @@ struct S3PresignTests {
     @Test("an address that is refused for another reason is not tried twice with bytes, and shown nowhere")
     func refused() async throws {
         let scene = try Scene()
-        scene.signer.script(.address { $0 + "0" }, .address { $0 + "0" })
+        // Of the question for an object, and of the one whether the key may write.
+        scene.signer.script(.address { $0 + "0" }, .address { $0 + "0" }, .address { $0 + "0" })
         let parcel = try Parcel(900)
         let error = try await parcel.failure(to: scene)
         #expect(error.remedy == .authenticate)
-        #expect(scene.emulator.requests == ["head", "head"])
+        #expect(scene.emulator.requests == ["head", "head", "part 1"])
         scene.signer.script(.address { $0 }, .address { $0 + "0" })
         let second = try await parcel.failure(to: scene)
         #expect(second.failure.code == "SignatureDoesNotMatch")
         #expect(second.failure.message.contains("it was not signed: ***"), "\(second)")
         #expect(!second.failure.message.contains("signature-that"), "\(second)")
         // The last one looks whether the object is there all the same.
-        #expect(scene.emulator.requests == ["head", "head", "head", "put", "head"])
+        #expect(scene.emulator.requests == ["head", "head", "part 1", "head", "put", "head"])
     }
 
     @Test(

@@ -1,6 +1,7 @@
 import Core
 import Credentials
 import Linux
+import Synchronization
 import TestKit
 import Transport
 
@@ -18,9 +19,18 @@ final class S3Scene: OtherEnd {
     var folder: FilePath { temporary.path }
     let secret: String? = "the-secret-of-the-test"
     let keyFile: FilePath
+    private let lines = Lines()
+    /// What was said for the log.
+    var logged: [String] { lines.all.withLock { $0 } }
 
-    /// - Parameter emulator: Another one's.
-    init(_ more: [String: SettingValue] = [:], at emulator: S3Emulator? = nil) throws {
+    private final class Lines: Sendable { let all = Mutex<[String]>([]) }
+
+    /// - Parameters:
+    ///   - emulator: Another one's.
+    ///   - left: What is not set.
+    init(
+        _ more: [String: SettingValue] = [:], at emulator: S3Emulator? = nil, without left: Set<String> = []
+    ) throws {
         let emulator = try emulator ?? S3Emulator()
         self.emulator = emulator
         clocks = ManualClocks(wall: SystemClocks().wall())
@@ -30,9 +40,10 @@ final class S3Scene: OtherEnd {
             "part_size": .bytes(5 << 20), "single_up_to": .bytes(1000), "parallel": .whole(1),
         ]
         destination = try S3(
-            values.merging(more) { $1 },
+            values.filter { !left.contains($0.key) }.merging(more) { $1 },
             DestinationTools(
-                transport: Transport(), secrets: SecretReader(), clocks: clocks, name: "archive", log: { _ in }))
+                transport: Transport(), secrets: SecretReader(), clocks: clocks, name: "archive",
+                log: { [lines] line in lines.all.withLock { $0.append(line) } }))
     }
 
     static func document(_ token: String) -> String {

@@ -218,9 +218,10 @@ struct ApsaraAPI: ApsaraAuthority {
             case let code? where code.hasPrefix("InvalidSecurityToken"):
                 await keys.refused(reading)
                 if corrected.insert(.key).inserted { continue }
-            case let code? where code.hasPrefix("InvalidAccessKeyId") || code.hasPrefix("SignatureDoesNotMatch"):
-                // Nobody asks again for this call; the next one reads what stands there then.
-                await keys.refused(reading)
+            case let code?
+            where code.hasPrefix("InvalidAccessKeyId") || code.hasPrefix("SignatureDoesNotMatch")
+                || code.hasPrefix("IncompleteSignature"):
+                if corrected.insert(.key).inserted, await keys.isReplaced(key, reading) { continue }
             default: break
             }
             var refused = asking.refused("the call \(action)", response)

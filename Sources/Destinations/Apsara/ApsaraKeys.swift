@@ -98,7 +98,13 @@ actor ApsaraKeys: S3KeySource {
     func refused(_ reading: Int) { if reading == self.reading { isRefused = true } }
 
     /// Only what means that the right has ended: another refusal would come again, after each renewal.
-    func isWorthRenewing(_ verdict: S3Verdict, _ key: S3Key, isHead: Bool) async -> Bool {
+    func renew(_ key: S3Key, _ reading: Int, after verdict: S3Verdict, isHead: Bool) async -> Bool {
+        guard hasEnded(verdict, isHead: isHead) else { return false }
+        refused(reading)
+        return true
+    }
+
+    private func hasEnded(_ verdict: S3Verdict, isHead: Bool) -> Bool {
         if isHead, !renewsForLooks { return false }
         switch verdict.code {
         case let code? where S3Verdict.endsAtOSS.contains(code): return true

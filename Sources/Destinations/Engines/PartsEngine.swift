@@ -60,6 +60,20 @@ extension PartsRun {
         case failed(any Error)
     }
 
+    /// The remote wants it from the beginning.
+    ///
+    /// - Parameter sent: The part that was answered so; `nil` for the wish for the whole file.
+    func startedOver(_ error: UploadError, _ sent: SentPart? = nil) async throws -> any Error {
+        if error.failure.code == Failure.perhapsThere {
+            checkpoint["doubled"] = "1"
+        } else if !dialect.onlyCounts {
+            // No file was made of it, and none is looked for when it is removed.
+            if let sent, sent.sending.isRefused { try await noteRefused(sent.part, sent.sending) }
+            if sent == nil { checkpoint["completing"] = nil }
+        }
+        return try await renewed(error.failure.message)
+    }
+
     /// The attempt was stopped, and the next one begins anew: gives the remote's room back now, if it can be done at once.
     func abandon() async {
         guard checkpoint[Self.begun] != nil, !isPerhapsWhole, dialect.canAbort else { return }

@@ -186,7 +186,7 @@ extension PartsRun {
         case .gone(let error):
             if checkpoint["done"] != nil { throw error.endedEarly(dialect) }
             throw try await afterGone(error)
-        case .startOver(let error): throw try await renewed(error.failure.message)
+        case .startOver(let error): throw try await startedOver(error, sent)
         case .damaged(let error):
             flight.end(part.index)
             try await noteRefused(part, sending)
@@ -240,7 +240,7 @@ extension PartsRun {
     }
 
     /// What is known of a part that was not taken: where the remote cannot have it, nothing stays in doubt.
-    private func noteRefused(_ part: PartPlan.Part, _ sending: PartSending) async throws {
+    func noteRefused(_ part: PartPlan.Part, _ sending: PartSending) async throws {
         guard let plan else { return }
         var isNew = bounds.ended(
             part, sending.delivery, isRefused: sending.isRefused, missing: missing(of: plan))
@@ -317,7 +317,7 @@ extension PartsRun {
         case .missing(let indices, let isListed, let error):
             return try await sendAgain(indices.filter { taken[$0] != nil }, isListed: isListed, error)
         case .gone(let error): throw try await afterGone(error)
-        case .startOver(let error): throw try await renewed(error.failure.message)
+        case .startOver(let error): throw try await startedOver(error)
         case .unconfirmed(let error):
             // Its answer may have been lost with what it said of the file.
             guard dialect.repeatsSafely, checkpoint["reconfirmed"] == nil else {

@@ -27,7 +27,8 @@ struct S3: Destination {
             caFile: caFile, clocks: tools.clocks, name: tools.name)
         let address = settings.endpoint.replacing("{region}", with: settings.region)
         api = S3API(
-            asking: asking, settings: settings, signer: access.signer(settings, asking, tools), rights: access.shown)
+            asking: asking, settings: settings, signer: access.signer(settings, asking, tools), rights: access.shown,
+            log: tools.log)
         // The bucket's own way is judged; where that is on this machine, the way to whoever signs.
         let (bucket, signer) = (WebAddress(address), access.signerAddress)
         site = (bucket.isLoopback ? signer : bucket)?.site ?? bucket.site ?? .here
@@ -135,11 +136,46 @@ struct S3: Destination {
                 // Uploads do without the list.
                 _ = try await api.look(at: "sluice-check")
                 return CheckResult(.ok, "what the signer gives is good; \(error.failure.message)")
+            } catch let error as UploadError where S3API.isOfNoRight(error) {
+                return try await checkWriting()
             }
         } catch let error as UploadError {
             let isSaid = error.failure.message.contains(api.rights)
             return CheckResult(.failed, error.asFound(right: isSaid ? nil : api.rights))
         } catch { return CheckResult(.failed, "the check was stopped") }
+    }
+
+    /// The key may not list. Nothing is written to find out whether it may write.
+    private func checkWriting() async throws -> CheckResult {
+        let place: FilePath = "sluice-check"
+        do {
+            _ = try await api.glance(at: place)
+            return CheckResult(
+                .ok,
+                "the key is good; it may look at objects, and not list them (\(api.listRight)): `sluice remote` needs that"
+            )
+        } catch is S3API.NoRight {
+            _ = try await api.hasUpload("sluice-check", place)
+        }
+        let dialect = S3Dialect(api: api, isSingle: false)
+        let lacking =
+            "the key may write, and neither list (\(api.listRight)) nor, as far as can be seen, look at objects (\(api.lookRights)): "
+        if api.settings.taken == .replace {
+            return CheckResult(.ok, lacking + "what is there is written over without a look (`taken: replace`)")
+        }
+        if dialect.isGuarded {
+            return CheckResult(
+                .ok,
+                lacking
+                    + "names are kept by conditional writes, and a file whose name is taken is found so at its end only; after a lost answer "
+                    + "some doubt may stay, which a warning tells")
+        }
+        let which = api.settings.preset.conditions == .put ? "files above `single_up_to` wait" : "uploads wait"
+        return CheckResult(
+            .warning,
+            lacking
+                + "of `preset: \(api.settings.preset.name)` not enough conditional writes are known, so that \(which) (`names_unseen`): give it "
+                + "these rights, set the service's own `preset`, or `taken: replace`")
     }
 
     private func asked<Answer>(_ body: () async throws -> Answer) async throws(UploadError) -> Answer {

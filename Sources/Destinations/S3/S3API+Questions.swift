@@ -28,6 +28,8 @@ extension S3API {
         case gone(UploadError)
         /// The service has no such list.
         case none
+        /// The key has no right to it, or is none.
+        case refused(UploadError)
     }
 
     struct Upload: Sendable {
@@ -46,8 +48,16 @@ extension S3API {
         return response
     }
 
+    /// The bucket's own 403 to a question: the key has no right to it, or is none.
+    struct NoRight: Error { let error: UploadError }
+
     /// - Returns: `nil` when there is none.
     func look(at key: FilePath) async throws -> Object? {
+        do { return try await glance(at: key) } catch let none as NoRight { throw none.error }
+    }
+
+    /// - Throws: ``NoRight``, too.
+    func glance(at key: FilePath) async throws -> Object? {
         let response: Response
         let request = S3Request(method: "HEAD", key: key, what: "the question for an object")
         do { response = try await send(request) } catch let error as Asking.Unanswered { throw error.error }
@@ -62,6 +72,7 @@ extension S3API {
                     "; it gives no reason: the key is refused, or may not read there. Look at \(rights), and whether "
                     + "the bucket's policy allows `s3:GetObject` and `s3:ListBucket`"
             }
+            if response.status == 403, Self.isOfNoRight(error) { throw NoRight(error: error) }
             throw error
         }
         // Of another form than was asked for: its length and its tag are those of what a proxy would send.
@@ -112,6 +123,7 @@ extension S3API {
             let error = refusal(response, request.what)
             if response.status == 404 || response.status == 410 { return .gone(error) }
             if response.status == 501 || verdict(response).isUnknownHere { return .none }
+            if response.status == 403, Self.isOfNoRight(error) { return .refused(error) }
             guard (200..<300).contains(response.status) else { throw error }
             let list = try list(response, request, "ListParts")
             guard list["UploadId"] != nil else { throw noList(request) }

@@ -32,6 +32,7 @@ struct S3API: Sendable {
     /// The keys of the configuration that give the right to ask, for a person.
     let rights: String
     private let learned = Learned()
+    private let looks: S3Looks
     let creations = CreationPatience()
 
     /// What answers have taught, for all uploads of the destination.
@@ -51,7 +52,12 @@ struct S3API: Sendable {
         let there = Mutex<[FilePath: [UInt8]]>([:])
     }
 
-    init(asking: Asking, settings: S3Settings, signer: any S3Signing, rights: String) {
+    /// - Parameter log: One line for the log.
+    init(
+        asking: Asking, settings: S3Settings, signer: any S3Signing, rights: String,
+        log: @escaping @Sendable (String) -> Void = { _ in }
+    ) {
+        looks = S3Looks(log: log)
         self.asking = asking
         self.rights = rights
         self.settings = settings
@@ -103,7 +109,7 @@ struct S3API: Sendable {
         }
     }
 
-    func isThere(_ key: FilePath, with sha256: [UInt8]) {
+    func note(_ key: FilePath, with sha256: [UInt8]) {
         learned.there.withLock { there in
             if there.count >= Self.mostThere { there = [:] }
             there[key] = sha256
@@ -115,11 +121,28 @@ struct S3API: Sendable {
         learned.there.withLock { $0[key].map { $0 != sha256 } ?? false }
     }
 
+    /// Whether this very content was seen there.
+    func isThere(_ key: FilePath, with sha256: [UInt8]) -> Bool { learned.there.withLock { $0[key] == sha256 } }
+
     func letGo(of ids: Set<String>) { learned.names.withLock { $0 = $0.filter { !ids.contains($0.value) } } }
 
     var hasNoList: Bool {
         get { learned.hasNoList.load(ordering: .relaxed) }
         nonmutating set { learned.hasNoList.store(newValue, ordering: .relaxed) }
+    }
+
+    /// The key may not look at objects: one that is known to be there was answered with 403.
+    var mayNotLook: Bool { looks.isBlind(asking.clocks.monotonic()) }
+
+    func lookWasRefused() {
+        let right = settings.preset.wire.signing == .s3 ? "s3:GetObject" : "oss:GetObject"
+        looks.refused(asking.clocks.monotonic(), right: right)
+    }
+
+    func lookWasAnswered() { looks.answered() }
+
+    func partsWereRefused() {
+        looks.refusedParts(right: settings.preset.wire.signing == .s3 ? "s3:ListMultipartUploadParts" : "oss:ListParts")
     }
 
     /// The key is somebody else's, who may not sign everything.

@@ -7,7 +7,7 @@ extension S3Dialect {
     enum Sight {
         case there(S3API.Object)
         case nothing
-        /// The right does not go so far.
+        /// The right does not go so far. Of Amazon, a key that may not list hears the same of what is not there.
         case hidden
         /// The right has ended, and for a look alone it is not renewed.
         case ended
@@ -18,17 +18,20 @@ extension S3Dialect {
     /// OSS's word for it.
     static let isThere = "FileAlreadyExists"
 
-    func sight(of key: FilePath) async throws -> Sight {
-        do { return try await api.look(at: key).map { .there($0) } ?? .nothing } catch let error as UploadError {
-            if isHidden(error) { return .hidden }
+    /// - Parameter isMade: An object of the key is known to be there.
+    func sight(of key: FilePath, isMade: Bool = false) async throws -> Sight {
+        if settings.appointed == nil, api.mayNotLook { return .hidden }
+        do {
+            guard let object = try await api.glance(at: key) else { return .nothing }
+            api.lookWasAnswered()
+            return .there(object)
+        } catch is S3API.NoRight {
+            if isMade, settings.appointed == nil { api.lookWasRefused() }
+            return .hidden
+        } catch let error as UploadError {
             if settings.appointed != nil, S3Verdict.endsAtOSS.contains(error.failure.code) { return .ended }
             throw error
         }
-    }
-
-    /// A right for one object that does not cover a question: nothing is wrong with it.
-    func isHidden(_ error: UploadError) -> Bool {
-        settings.appointed != nil && ["AccessDenied", "http_403"].contains(error.failure.code)
     }
 
     /// Nothing is asked before the first beginning: whoever has given the key has made it for this file.

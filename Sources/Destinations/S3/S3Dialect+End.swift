@@ -27,10 +27,10 @@ extension S3Dialect {
             switch verdict.code {
             case "InvalidPart", "FilePartNotExist", "FilePartStale", "FilePartInterity":
                 return try await lacking(parts, body, piece, error)
-            case "NoSuchUpload", "NoSuchKey": return .gone(error)
+            case "NoSuchUpload", "NoSuchKey": return try await unseenEnd(piece) ?? .gone(error)
             case "EntityTooSmall", "ConditionalRequestConflict": return .startOver(error)
-            case nil where response.status == 404: return .gone(error)
-            case _ where verdict.isOfTaken: return .startOver(error)
+            case nil where response.status == 404: return try await unseenEnd(piece) ?? .gone(error)
+            case _ where verdict.isOfTaken: return try await unseenTaken(piece, error)
             default: return .failed(error)
             }
         } catch { return .failed(error) }
@@ -110,10 +110,21 @@ extension S3Dialect {
         let tags = parts.map { S3Tag($0.tag).etag.filter { $0 != "\"" } }
         let joined = hexadecimal(Hasher.digest(.md5, of: tags.flatMap { bytes(hexadecimal: $0) ?? [] }))
         let there: S3API.Object
-        switch try await sight(of: key) {
+        switch try await sight(of: key, isMade: true) {
         case .there(let object): there = object
         // It was made of parts that were each taken with their digest, and more than that nobody may see.
         case .hidden, .ended:
+            if settings.appointed == nil {
+                guard body?.name == "CompleteMultipartUploadResult" else {
+                    return .failed(
+                        strange("an answer to the wish for the whole object that does not say that it is there"))
+                }
+                if api.tags(ofWhole: false) == .md5, api.joinsTags, !S3API.hidesTags(response),
+                    let told = Self.joinedTag(body?["ETag"]?.text, parts.count), told != joined
+                {
+                    return .failed(damaged(key, "its ETag is not that of its parts"))
+                }
+            }
             if response.isWebPageForXML {
                 return .failed(api.asking.answeredByPage("the wish for the whole object", response))
             }
@@ -145,9 +156,13 @@ extension S3Dialect {
     }
 
     func found(_ piece: PartsPiece) async throws -> RemoteObject? {
+        try await found(piece, try await sight(of: key(piece.checkpoint)))
+    }
+
+    func found(_ piece: PartsPiece, _ sight: Sight) async throws -> RemoteObject? {
         let key = key(piece.checkpoint)
         let there: S3API.Object
-        switch try await sight(of: key) {
+        switch sight {
         case .there(let object): there = object
         case .nothing: return nil
         case .hidden, .ended: return try await settings.appointed?.isWhole() == true ? object(piece, "held") : nil
@@ -169,8 +184,9 @@ extension S3Dialect {
 
     func object(_ piece: PartsPiece, _ verifiedBy: String) -> RemoteObject {
         let key = key(piece.checkpoint)
-        api.isThere(key, with: piece.order.file.sha256)
-        return RemoteObject(id: key.display, url: api.address(of: key), verifiedBy: verifiedBy)
+        api.note(key, with: piece.order.file.sha256)
+        return RemoteObject(
+            id: key.display, url: api.address(of: key), verifiedBy: verifiedBy, warnings: warnings(verifiedBy))
     }
 
     func abort(_ checkpoint: Checkpoint) async throws -> Bool {
@@ -198,7 +214,7 @@ extension S3Dialect {
         throw UploadError(
             failure(
                 .protocol, Failure.removalUnknown,
-                "it was cancelled at its end, and whether the object is there could not be found out: \(words); look at \(api.address(of: key))",
+                "it was given up at its end, and whether the object is there could not be found out: \(words); look at \(api.address(of: key))",
                 retryable: false), remedy: .giveUp)
     }
 }

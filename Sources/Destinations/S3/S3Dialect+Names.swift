@@ -17,9 +17,8 @@ extension S3Dialect {
             return try await settle(at: appointed, order, plan, &checkpoint, restarts)
         }
         // A name that the service itself guards needs no question before one small request.
-        let isGuarded = settings.preset.conditions != .none && settings.taken != .replace
         let key: FilePath
-        if isSingle, isGuarded, restarts == 0, case let first = try self.key(order, 1),
+        if isSingle, isGuarded, settings.taken != .replace, restarts == 0, case let first = try self.key(order, 1),
             !api.isTaken(first, from: order.file.sha256)
         {
             key = first
@@ -62,9 +61,13 @@ extension S3Dialect {
             if number == first + Self.looksUnasked { try await checkHonesty(order) }
             let key = try key(order, number)
             if isTaking { try reserve(key, order) }
-            guard let there = try await api.look(at: key) else {
+            let there: S3API.Object
+            switch isTaking ? try await sight(of: key) : try await api.look(at: key).map({ .there($0) }) ?? .nothing {
+            case .there(let object): there = object
+            case .nothing:
                 api.setNextName(nil, for: order.id)
                 return .free(key)
+            case .hidden, .ended: return try await unseenName(order, from: number)
             }
             switch try await likeness(of: there, at: key, to: order.file, plan, isOurs: false) {
             case .same:
@@ -74,15 +77,13 @@ extension S3Dialect {
             case .other: break
             }
             if settings.taken != .replace, let sha256 = there.sha256.flatMap({ bytes(hexadecimal: $0) }) {
-                api.isThere(key, with: sha256)
+                api.note(key, with: sha256)
             }
             switch settings.taken {
             case .suffix: continue
             case .replace: return .free(key)
             case .fail:
-                throw refusal(
-                    "name_taken",
-                    "\(api.address(of: key)) is there already with another content, and `taken: fail` is set")
+                throw nameTaken(key)
             }
         }
         throw refusal("name_taken", "\(order.name.display) and 10,000 numbers after it are taken")
@@ -126,13 +127,13 @@ extension S3Dialect {
     func resumption(_ piece: PartsPiece, isPerhapsThere: Bool) async throws -> PartsResumption {
         let key = key(piece.checkpoint)
         try reserve(key, piece.order)
-        let isGuarded = isSingle ? settings.preset.conditions != .none : settings.preset.conditions == .all
         guard isPerhapsThere || !isGuarded && settings.taken != .replace else { return .goesOn }
         let there: S3API.Object
         switch try await sight(of: key) {
         case .there(let object): there = object
         case .nothing: return .goesOn
         case .hidden, .ended:
+            if settings.appointed == nil, settings.taken != .replace, !isGuarded { throw try await unguarded() }
             return try await settings.appointed?.isWhole() == true ? .finished(object(piece, "held")) : .goesOn
         }
         switch try await likeness(of: there, at: key, to: piece.order.file, piece.plan, isOurs: true) {

@@ -132,8 +132,11 @@ struct S3Dialect: PartsDialect {
             let uploads = try await api.uploads(beginningWith: key).filter { $0.key == key }
             let since = uploads.filter { $0.begunAt.map { $0.milliseconds >= asked - 60_000 } ?? false }
             guard since.count == 1, let only = since.first else { return .unclear }
-            guard case .list(let parts) = try await api.parts(of: only.id, key), parts.isEmpty else { return .unclear }
-            return .one(only.id)
+            switch try await api.parts(of: only.id, key) {
+            case .list(let parts): return parts.isEmpty ? .one(only.id) : .unclear
+            case .refused: return .untold
+            case .gone, .none: return .unclear
+            }
         } catch let error as UploadError {
             // A key that is good for uploads alone may not list, and who signs for us may keep the list to himself.
             let isRefused = [S3Presigner.refusal, "AccessDenied", "http_403"].contains(error.failure.code)
@@ -176,6 +179,11 @@ struct S3Dialect: PartsDialect {
         switch try await api.parts(of: piece.checkpoint["upload"] ?? "", key(piece.checkpoint)) {
         case .none:
             api.hasNoList = true
+            return .unknown
+        case .refused(let error):
+            if settings.appointed != nil { throw error }
+            // What it has acknowledged counts: a key that has no right at all hears so with the next part.
+            api.partsWereRefused()
             return .unknown
         case .gone(let error): return .gone(error)
         case .list(let parts):
@@ -274,12 +282,17 @@ struct S3Dialect: PartsDialect {
             var verifiedBy = isNamed ? proof.kind.rawValue : "etag"
             if isSingle, !isTold, !isNamed, !isCompared {
                 // Nobody has compared what is there with what was sent: that it is all there is the least.
-                let size = try await api.look(at: key(piece.checkpoint))?.size
+                verifiedBy = "size"
+                var size: Int64?
+                switch try await sight(of: key(piece.checkpoint), isMade: true) {
+                case .there(let object): size = object.size
+                case .nothing: break
+                case .hidden, .ended: (size, verifiedBy) = (part.length, Self.byAnswer)
+                }
                 guard size == part.length else {
                     let found = size.map { "has \($0) bytes" } ?? "is not there"
                     return ends(.damaged(strange("the object \(found), and \(part.length) were sent")))
                 }
-                verifiedBy = "size"
             }
             let tag = S3Tag(etag: etag, checksum: proof.checksum)
             let finished = isSingle ? object(piece, verifiedBy) : nil
@@ -291,14 +304,16 @@ struct S3Dialect: PartsDialect {
         case 404 where !isSingle: return PartSending(.gone(error), bytesSent: part.length)
         case 409, 412:
             guard isSingle else { return ends(.failed(error)) }
+            let sight = try await sight(of: key(piece.checkpoint), isMade: verdict.isOfTaken)
+            if case .hidden = sight, settings.appointed == nil, verdict.isOfTaken {
+                return ends(try unseenTaken(piece, error))
+            }
             // It may be there by a request of ours whose answer was lost.
-            if let object = try await found(piece) {
+            if let object = try await found(piece, sight) {
                 return ends(.taken(TakenPart(index: 0, size: part.length), finished: object, changes: [:]))
             }
-            if settings.appointed != nil, verdict.isOfTaken {
-                if case .hidden = try await sight(of: key(piece.checkpoint)) {
-                    return ends(.failed(unseen(key(piece.checkpoint))))
-                }
+            if case .hidden = sight, settings.appointed != nil, verdict.isOfTaken {
+                return ends(.failed(unseen(key(piece.checkpoint))))
             }
             return ends(verdict.isOfTaken ? .startOver(error) : .failed(error))
         default: return ends(verdict.isDamage ? .damaged(error) : .failed(error))

@@ -7,15 +7,35 @@ protocol S3KeySource: Sendable {
     func current() async throws -> (key: S3Key, reading: Int)
     /// The service did not take the key of this reading: the next one is read anew.
     func refused(_ reading: Int) async
-    /// Whether a key that was refused in these words may have another behind it.
-    func isWorthRenewing(_ verdict: S3Verdict, _ key: S3Key, isHead: Bool) async -> Bool
+    /// Looks for another key in place of one that was refused in these words.
+    ///
+    /// - Returns: Whether the request is worth being sent again, with what ``current()`` gives then.
+    func renew(_ key: S3Key, _ reading: Int, after verdict: S3Verdict, isHead: Bool) async -> Bool
     /// Bytes of a file were on their way for so long.
     func carried(for time: Duration) async
 }
 
 extension S3KeySource {
-    func isWorthRenewing(_ verdict: S3Verdict, _ key: S3Key, isHead: Bool) async -> Bool {
-        verdict.isOfKey && (key.token != nil || verdict.code != "AccessDenied") || isHead && verdict.isMute
+    func renew(_ key: S3Key, _ reading: Int, after verdict: S3Verdict, isHead: Bool) async -> Bool {
+        // A temporary one may be given once more, and count for longer.
+        if key.token != nil, verdict.isOfKey || isHead && verdict.isMute {
+            await refused(reading)
+            return true
+        }
+        return verdict.isOfRights || isHead && verdict.isMute ? await isReplaced(key, reading) : false
+    }
+
+    /// Reads once more what was refused.
+    ///
+    /// - Returns: Whether another key stands there by now. If not, the next request reads it again.
+    func isReplaced(_ key: S3Key, _ reading: Int) async -> Bool {
+        await refused(reading)
+        let now: (key: S3Key, reading: Int)
+        // Why there is none is told by the next request, which reads it again.
+        do { now = try await current() } catch { return false }
+        if now.key != key { return true }
+        await refused(now.reading)
+        return false
     }
 
     func carried(for time: Duration) async {}

@@ -115,10 +115,10 @@ final class S3KeySigner: S3Signing {
             {
                 return .clock
             }
+            let isHead = request.method == "HEAD"
             guard !corrected.contains(.key),
-                await self.keys.isWorthRenewing(verdict, key, isHead: request.method == "HEAD")
+                await self.keys.renew(key, reading, after: verdict, isHead: isHead)
             else { return nil }
-            await self.keys.refused(reading)
             return .key
         }
     }

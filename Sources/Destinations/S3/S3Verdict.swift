@@ -15,6 +15,8 @@ struct S3Verdict: Sendable {
     let region: String?
     /// The key may have ended, or is none.
     let isOfKey: Bool
+    /// It is about the key, the secret that it signs with, or what they may do.
+    let isOfRights: Bool
 
     /// - Parameter isLent: The request carried the token of a temporary key.
     init(_ response: Response, isLent: Bool, now: WallTime) {
@@ -35,6 +37,8 @@ struct S3Verdict: Sendable {
         isStored = response.status == 203 && code == "CallbackFailed"
         isOfKey = isOfToken || Self.codesOfKeys.contains(code) || code == nil && response.status == 403
         remedy = isOfToken ? .authenticate : Self.remedy(code, response, now)
+        // Amazon says the latter of an id with a slash in it, too.
+        isOfRights = isOfKey || remedy == .authenticate || code == "AuthorizationHeaderMalformed"
     }
 
     /// It may stand in the service's host (`s3.REGION.amazonaws.com`), and can lead nowhere else than below the rest of that.

@@ -1,0 +1,192 @@
+internal import Core
+internal import Linux
+internal import Transport
+
+// A key that may write, and not look: 403 to `HEAD` and to lists, as of a policy with `s3:PutObject` and `s3:AbortMultipartUpload` alone. Names
+// are then kept by conditional writes, and after a lost answer it is the service's word on the upload that decides.
+
+extension S3Dialect {
+    /// A request that would write over an object is refused.
+    var isGuarded: Bool { isSingle ? settings.preset.conditions != .none : settings.preset.conditions == .all }
+
+    /// Behind the second name, another one could cost a whole sending each: the next has the content's digest in it.
+    private static let namedByContent = 3
+
+    /// The key of an order with its content's digest in it: whoever finds it taken finds this content.
+    func contentKey(_ order: UploadOrder) throws(UploadError) -> FilePath {
+        let digest = String(hexadecimal(order.file.sha256).prefix(16))
+        let name = order.name.name
+        let stem = FilePath(bytes: name.stem.bytes + Array(" (\(digest))".utf8))
+        let ending = name.fileExtension.map { [UInt8(ascii: ".")] + $0.bytes } ?? []
+        var renamed = order
+        renamed.name = order.name.parent.appending(FilePath(bytes: stem.bytes + ending))
+        return try key(renamed, 1)
+    }
+
+    /// A name of which nobody can say whether it is free: the first that no request of ours has found taken.
+    func unseenName(_ order: UploadOrder, from first: Int) async throws -> Name {
+        if settings.taken != .replace, !isGuarded { throw try await unguarded() }
+        for number in first...max(first, Self.namedByContent) {
+            let isLast = number >= Self.namedByContent
+            let key = isLast ? try contentKey(order) : try key(order, number)
+            try reserve(key, order)
+            if isLast || settings.taken == .replace || !api.isTaken(key, from: order.file.sha256) {
+                return .free(key)
+            }
+            if settings.taken == .fail { throw nameTaken(key) }
+        }
+        return .free(try contentKey(order))
+    }
+
+    func nameTaken(_ key: FilePath) -> UploadError {
+        refusal(
+            "name_taken", "\(api.address(of: key)) is there already with another content, and `taken: fail` is set")
+    }
+
+    /// Neither a look nor a condition keeps what is there from being written over.
+    func unguarded() async throws -> UploadError {
+        // A key that may do nothing is told as that.
+        _ = try await api.hasUpload("sluice-check", "sluice-check")
+        let preset = settings.preset.name
+        return UploadError(
+            failure(
+                .config, "names_unseen",
+                "whether a name is free cannot be known: the key may not look at objects (\(api.lookRights)), and of `preset: \(preset)` no "
+                    + "conditional write \(isSingle ? "" : "of an upload in parts ")is known; give the key these rights, set the service's own "
+                    + "`preset`, or `taken: replace`, by which what is there is written over",
+                retryable: true), remedy: .misconfigured)
+    }
+
+    // MARK: After an answer
+
+    /// There is an object of the key, which nobody may look at, and the single request made none.
+    func unseenTaken(_ piece: PartsPiece, _ error: UploadError) throws -> PartSending.Answer {
+        let key = key(piece.checkpoint)
+        if try key == contentKey(piece.order) {
+            return .taken(
+                TakenPart(index: 0, size: piece.plan.size), finished: object(piece, Self.byName), changes: [:])
+        }
+        // It was ours, or another file's, before this request.
+        if api.isThere(key, with: piece.order.file.sha256) {
+            return .taken(TakenPart(index: 0, size: piece.plan.size), finished: object(piece, "held"), changes: [:])
+        }
+        if api.isTaken(key, from: piece.order.file.sha256) { return .startOver(error) }
+        // One of before may have made it, whose answer was lost.
+        guard let before = piece.order.checkpoint, before["final_sent"] != nil, before["key"] == piece.checkpoint["key"]
+        else {
+            api.note(key, with: [])
+            return .startOver(error)
+        }
+        api.setNextName(Self.namedByContent, for: piece.order.id)
+        var doubtful = error
+        doubtful.failure.code = Failure.perhapsThere
+        return .startOver(doubtful)
+    }
+
+    /// The wish for the whole object was answered with there being one of the key.
+    func unseenTaken(_ piece: PartsPiece, _ error: UploadError) async throws -> PartsCompletion {
+        let (key, upload) = (key(piece.checkpoint), piece.checkpoint["upload"] ?? "")
+        guard settings.appointed == nil, case .hidden = try await sight(of: key, isMade: true) else {
+            return .startOver(error)
+        }
+        let before: String? =
+            if api.isThere(key, with: piece.order.file.sha256) {
+                "held"
+            } else if try key == contentKey(piece.order) {
+                Self.byName
+            } else {
+                piece.checkpoint["reuploaded"].map { _ in Self.unseen }
+            }
+        if let before {
+            // It was made before: the parts are of no use.
+            _ = try await api.abort(upload, key)
+            return .done(object(piece, before))
+        }
+        // An upload that has become an object is there no more, and one that was refused its end still is.
+        if wasAskedFor(piece), try await !api.hasUpload(upload, key) { return .done(object(piece, Self.unseen)) }
+        api.note(key, with: [])
+        return .startOver(error)
+    }
+
+    /// The service does not know the upload whose end it was asked for before, by a request whose answer was lost: as behind an end.
+    ///
+    /// - Returns: `nil` where it can be looked at, or may have been removed by a rule of the bucket, which takes a day at least.
+    func unseenEnd(_ piece: PartsPiece) async throws -> PartsCompletion? {
+        guard settings.appointed == nil, wasAskedFor(piece),
+            case .hidden = try await sight(of: key(piece.checkpoint))
+        else { return nil }
+        let age = api.asking.clocks.wall().milliseconds - piece.checkpoint.number("asked_at")
+        guard age < Self.shortestRule else { return nil }
+        // Where the source goes it has to be certain that the key may not look: else what is not there is answered so, too.
+        guard api.mayNotLook || !piece.order.removesSource else { return nil }
+        return .done(object(piece, Self.unseen))
+    }
+
+    /// Bucket rules that remove unfinished uploads count in days. (ms)
+    private static let shortestRule: Int64 = 23 * 3_600_000
+
+    private func wasAskedFor(_ piece: PartsPiece) -> Bool {
+        guard let before = piece.order.checkpoint else { return false }
+        return before["completing"] != nil && before["upload"] == piece.checkpoint["upload"]
+    }
+
+    // MARK: What is said of it
+
+    /// Values of ``RemoteObject/verifiedBy``.
+    static let (unseen, byName, byAnswer) = ("unseen", "name", "answer")
+
+    func warnings(_ verifiedBy: String) -> [String] {
+        switch verifiedBy {
+        case Self.unseen:
+            [
+                "the answer to its end was lost, and the key may not look at objects: the service does not know the upload any more, or "
+                    + "has an object of this name, as behind an end"
+            ]
+        case Self.byName:
+            [
+                "an object is there whose name has this content's digest in it, and the key may not look at it: it is taken for an earlier "
+                    + "upload of the same content"
+            ]
+        case Self.byAnswer:
+            ["nothing that the service answered tells of the bytes, and the key may not look at the object"]
+        default: []
+        }
+    }
+}
+
+extension S3API {
+    /// The names of the rights without which an object cannot be looked at.
+    var lookRights: String { settings.preset.wire.signing == .s3 ? "s3:GetObject, s3:ListBucket" : "oss:GetObject" }
+
+    var listRight: String { settings.preset.wire.signing == .s3 ? "s3:ListBucket" : "oss:ListObjects" }
+
+    /// Whether the service has an unfinished upload of this name. Asked by an empty part, which a key may send that may only write: it
+    /// takes the place of the first part.
+    func hasUpload(_ upload: String, _ key: FilePath) async throws -> Bool {
+        let request = S3Request(
+            method: "PUT", key: key, query: [("partNumber", "1"), ("uploadId", upload)], body: .bytes([]),
+            what: "the question for an unfinished upload")
+        let response: Response
+        do { response = try await send(request) } catch let error as Asking.Unanswered { throw error.error }
+        if (200..<300).contains(response.status), !response.isWebPageForXML { return true }
+        if isOfNoUpload(response) { return false }
+        let error = refusal(response, request.what)
+        guard response.status >= 500 else { throw error }
+        // A server that fails at a part of no upload may know what it removes.
+        let removal = S3Request(method: "DELETE", key: key, query: [("uploadId", upload)], what: request.what)
+        let answer: Response
+        do { answer = try await send(removal) } catch is Asking.Unanswered { throw error }
+        if isOfNoUpload(answer) { return false }
+        guard (200..<300).contains(answer.status) else { throw error }
+        return true
+    }
+
+    private func isOfNoUpload(_ response: Response) -> Bool {
+        [404, 410].contains(response.status) || verdict(response).code == "NoSuchUpload"
+    }
+
+    /// A question that the key has no right to. A key that is none has other words, or may not write either.
+    static func isOfNoRight(_ error: UploadError) -> Bool {
+        ["AccessDenied", "http_403"].contains(error.failure.code)
+    }
+}

@@ -1,0 +1,117 @@
+import Core
+import Credentials
+import Glibc
+import Linux
+import TestKit
+import Testing
+
+@testable import Destinations
+
+/// At servers that judge signatures.
+@Suite("A key that is corrected where it stands", .timeLimit(.minutes(Patience.minutes(5))))
+struct CorrectedKeyTests {
+    private let temporary = TemporaryFolder()
+
+    private func put(_ text: String) throws -> FilePath { try temporary.write("secret", Array(text.utf8)) }
+
+    /// As long as the right one.
+    private static func mistyped(_ secret: String) -> String { String(secret.dropLast()) + "X" }
+
+    /// Refused with the wrong one, and taken by the next attempt with what stands in the file then.
+    private func prove(
+        _ destination: any Destination, _ secret: String, size: Int, _ codes: [String]
+    ) async throws {
+        let parcel = try Parcel(size)
+        for _ in 0..<2 {
+            let error = await #expect(throws: UploadError.self) {
+                _ = try await destination.upload(parcel.order, notes: Logbook())
+            }
+            #expect(error?.remedy == .authenticate, "\(String(describing: error))")
+            #expect(codes.contains(error?.failure.code ?? ""), "\(String(describing: error))")
+        }
+        _ = try put(secret)
+        let object = try await destination.upload(parcel.order, notes: Logbook())
+        #expect(object.id == "front/clip.mp4")
+    }
+
+    @Test(
+        "OSS takes the corrected one, whichever way it is signed and the file goes", arguments: ["v4", "v1"],
+        [1000, 300_000])
+    func oss(_ signature: String, _ size: Int) async throws {
+        try await OSSEnd.open { end in
+            let file = try put(Self.mistyped(OSSServer.secretKey))
+            let destination = try end.destination([
+                "secret_key": .secret(.file(file)), "signature": .text(signature),
+            ])
+            try await prove(destination, OSSServer.secretKey, size: size, ["SignatureDoesNotMatch"])
+        }
+    }
+
+    @Test("so do servers that speak S3", arguments: S3Maker.here.filter(\.judgesKeys))
+    func s3(_ maker: S3Maker) async throws {
+        try await S3End.open(maker) { end in
+            let file = try put(Self.mistyped(S3Server.secretKey))
+            let destination = try end.destination(["secret_key": .secret(.file(file))])
+            try await prove(
+                destination, S3Server.secretKey, size: 1000, ["SignatureDoesNotMatch", "AccessDenied", "http_403"])
+        }
+    }
+
+    @Test("so does VOD, and its storage with it")
+    func vod() async throws {
+        let file = try put(Self.mistyped(OSSServer.secretKey))
+        try await ApsaraEnd.open(.key, ["secret_key": .secret(.file(file))]) { end in
+            let parcel = try Parcel(1000)
+            #expect(try await parcel.failure(to: end).remedy == .authenticate)
+            _ = try put(OSSServer.secretKey)
+            _ = try await parcel.send(to: end, Logbook())
+        }
+    }
+
+    @Test("a key that may not do it is read again after each refusal, and goes twice only where another stands there")
+    func denied() async throws {
+        let emulator = try S3Emulator()
+        defer { emulator.stop() }
+        emulator.change {
+            $0.judge = { exchange in
+                exchange.header("authorization")?.contains("AKRIGHT") == true ? nil : (403, "AccessDenied", "no")
+            }
+        }
+        let file = try put("AKWRONG")
+        let scene = try S3Scene(
+            ["access_key": .secret(.file(file)), "secret_key": .secret(.literal("no-matter")), "preset": .text("aws")],
+            at: emulator, without: ["credentials"])
+        let parcel = try Parcel(900)
+        #expect(try await parcel.failure(to: scene).failure.code == "AccessDenied")
+        #expect(emulator.requests.count { $0 == "put" } == 1, "nothing else stands there: it does not go again")
+        _ = try put("AKRIGHT")
+        emulator.change { $0.requests = [] }
+        #expect(try await parcel.send(to: scene, Logbook()).verifiedBy != "held")
+        #expect(emulator.requests.filter { $0 == "put" }.count == 1)
+        // While it is used the secret is not read.
+        _ = try put("AKWRONG")
+        _ = try await Parcel(900, id: "2", name: "other.mp4", seed: 2).send(to: scene, Logbook())
+    }
+
+    @Test("one that is corrected while its request is on the way is taken for the same attempt")
+    func meanwhile() async throws {
+        let emulator = try S3Emulator()
+        defer { emulator.stop() }
+        let path = temporary.path.appending("secret")
+        emulator.change {
+            $0.judge = { exchange in
+                if exchange.header("authorization")?.contains("AKRIGHT") == true { return nil }
+                // A failure shows in what is there in the end.
+                try? Files.replace(path, with: Array("AKRIGHT".utf8))
+                return (403, "AccessDenied", "no")
+            }
+        }
+        let file = try put("AKWRONG")
+        let scene = try S3Scene(
+            ["access_key": .secret(.file(file)), "secret_key": .secret(.literal("no-matter"))], at: emulator,
+            without: ["credentials"])
+        let parcel = try Parcel(S3Scene.size)
+        try await scene.bring(parcel, attempts: 1)
+        #expect(scene.holds(parcel))
+    }
+}

@@ -1,0 +1,359 @@
+import Core
+import Linux
+import Synchronization
+import TestKit
+import Testing
+
+@testable import Destinations
+
+/// A key that may make objects and unfinished uploads, and ask nothing: 403 without a body to `HEAD`, and to each list.
+@Suite("s3, with a key that may only write", .timeLimit(.minutes(Patience.minutes(3))))
+struct S3WriteOnlyTests {
+    static let sizes = [900, S3Scene.size]
+    private static let name = "front/clip.mp4"
+    private static let second = "front/clip (2).mp4"
+
+    private func scene(_ more: [String: SettingValue] = [:], preset: String = "minio") throws -> S3Scene {
+        let scene = try S3Scene(["preset": .text(preset)].merging(more) { $1 })
+        restrict(scene.emulator)
+        return scene
+    }
+
+    private func restrict(_ emulator: S3Emulator) {
+        emulator.change { state in
+            state.judge = { ["HEAD", "GET"].contains($0.method) ? (403, "AccessDenied", "no") : nil }
+        }
+    }
+
+    private func contentName(_ parcel: Parcel) -> String {
+        "front/clip (\(hexadecimal(Array(parcel.order.file.sha256.prefix(8))))).mp4"
+    }
+
+    private func occupy(_ scene: S3Scene, _ names: [String]) {
+        scene.emulator.change { state in
+            for name in names { state.objects[name] = S3Emulator.Object(bytes: Array("another file".utf8)) }
+        }
+    }
+
+    /// Attempts until it is complete; what the key may not find out of what is left behind is passed over, as the daemon does.
+    private func finish(_ parcel: Parcel, at scene: S3Scene, within attempts: Int = 4) async throws -> RemoteObject {
+        let logbook = Logbook()
+        var object: RemoteObject?
+        for _ in 0..<attempts where object == nil {
+            do { object = try await parcel.send(to: scene, logbook) } catch let error as UploadError {
+                #expect(error.remedy != .giveUp, "\(error)")
+            }
+        }
+        for checkpoint in logbook.left {
+            do { _ = try await scene.destination.discard(checkpoint) } catch let error {
+                #expect(error.failure.code == Failure.removalUnknown, "\(error)")
+            }
+        }
+        return try #require(object)
+    }
+
+    private func isUnharmed(_ scene: S3Scene, _ name: String) -> Bool {
+        scene.emulator.objects[name]?.bytes == Array("another file".utf8)
+    }
+
+    @Test("a file arrives, in one request and in parts, and what is lacking is logged once", arguments: sizes)
+    func arrives(_ size: Int) async throws {
+        let scene = try scene()
+        defer { scene.emulator.stop() }
+        let parcel = try Parcel(size)
+        let object = try await scene.bring(parcel, attempts: 1)
+        #expect(scene.holds(parcel))
+        #expect(object.verifiedBy == (size == 900 ? "etag" : "parts"))
+        #expect(object.warnings == [])
+        for number in 2...3 {
+            scene.emulator.change { $0.requests = [] }
+            let name = "front/\(number).mp4"
+            let other = try Parcel(size, id: "\(number)", name: FilePath(name), seed: UInt64(number))
+            try await scene.bring(other, attempts: 1)
+            #expect(scene.emulator.objects[name]?.bytes == other.content && scene.emulator.uploads.isEmpty)
+            #expect(!scene.emulator.requests.contains("head"), "it is known: \(scene.emulator.requests)")
+        }
+        let isSaid = scene.logged.count { $0.contains("the key may not look at objects (s3:GetObject)") }
+        #expect(isSaid == (size == 900 ? 0 : 1), "\(scene.logged)")
+    }
+
+    @Test("one that was stopped goes on with the parts that were acknowledged")
+    func resumed() async throws {
+        let scene = try scene()
+        defer { scene.emulator.stop() }
+        let (parcel, logbook) = (try Parcel(S3Scene.size), Logbook())
+        try await parcel.sendStopped(to: scene, logbook, accepting: 5 << 20)
+        scene.emulator.change { $0.requests = [] }
+        try await scene.bring(parcel, logbook, attempts: 1)
+        #expect(scene.holds(parcel))
+        let sent = scene.emulator.requests.filter { $0.hasPrefix("part ") }
+        #expect(sent == ["part 2", "part 3"])
+        #expect(scene.logged.contains { $0.contains("may not list parts (s3:ListMultipartUploadParts)") })
+    }
+
+    @Test("an upload that is gone on the way begins anew, and is there once")
+    func gone() async throws {
+        let scene = try scene()
+        defer { scene.emulator.stop() }
+        let (parcel, logbook) = (try Parcel(S3Scene.size), Logbook())
+        try await parcel.sendStopped(to: scene, logbook, accepting: 5 << 20)
+        scene.emulator.change { $0.uploads = [:] }
+        try await scene.bring(parcel, logbook)
+        #expect(scene.holds(parcel))
+    }
+
+    // MARK: Lost answers
+
+    @Test("an end whose answer was lost is not sent again, and its doubt is a warning", arguments: [false, true])
+    func lostEnd(_ isAnsweredTaken: Bool) async throws {
+        let scene = try scene()
+        defer { scene.emulator.stop() }
+        scene.emulator.script(.complete, .loseReply)
+        if isAnsweredTaken { scene.emulator.script(.complete, .error(412, "PreconditionFailed")) }
+        let parcel = try Parcel(S3Scene.size)
+        let object = try await scene.bring(parcel)
+        #expect(object.verifiedBy == "unseen")
+        #expect(object.warnings.contains { $0.hasPrefix("the answer to its end was lost") })
+        #expect(scene.holds(parcel))
+        #expect(scene.emulator.requests.filter { $0 == "create" }.count == 1)
+    }
+
+    @Test("where the source goes, an end whose answer was lost is made certain by a second sending, and is there once")
+    func lostEndOfSource() async throws {
+        let scene = try scene()
+        defer { scene.emulator.stop() }
+        scene.emulator.script(.complete, .loseReply)
+        let parcel = try Parcel(S3Scene.size, removesSource: true)
+        let object = try await finish(parcel, at: scene)
+        #expect(object.verifiedBy == "unseen")
+        #expect(object.warnings.contains { $0.hasPrefix("sent twice") })
+        #expect(scene.holds(parcel))
+    }
+
+    @Test("an end whose answer was lost, and which another file's name had refused, gets another name")
+    func lostRefusal() async throws {
+        let scene = try scene()
+        defer { scene.emulator.stop() }
+        occupy(scene, [Self.name])
+        scene.emulator.script(.complete, .loseReply)
+        let parcel = try Parcel(S3Scene.size)
+        let object = try await scene.bring(parcel)
+        #expect(object.id == Self.second && object.verifiedBy == "parts")
+        #expect(scene.emulator.objects[Self.second]?.bytes == parcel.content)
+        #expect(isUnharmed(scene, Self.name) && scene.emulator.objects.count == 2)
+        #expect(scene.emulator.uploads.isEmpty)
+    }
+
+    @Test(
+        "a single request whose answer was lost loses nothing: what may be there twice is a warning",
+        arguments: [false, true])
+    func lostRequest(_ isTaken: Bool) async throws {
+        let scene = try scene()
+        defer { scene.emulator.stop() }
+        if isTaken { occupy(scene, [Self.name]) }
+        scene.emulator.script(.put, .loseReply)
+        let parcel = try Parcel(900)
+        let object = try await finish(parcel, at: scene)
+        #expect(object.id == contentName(parcel))
+        #expect(scene.emulator.objects[contentName(parcel)]?.bytes == parcel.content)
+        #expect(object.warnings.contains { $0.contains("the remote may hold the file twice") }, "\(object)")
+        if isTaken { #expect(isUnharmed(scene, Self.name)) }
+        #expect(scene.emulator.objects.count == 2)
+    }
+
+    @Test("a single request that did not arrive goes again under its name, without a doubt")
+    func cutRequest() async throws {
+        let scene = try scene()
+        defer { scene.emulator.stop() }
+        scene.emulator.script(.put, .cut(after: 10))
+        let parcel = try Parcel(900)
+        let object = try await scene.bring(parcel)
+        #expect(scene.holds(parcel) && object.warnings == [])
+    }
+
+    // MARK: Names
+
+    @Test("a name that is another file's gets a number, and the third one its content's digest", arguments: sizes)
+    func taken(_ size: Int) async throws {
+        let scene = try scene()
+        defer { scene.emulator.stop() }
+        occupy(scene, [Self.name])
+        let parcel = try Parcel(size)
+        #expect(try await scene.bring(parcel, attempts: 1).id == Self.second)
+        occupy(scene, [Self.second])
+        let other = try Parcel(size, id: "2", seed: 2)
+        // Lost twice in a row, an upload waits for its next attempt.
+        let object = try await scene.bring(other)
+        #expect(object.id == contentName(other) && object.warnings == [])
+        #expect(isUnharmed(scene, Self.name) && isUnharmed(scene, Self.second))
+        #expect(scene.emulator.uploads.isEmpty)
+    }
+
+    @Test("an object whose name has its content's digest is this content, sent by whomever", arguments: sizes)
+    func takenByContent(_ size: Int) async throws {
+        let scene = try scene()
+        defer { scene.emulator.stop() }
+        let parcel = try Parcel(size)
+        occupy(scene, [Self.name, Self.second, contentName(parcel)])
+        let object = try await scene.bring(parcel)
+        #expect(object.id == contentName(parcel) && object.verifiedBy == "name")
+        #expect(object.warnings.count == 1)
+        #expect(scene.emulator.objects.count == 3 && scene.emulator.uploads.isEmpty)
+    }
+
+    @Test("the same content once more is what this program has sent there", arguments: sizes)
+    func again(_ size: Int) async throws {
+        let scene = try scene()
+        defer { scene.emulator.stop() }
+        let parcel = try Parcel(size)
+        try await scene.bring(parcel)
+        let object = try await Parcel(size, id: "2").send(to: scene, Logbook())
+        #expect(object.verifiedBy == "held" && object.id == Self.name)
+        #expect(scene.holds(parcel))
+    }
+
+    @Test("`taken` counts here too", arguments: sizes)
+    func rules(_ size: Int) async throws {
+        let scene = try scene(["taken": .text("fail")])
+        defer { scene.emulator.stop() }
+        occupy(scene, [Self.name])
+        let error = try await Parcel(size).failure(to: scene)
+        #expect(error.failure.code == "name_taken" && error.remedy == .giveUp, "\(error)")
+        #expect(isUnharmed(scene, Self.name))
+        let replacing = try S3Scene(
+            ["preset": .text("other"), "taken": .text("replace"), "etag": .text("opaque")], at: scene.emulator)
+        let parcel = try Parcel(size)
+        let object = try await replacing.bring(parcel)
+        #expect(object.id == Self.name)
+        #expect(object.verifiedBy == (size == 900 ? "answer" : "parts"))
+        #expect(object.warnings.count == (size == 900 ? 1 : 0))
+        #expect(scene.emulator.objects[Self.name]?.bytes == parcel.content)
+    }
+
+    // MARK: What cannot be known
+
+    @Test("without conditional writes nothing is sent, and it is said why and what to set", arguments: sizes)
+    func unguarded(_ size: Int) async throws {
+        let scene = try scene(preset: "other")
+        defer { scene.emulator.stop() }
+        occupy(scene, [Self.name])
+        let error = try await Parcel(size).failure(to: scene)
+        #expect(error.failure.code == "names_unseen" && error.remedy == .misconfigured, "\(error)")
+        #expect(error.failure.message.contains("`preset: other`") && error.failure.message.contains("s3:GetObject"))
+        #expect(isUnharmed(scene, Self.name) && scene.emulator.uploads.isEmpty)
+        #expect(!scene.emulator.requests.contains("put") && !scene.emulator.requests.contains("create"))
+        let check = await scene.destination.check()
+        #expect(check.verdict == .warning && check.detail.contains("names_unseen"), "\(check)")
+    }
+
+    @Test("a key that may do nothing holds as one", arguments: sizes, ["minio", "other"])
+    func nothing(_ size: Int, _ preset: String) async throws {
+        let scene = try scene(preset: preset)
+        defer { scene.emulator.stop() }
+        scene.emulator.change { $0.judge = { _ in (403, "AccessDenied", "no") } }
+        let (parcel, logbook) = (try Parcel(size), Logbook())
+        for _ in 0..<2 { #expect(try await parcel.failure(to: scene, logbook).remedy == .authenticate) }
+        #expect(await scene.destination.check().verdict == .failed)
+        #expect(scene.logged == [])
+    }
+
+    @Test("`check` says what is lacking, and what is lost by that, without writing anything")
+    func check() async throws {
+        let scene = try scene()
+        defer { scene.emulator.stop() }
+        let check = await scene.destination.check()
+        #expect(check.verdict == .ok)
+        for word in ["the key may write", "s3:ListBucket", "s3:GetObject", "conditional writes"] {
+            #expect(check.detail.contains(word), "\(check)")
+        }
+        #expect(scene.emulator.objects.isEmpty && scene.emulator.uploads.isEmpty)
+    }
+
+    @Test("rights that are given later are used within the hour")
+    func givenLater() async throws {
+        let scene = try scene()
+        defer { scene.emulator.stop() }
+        try await scene.bring(try Parcel(S3Scene.size))
+        scene.emulator.change { $0.judge = nil }
+        scene.clocks.advance(by: .seconds(3601))
+        let object = try await Parcel(S3Scene.size, id: "2").send(to: scene, Logbook())
+        #expect(object.verifiedBy == "held")
+        #expect(scene.emulator.requests.last == "head")
+    }
+
+    @Test("a key that may look and not list takes a 403 for a name of which nothing is known")
+    func mayNotList() async throws {
+        let scene = try scene()
+        defer { scene.emulator.stop() }
+        let emulator = scene.emulator
+        emulator.change { state in
+            state.judge = { [weak emulator] exchange in
+                let isThere = exchange.target.hasSuffix("clip.mp4") && emulator?.objects.isEmpty == false
+                return exchange.method == "HEAD" && !isThere ? (403, "AccessDenied", "no") : nil
+            }
+        }
+        let parcel = try Parcel(S3Scene.size)
+        #expect(try await scene.bring(parcel, attempts: 1).verifiedBy == "parts")
+        #expect(scene.logged == [])
+        #expect(try await Parcel(S3Scene.size, id: "2").send(to: scene, Logbook()).verifiedBy == "held")
+    }
+
+    // MARK: Other people's servers
+
+    @Test("a server with such a policy takes files whole and in parts, and goes on with what was acknowledged")
+    func policy() async throws {
+        try await S3End.open(.moto) { end in
+            let key = try await end.server.lend(["s3:PutObject", "s3:AbortMultipartUpload"])
+            let destination = try end.destination([
+                "preset": .text("minio"), "access_key": .secret(.literal(key.id)),
+                "secret_key": .secret(.literal(key.secret)), "parallel": .whole(1),
+            ])
+            #expect(await destination.check().verdict == .ok)
+            let small = try Parcel(1000, id: "1", name: "small.mp4")
+            #expect(try await destination.upload(small.order, notes: Logbook()).verifiedBy == "etag")
+            let (parcel, logbook) = (try Parcel(S3Scene.size), Logbook())
+            logbook.pause { $0.accepted >= 5 << 20 }
+            await #expect(throws: CancellationError.self) {
+                _ = try await destination.upload(parcel.order, notes: logbook)
+            }
+            logbook.pause { _ in false }
+            var order = parcel.order
+            order.checkpoint = logbook.last
+            logbook.beginAttempt()
+            let object = try await destination.upload(order, notes: logbook)
+            #expect(object.verifiedBy == "parts" && object.warnings == [], "\(object)")
+            #expect(logbook.sent.allSatisfy { $0 >= 5 << 20 })
+            let other = try Parcel(1000, id: "2", name: "small.mp4", seed: 2)
+            #expect(try await destination.upload(other.order, notes: Logbook()).id == "small (2).mp4")
+            let nobody = try end.destination(["access_key": .secret(.literal("AKNOBODY0000000000001"))])
+            #expect(await nobody.check().verdict == .failed)
+            try await end.server.judgeNobody()
+            for (name, parcel) in [("small.mp4", small), ("front/clip.mp4", parcel), ("small (2).mp4", other)] {
+                let isWhole = try await end.content(FilePath(name)) == parcel.content
+                #expect(isWhole, "\(name)")
+            }
+        }
+    }
+
+    @Test("OSS takes a file by such a key too", arguments: [1000, 300_000])
+    func oss(_ size: Int) async throws {
+        try await OSSEnd.open(["parallel": .whole(1)]) { end in
+            try await end.server.control(
+                "faults",
+                #"[{"do": "error", "status": 403, "code": "AccessDenied", "times": 0, "match": {"operation": ["HeadObject", "ListParts", "ListMultipartUploads", "ListObjectsV2", "ListObjects"]}}]"#
+            )
+            let check = await end.destination.check()
+            #expect(check.verdict == .ok && check.detail.contains("oss:GetObject"), "\(check)")
+            let (parcel, logbook) = (try Parcel(size), Logbook())
+            if size > 1000 { try await parcel.sendStopped(to: end, logbook, accepting: 128 << 10) }
+            let object = try await parcel.send(to: end, logbook)
+            #expect(object.verifiedBy == "crc64" && object.warnings == [], "\(object)")
+            if size > 1000 { #expect(logbook.sent.allSatisfy { $0 >= 128 << 10 }) }
+            let other = try Parcel(size, id: "2", seed: 2)
+            #expect(try await other.send(to: end, Logbook()).id == "front/clip (2).mp4")
+            let objects = try await end.objects
+            #expect(objects["front/clip.mp4"] == parcel.content && objects["front/clip (2).mp4"] == other.content)
+            #expect(try await end.server.unfinished() == [])
+        }
+    }
+}
