@@ -7,10 +7,10 @@ internal import Store
 // Uploads that a destination refuses with 401 or 403: whether it does not want the file, or does not take the key.
 
 extension House {
-    /// What a destination said no to may be a secret that a person corrects: the next try reads it again. Some say so of a key with 400 or 404.
+    /// What a destination said no to may be a secret that a person corrects: the next try reads it again. Some say so of a key with 200, 400 or 404.
     func refused(_ remedy: Remedy?, by destination: String) {
         switch remedy {
-        case .authenticate, .misconfigured, .giveUp: secrets.renew(of: destination)
+        case .authenticate, .misconfigured, .refused, .giveUp: secrets.renew(of: destination)
         case .holdDestination, .noRoom, .rateLimit, .again, .pending, .restage, nil: break
         }
     }
