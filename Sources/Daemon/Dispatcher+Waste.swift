@@ -72,7 +72,15 @@ extension Dispatcher {
         try await giveBack(back.map(\.claim)) { waits[$0.upload.id] ?? .yielded }
         // In their place others may go.
         house.dispatchBell.ring()
-        for (claim, _) in back { wastedOnMetered[claim.upload.id] = claim.upload }
+        for (claim, _) in back where wastedOnMetered.updateValue(claim.upload, forKey: claim.upload.id) == nil {
+            guard case .held(let failure, _, _, _)? = waits[claim.upload.id] else { continue }
+            house.log.notice(
+                "waits for a network that costs nothing",
+                [
+                    "id": claim.upload.id, "destination": purse.destination, "hold": "metered",
+                    "reason": failure.message,
+                ])
+        }
         return claims.filter { waits[$0.upload.id] == nil }
     }
 
@@ -84,8 +92,9 @@ extension Dispatcher {
         let left = min(max(.milliseconds(end.milliseconds - now.wall.milliseconds), .seconds(60)), day)
         var failure = Failure(
             .quota, code: Failure.wastedOnMetered,
-            message: "\(shownBytes(waste.today + waste.unsettled)) were sent of it in vain within a day, and it has "
-                + "\(shownBytes(upload.size)): over a metered network it goes again when a day has passed, or with "
+            message:
+                "within a day \(shownBytes(waste.today + waste.unsettled)) were sent of this file of \(shownBytes(upload.size)), and the "
+                + "destination kept none of them: over a metered network it goes again when the day is over, or at once with "
                 + "`sluice allow \(upload.id) --metered`",
             at: now.wall, retryable: true)
         failure.isWait = true

@@ -116,7 +116,8 @@ struct FailingTests {
         #expect(scene.remote.began.count == 2)
         let text = try await hold()?.text ?? ""
         #expect(
-            text.contains("3.0 MB were sent of it in vain within a day") && text.contains("allow \(id) --metered"),
+            text.contains("within a day 3.0 MB were sent of this file of 1.5 MB")
+                && text.contains("allow \(id) --metered"),
             "\(text)")
         // For hours nothing goes, whatever wakes the dispatcher.
         for _ in 0..<20 {
