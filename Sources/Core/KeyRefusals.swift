@@ -54,6 +54,9 @@ package struct KeyRefusals: Hashable, Sendable {
         suspects.remove(id)
     }
 
+    /// Uploads that were refused for their own sake.
+    package var own: Set<String> { Set(refused.keys.filter { isOwn($0) }) }
+
     /// Whether an upload was refused for its own sake.
     package func isOwn(_ id: String) -> Bool {
         refused[id].map { $0.isOwn || $0.accepted < accepted } ?? false

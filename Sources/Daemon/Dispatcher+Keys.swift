@@ -44,10 +44,11 @@ extension Dispatcher {
         return true
     }
 
-    /// Some other upload there could go now, or so soon: neither a pause nor policy holds its folder.
+    /// An upload that was not refused for its own sake could go there now, or so soon: neither a pause nor policy holds its folder.
     private func othersWait(at name: String, within time: Duration = .zero) async -> Bool {
         let ready: [UploadClass]
-        do { ready = try await house.store.readyClasses(within: time) } catch {
+        let own = keyRefusals[name]?.own ?? []
+        do { ready = try await house.store.readyClasses(within: time, besides: own) } catch {
             house.log.debug("what waits is not known", ["destination": name, "reason": "\(error)"])
             return false
         }

@@ -95,7 +95,7 @@ extension Dispatcher {
             message:
                 "within a day \(shownBytes(waste.today + waste.unsettled)) were sent of this file of \(shownBytes(upload.size)), and the "
                 + "destination kept none of them: over a metered network it goes again when the day is over, or at once with "
-                + "`sluice allow \(upload.id) --metered`",
+                + "`sluice allow \(upload.id) --metered --for 1h`",
             at: now.wall, retryable: true)
         failure.isWait = true
         return .held(failure, until: now.monotonic.advanced(by: left), isFault: false)

@@ -145,15 +145,20 @@ extension Store {
 
     /// Classes of which an upload is queued that nobody paused and that waits for no next attempt.
     ///
-    /// - Parameter time: Or so soon.
-    package func readyClasses(within time: Duration = .zero) throws -> [UploadClass] {
+    /// - Parameters:
+    ///   - time: Or so soon.
+    ///   - passed: None of these; few.
+    package func readyClasses(
+        within time: Duration = .zero, besides passed: Set<String> = []
+    ) throws -> [UploadClass] {
         let now = clocks.monotonic().advanced(by: time).nanoseconds
+        let ids = TextMap.text(Dictionary(passed.map { ($0, "") }, uniquingKeysWith: { first, _ in first }))
         return try waitingClasses().map(\.upload).filter { upload in
             try connection.first(
                 """
                 SELECT 1 FROM upload INDEXED BY upload_next WHERE destination = ?1 AND folder = ?2 AND state = 'queued'
-                AND paused_at IS NULL AND backoff_until <= ?3 LIMIT 1
-                """, [.text(upload.destination), .text(upload.folder), .integer(now)]
+                AND paused_at IS NULL AND backoff_until <= ?3 AND id NOT IN (SELECT key FROM json_each(?4)) LIMIT 1
+                """, [.text(upload.destination), .text(upload.folder), .integer(now), .text(ids)]
             ) { $0.integer(0) } != nil
         }
     }

@@ -232,21 +232,24 @@ extension SocketCounts {
     }
 
     /// What it sends when it closes, with TLS, and longer headers of its first segment.
-    var farewell: Int64 { 20 + 4 * header + 64 }
+    var farewell: Int64 { 20 + 4 * header + 64 + Self.ofLast }
+
+    /// What the last acknowledgements say of segments that came twice: 12 bytes each (RFC 2883, section 4).
+    private static let ofLast: Int64 = 3 * 12
 
     /// Bytes of IP packets that this connection has sent, and what it will send at its end, when nobody is there to pay.
     ///
     /// A segment has the header that the kernel gives it: 20 bytes of IPv4 or 40 of IPv6, 20 of TCP, 12 of time stamps where
     /// both ends agreed. Added for each connection: 20 for the options of its SYN, and three segments without payload
     /// that may still come (the last acknowledgement, FIN, the acknowledgement of the peer's), with TLS one more for
-    /// its own farewell. Selective acknowledgements, which a sender of files seldom sends, are not seen.
+    /// its own farewell. Selective acknowledgements, which a sender of files seldom sends, are not seen: these three may be such.
     ///
     /// - Parameter end: Orderly: what waits in it still leaves. By a reset that is thrown away; but the kernel answers with
     ///   another reset, without options, to whatever still comes for a connection that is gone (RFC 9293, 3.5.2): an
     ///   acknowledgement of each segment at the most, and two more where the peer's window moves. Between the count and
     ///   the close timers of the kernel may send some that wait, or one again: three at the most at the slowest pace.
     func onWire(isSecure: Bool, at end: End? = nil) -> Int64 {
-        let total = sent + segments * header + 20 + 3 * header + (isSecure ? header + 64 : 0)
+        let total = sent + segments * header + 20 + 3 * header + Self.ofLast + (isSecure ? header + 64 : 0)
         switch end {
         case .orderly where unsent > 0:
             return total + unsent + (unsent + largest - 1) / max(1, largest) * header

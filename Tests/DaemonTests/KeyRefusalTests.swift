@@ -85,4 +85,40 @@ struct KeyRefusalSceneTests {
         #expect((scene.remote.began[before] == "bad") == othersAreHeld, "\(scene.remote.began)")
         try await scene.stop()
     }
+
+    @Test(
+        "two that were each refused for its own sake, and wait alone, are tried again, by the clock and by a person",
+        arguments: [false, true])
+    func both(byHand: Bool) async throws {
+        let clocks = ManualClocks()
+        let scene = try await AgentScene(retry: .seconds(1), clocks: clocks)
+        func tried(_ name: FilePath) -> Int { scene.remote.began.count { $0 == name } }
+        var bad: [String] = []
+        for name in ["bad", "worse"] {
+            scene.remote.set(.refuseKey, for: FilePath(name))
+            bad.append(try await scene.add(name))
+            try await eventually("it is refused") { tried(FilePath(name)) == 1 }
+            try await scene.reach(.completed, [try await scene.add("good \(name)")])
+        }
+        // With nothing accepted in between: it may be the key.
+        _ = try await scene.agent.retry(Selection(ids: bad))
+        try await eventually("each is refused again: \(scene.remote.began.map(\.display))") {
+            tried("bad") > 1 && tried("worse") > 1 && scene.remote.running.isEmpty
+        }
+        try await eventually("the destination is held") {
+            await scene.agent.dispatcher.hold(of: "nas")?.kind == .auth
+        }
+        scene.remote.letGo()
+        if byHand { _ = try await scene.agent.resume(Selection(destination: "nas")) }
+        func areThere() async throws -> Bool {
+            for id in bad where try await scene.state(id) != .completed { return false }
+            return true
+        }
+        while try await !areThere() {
+            try await eventually("the dispatcher waits") { scene.agent.house.dispatchBell.isWaiting }
+            clocks.advance(by: byHand ? .milliseconds(100) : .seconds(30))
+            scene.agent.house.dispatchBell.ring()
+        }
+        try await scene.stop()
+    }
 }

@@ -61,7 +61,7 @@ struct TusPathTests {
 
     @Test(
         "what a firewall, an account or a client that went is answered with holds the destination after one look",
-        arguments: [402, 406, 418, 451, 499])
+        arguments: [402, 406, 417, 418, 426, 428, 451, 499])
     func path(_ status: Int) async throws {
         let bodies = Bodies()
         let server = try server({ $0 == 0 ? status : nil }, bodies)

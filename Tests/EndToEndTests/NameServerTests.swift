@@ -78,10 +78,15 @@ struct NameServerTests {
         let said = try check.printed().split(whereSeparator: \.isWhitespace).joined(separator: " ")
         #expect(said.contains("\(TwoRoads.server): asked by allowed networks alone"), "\(said)")
         let carried = try await blocking { try roads.bytes(by: "wan") } + wan
-        try await eventually("all of it is charged") {
-            let text = try await scene.fixture.ask("status", ["--json"]) ?? ""
-            let sent = text.firstMatch(of: /"sent_today"\s*:\s*(\d+)/).flatMap { Int64($0.1) }
-            return sent.map { $0 >= carried } ?? false
+        var told: Int64 = 0
+        do {
+            try await eventually("all of it is charged") {
+                let text = try await scene.fixture.ask("status", ["--json"]) ?? ""
+                told = text.firstMatch(of: /"sent_today"\s*:\s*(\d+)/).flatMap { Int64($0.1) } ?? 0
+                return told >= carried
+            }
+        } catch {
+            Issue.record("told \(told), carried \(carried), \(wan) of it for names; check said: \(said)")
         }
         #expect(try await scene.fixture.stopDaemon()?.ending == .status(0))
     }

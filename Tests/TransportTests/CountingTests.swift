@@ -164,7 +164,7 @@ struct CountingTests {
     func formula() {
         let counts = SocketCounts(
             sent: 1000, received: 7, segments: 10, unsent: 3000, queued: 6000, unanswered: 4, largest: 1400, header: 52)
-        let plain: Int64 = 1000 + 520 + 20 + 156
+        let plain: Int64 = 1000 + 520 + 20 + 156 + 36
         #expect(counts.onWire(isSecure: false) == plain)
         #expect(counts.onWire(isSecure: true) == plain + 116)
         #expect(counts.onWire(isSecure: false, at: .orderly) == plain + 3000 + 156)
