@@ -174,7 +174,10 @@ extension Agent {
                 own == .metered || !holds.contains(where: { $0.kind == own || $0.kind.isOfDestination })
             {
                 let retry = house.retry(folder: upload.folder, destination: upload.destination)
-                let rule = own == .backoff ? "; the next attempt waits by `\(retry.written)`" : ""
+                // What a key is refused for waits by the hold of its destination.
+                let rule =
+                    own == .backoff && row.failure?.kind != .auth
+                    ? "; the next attempt waits by `\(retry.written)`" : ""
                 holds.append(
                     Hold(
                         own,

@@ -131,6 +131,7 @@ extension Dispatcher {
             strikes[claim.upload.id] = nil
             setbacks[claim.upload.id] = nil
             wastedOnMetered[claim.upload.id] = nil
+            saidWaste[claim.upload.id] = nil
             refusedForRoom[claim.upload.id] = nil
             keyRefusals[claim.upload.destination]?.forget(claim.upload.id)
         }

@@ -32,6 +32,8 @@ extension Dispatcher {
             verdict.outcome = .again(failure, until: latest)
         default: break
         }
+        guard wasted > saidWaste[upload.id] ?? 0 else { return }
+        saidWaste[upload.id] = wasted
         house.log.warning(
             "sent in vain",
             [

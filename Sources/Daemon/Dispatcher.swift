@@ -66,6 +66,8 @@ actor Dispatcher {
     var strikes: [String: Int] = [:]
     /// Attempts in a row that an upload alone has to repeat, until it is over.
     var setbacks: [String: Int] = [:]
+    /// What the log was told of bytes that were sent in vain, by upload, until it is over.
+    var saidWaste: [String: Int64] = [:]
     /// Those that wait for a network that costs nothing, since so much of them was sent in vain.
     var wastedOnMetered: [String: UploadRecord] = [:]
     /// The code of the failure that the log was told of last, by destination.

@@ -325,7 +325,7 @@ final class Transfer: @unchecked Sendable {
         guard connecting == 407 || connecting == 401 else { return "\(text), and does not connect to the server" }
         let variable = "\(WebAddress(request.url).scheme ?? "http")_proxy"
         return
-            "\(text): it wants a user and a password, or others than it was given (\(variable)=http://user:password@host:port)"
+            "\(text): it wants a user and a password, or others than it was given: set `\(variable)` to its address, with USER:PASSWORD@ before the host"
     }
 
     /// A refusal is told by its status, though the text behind it broke off or had no end; and so is what only a status was asked of.
