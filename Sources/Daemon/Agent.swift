@@ -176,6 +176,9 @@ package final class Agent: Sendable {
         }
         isStopping.store(true, ordering: .releasing)
         await transport.stop()
+        do { try await house.store.keepRun() } catch {
+            house.log.debug("how long it ran is not kept", ["reason": "\(error)"])
+        }
         house.log.notice("stopped")
     }
 

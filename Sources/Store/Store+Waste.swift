@@ -17,6 +17,9 @@ extension Schema {
 }
 
 extension Store {
+    /// Writes down how long daemons have run, when this one stops: else as much as a minute of it would not count. Durable when it returns.
+    package func keepRun() async throws { try await change { _ in try self.storeRun() } }
+
     private static let day: Int64 = 86_400_000
 
     /// What was sent of an upload in vain.

@@ -247,7 +247,7 @@ package actor Store {
 
     private static func milliseconds(_ time: MonotonicTime) -> Int64 { time.nanoseconds / 1_000_000 }
 
-    private func storeRun() throws(StoreError) {
+    func storeRun() throws(StoreError) {
         let ran = ran
         try writer.run("INSERT OR REPLACE INTO setting VALUES ('ran', ?1)", [.text("\(ran)")])
         ranStored = ran

@@ -139,4 +139,22 @@ struct WasteTests {
         _ = try await one.store.retry(one.id, fromCopy: true)
         #expect(try await since() == nil)
     }
+
+    @Test(
+        "how long daemons have run is kept at a stop to the second, so that what fails for long ends though none runs for a minute"
+    )
+    func runs() async throws {
+        let (folder, clocks) = (TemporaryFolder(), ManualClocks())
+        var ran: Int64 = 0
+        for _ in 0..<5 {
+            let store = try await Store.open(folder.path, clocks: clocks, sorting: .newestFirst)
+            #expect(store.ran == ran)
+            clocks.advance(by: .seconds(20))
+            ran += 20_000
+            try await store.keepRun()
+            await store.close()
+            // Nothing runs meanwhile.
+            clocks.advance(by: .seconds(3600))
+        }
+    }
 }
