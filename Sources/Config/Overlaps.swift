@@ -142,11 +142,13 @@ struct Overlaps {
             let isLeftOut = around.exclude.contains { Globs.takes($0, everythingBelow: below) }
             let areApart =
                 Globs.areApart(around.include, folder.settings.watch.include)
-                || !around.limits.sizes.meets(folder.settings.watch.limits.sizes)
+                || !around.limits.sizes.overlaps(folder.settings.watch.limits.sizes)
             if isLeftOut || areApart { continue }
+            let (sizes, others) = (around.limits.sizes, folder.settings.watch.limits.sizes)
+            let ofSize = sizes.meets(others) ? "" : " of exactly \(max(sizes.lowerBound, others.lowerBound)) bytes"
             findings.error(
                 "`\(real[index].display)` lies inside the folder `\(around.name)` (`\(around.path.display)`), which would "
-                    + "take the same files; exclude `\(below.display)/*` there, or set `recursive: false`",
+                    + "take the same files\(ofSize); exclude `\(below.display)/*` there, or set `recursive: false`",
                 at: folder.place, key: folder.key + ".path")
             return
         }

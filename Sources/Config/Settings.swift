@@ -116,7 +116,10 @@ package struct DestinationSettings: Hashable, Sendable {
         values.flatMap { key, value -> [String] in
             switch value {
             case .secret: key == "password" ? [] : [key]
-            case .map(let map): map.keys.filter { $0.lowercased() == "authorization" }.map { "\(key).\($0)" }
+            case .map(let map):
+                map.filter { name, source in
+                    if case .literal = source { name.lowercased() == "authorization" } else { true }
+                }.map { "\(key).\($0.key)" }
             default: []
             }
         }.sorted()

@@ -245,6 +245,13 @@ package struct DestinationHealth: Hashable, Sendable {
     /// The network, clock or settings changed: look again at once.
     package mutating func reconsider(monotonic: MonotonicTime) { trouble?.probeAt = monotonic }
 
+    /// The next probe is to start so soon, where it was to start later.
+    package mutating func probe(within wait: Duration, now: WallTime, monotonic: MonotonicTime) {
+        guard let trouble, trouble.probeAt > monotonic.advanced(by: wait) else { return }
+        self.trouble?.probeAt = monotonic.advanced(by: wait)
+        self.trouble?.probeAtWall = now.advanced(by: wait)
+    }
+
     /// - Parameters:
     ///   - rule: Which one says how long that is, for people.
     ///   - wait: How long until the next probe.

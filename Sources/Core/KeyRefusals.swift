@@ -62,6 +62,9 @@ package struct KeyRefusals: Hashable, Sendable {
         refused[id].map { $0.isOwn || $0.accepted < accepted } ?? false
     }
 
+    /// So few were refused since one was accepted that another one is worth its request.
+    package var isDoubtful: Bool { 1...2 ~= suspects.count }
+
     /// The only upload that was refused since one was accepted; `nil` where there are several, or none.
     package var onlySuspect: String? { suspects.count == 1 ? suspects.first : nil }
 }

@@ -21,9 +21,12 @@ package struct Waste: Hashable, Sendable {
         self.beginsAnew = beginsAnew
     }
 
-    /// So much costs too little to wait for.
-    private static let little: Int64 = 1_000_000
+    /// So much costs too little to wait for: a connection and its questions cost as much.
+    private static let little: Int64 = 64_000
 
-    /// Whether two whole sendings of a file of `size` bytes came to nothing within a day.
-    package func isMuch(forSize size: Int64) -> Bool { today + unsettled > max(size, Self.little) }
+    /// Whether two whole sendings of a file of `size` bytes came to nothing within a day; of a large one, more than its size.
+    package func isMuch(forSize size: Int64) -> Bool {
+        let wasted = today + unsettled
+        return size > 1_000_000 ? wasted > size : wasted >= max(2 * size, Self.little)
+    }
 }

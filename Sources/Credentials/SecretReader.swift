@@ -48,7 +48,7 @@ package struct SecretReader: Sendable {
         return age.all.load(ordering: .relaxed) + own
     }
 
-    /// Text without the one line feed that editors put at the end of a file; anything else in it stays.
+    /// Text without the one end of a line that editors put at the end of a file; anything else in it stays.
     ///
     /// - Throws: ``SecretError`` also for a secret that is empty, longer than 64 KiB, or no UTF-8.
     package func read(_ source: SecretSource) async throws(SecretError) -> Secret {
@@ -123,7 +123,10 @@ package struct SecretReader: Sendable {
 
     private func checked(_ bytes: [UInt8], _ source: SecretSource) throws(SecretError) -> Secret {
         var bytes = bytes
-        if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
+        if bytes.last == UInt8(ascii: "\n") {
+            bytes.removeLast()
+            if bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }
+        }
         if bytes.isEmpty { throw SecretError(source, "it is empty", remedy: "put the secret in it") }
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw SecretError(source, "it is no UTF-8 text", remedy: "check that it is the right one")

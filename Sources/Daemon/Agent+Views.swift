@@ -208,7 +208,9 @@ extension Agent {
     private func progress(_ row: UploadRow, _ live: LiveUploads.Run?) -> ProgressView {
         let total = row.asset.stagedSize
         let acked = max(row.upload.acked, live?.acked ?? 0)
-        let sent = max(acked, live?.sent ?? row.upload.sent)
+        // What an attempt has sent that failed may be there or not: only the next one tells.
+        let isDoubted = row.upload.failingSince != nil || row.failure?.code == Failure.wastedOnMetered
+        let sent = max(acked, live?.sent ?? (isDoubted ? 0 : row.upload.sent))
         let isDone = row.upload.ending == .completed
         // 1 only when every byte is confirmed; an empty file counts as 1 when it is done.
         let fraction = isDone ? 1 : total == 0 ? 0 : min(0.999, Double(sent) / Double(total))

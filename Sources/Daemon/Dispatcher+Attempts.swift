@@ -212,10 +212,11 @@ extension Dispatcher {
                 "waits alone, since others get through",
                 [
                     "id": upload.id, "destination": name, "reason": failure.message,
-                    "next_try_in": "\(Int(wait.inSeconds.rounded()))s",
+                    "next_try_in": "\(Int(wait.inSeconds.rounded(.up)))s",
                 ])
         } else if let remedy = verdict.remedy, let failure = verdict.failure,
-            let wait = hold(name, for: remedy, failure, isUp: isUp, retry: retry)
+            let wait = hold(
+                name, for: remedy, failure, isUp: isUp, retry: retry, atMost: await timeToTryKey(of: name, remedy))
         {
             // Behind the next probe, so that another upload makes it: this file may be the one that the server chokes on.
             verdict.outcome = .held(failure, until: monotonic.advanced(by: wait + .seconds(1)))
@@ -231,15 +232,20 @@ extension Dispatcher {
 
     /// Keeps why nothing goes to a destination.
     ///
-    /// - Parameter isUp: It has answered, and is not full.
+    /// - Parameters:
+    ///   - isUp: It has answered, and is not full.
+    ///   - most: What is known lets it be tried so soon.
     /// - Returns: How long it is left alone; `nil` when only the upload is at fault.
-    func hold(_ name: String, for remedy: Remedy, _ failure: Failure, isUp: Bool, retry: Backoff) -> Duration? {
+    func hold(
+        _ name: String, for remedy: Remedy, _ failure: Failure, isUp: Bool, retry: Backoff, atMost most: Duration? = nil
+    ) -> Duration? {
         var health = health[name] ?? DestinationHealth()
         let isFull = if case .noRoom = remedy { true } else { false }
         guard
-            let hold = DestinationHealth.hold(
+            var hold = DestinationHealth.hold(
                 for: remedy, failures: isUp ? 1 : health.failures(isFull: isFull), backoff: retry, luck: Chance.luck())
         else { return nil }
+        if let most { hold.wait = min(hold.wait, most) }
         if isFull { rooms[name]?.changed() }
         if isUp { health.succeeded() }
         // By its code: the text may name another file each time.
@@ -255,7 +261,7 @@ extension Dispatcher {
                 "destination held",
                 [
                     "destination": name, "hold": hold.kind.rawValue, "reason": failure.message,
-                    "next_try_in": "\(Int(hold.wait.inSeconds.rounded()))s",
+                    "next_try_in": "\(Int(hold.wait.inSeconds.rounded(.up)))s",
                 ])
         }
         return hold.wait
@@ -299,7 +305,13 @@ extension Dispatcher {
                 ?? DestinationHealth.patience(retry).wait(
                     afterFailures: strikes[upload.id] ?? 1, luck: Chance.luck())
         }
-        guard case .holdDestination(let after)? = verdict.remedy else { return nil }
+        let after: Duration?
+        switch verdict.remedy {
+        case .holdDestination(let time): after = time
+        // A method or an address that others get through with.
+        case .misconfigured: after = nil
+        default: return nil
+        }
         let before = strikes[upload.id] ?? 0
         strikes[upload.id] = before + 1
         // Told by a status, it is the server as a whole; a connection that breaks may be this file's doing.

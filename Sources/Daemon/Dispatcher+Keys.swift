@@ -39,7 +39,7 @@ extension Dispatcher {
             text,
             [
                 "id": upload.id, "destination": name, "reason": failure.message,
-                "next_try_in": "\(Int(wait.inSeconds.rounded()))s",
+                "next_try_in": "\(Int(wait.inSeconds.rounded(.up)))s",
             ])
         return true
     }
@@ -75,13 +75,26 @@ extension Dispatcher {
         return claims.filter { !refusals.isOwn($0.upload.id) }
     }
 
-    /// Where one file alone was refused, what has come since shows at once whether the key is at fault.
+    /// When a key that was refused is to be tried with an upload that nobody has refused; `nil` where there is none, or enough of them
+    /// were refused.
+    func timeToTryKey(of name: String, _ remedy: Remedy) async -> Duration? {
+        guard case .authenticate = remedy, keyRefusals[name]?.isDoubtful == true, await othersWait(at: name) else {
+            return nil
+        }
+        return Self.beforeTryingKey
+    }
+
+    private static let beforeTryingKey = Duration.seconds(10)
+
+    /// Where one file or two were refused, what has come since shows soon whether the key is at fault.
     func tryKeysWithOthers() async throws {
+        let now = (wall: house.clocks.wall(), monotonic: house.clocks.monotonic())
         for (name, health) in health where health.trouble?.kind == .auth {
-            guard keyRefusals[name]?.onlySuspect != nil, !health.mayProbe(at: house.clocks.monotonic()),
+            guard let refusals = keyRefusals[name], refusals.isDoubtful, !health.mayProbe(at: now.monotonic),
                 await othersWait(at: name)
             else { continue }
-            self.health[name]?.reconsider(monotonic: house.clocks.monotonic())
+            let wait = refusals.onlySuspect == nil ? Self.beforeTryingKey : .zero
+            self.health[name]?.probe(within: wait, now: now.wall, monotonic: now.monotonic)
         }
     }
 }

@@ -254,7 +254,16 @@ extension Dispatcher {
     /// What is in the way of all that goes to a destination; `nil` when nothing is.
     func hold(of destination: String) async -> Hold? {
         await closing?.value
-        return admission.holds(for: remote(destination), in: shownWorld).first ?? roomHold(of: destination)
+        let world = shownWorld
+        guard var hold = admission.holds(for: remote(destination), in: world).first else {
+            return roomHold(of: destination)
+        }
+        if hold.kind.isOfDestination, let until = hold.until, until <= world.now {
+            // Nothing that waits may go for a reason of its own.
+            hold.until = nil
+            hold.text += "; the next upload that may go tries it"
+        }
+        return hold
     }
 
     /// Whether anything may go to a destination; what waits for room there leaves it open for what is smaller.

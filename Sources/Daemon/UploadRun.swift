@@ -40,7 +40,8 @@ struct UploadRun: Sendable {
             upload.id, to: upload.destination, acked: upload.acked, size: claim.asset.stagedSize)
         defer { house.live.end(upload.id) }
         let source = SourceGuard(claim.asset, house.source(of: claim.asset))
-        let notes = RunNotes(house: house, id: upload.id, acked: upload.acked, source)
+        let notes = RunNotes(
+            house: house, id: upload.id, acked: upload.acked, size: claim.asset.stagedSize, source)
         var sent: StagedFile?
         do {
             guard let sha256 = claim.asset.sha256 else { return copyLost() }
@@ -188,18 +189,28 @@ extension House {
 final class RunNotes: UploadNotes {
     private let house: House
     private let id: String
-    private let state: Mutex<(acked: Int64, wasAnswered: Bool, known: [Companion]?)>
+    private let size: Int64
+    private let state: Mutex<State>
     /// Who pays for what it sends.
     private let account: Account?
     /// Of a source that is uploaded in place.
     private let source: SourceGuard?
 
+    private struct State {
+        var acked: Int64
+        var wasAnswered = false
+        var known: [Companion]?
+        /// How far it had sent, as was written down last.
+        var markedSent: Int64
+    }
+
     /// - Parameter acked: What the remote had acknowledged before this attempt.
-    init(house: House, id: String, acked: Int64, _ source: SourceGuard? = nil) {
+    init(house: House, id: String, acked: Int64, size: Int64, _ source: SourceGuard? = nil) {
         self.source = source
         self.house = house
         self.id = id
-        state = Mutex((acked, false, nil))
+        self.size = size
+        state = Mutex(State(acked: acked, markedSent: acked))
         account = Lane.current?.accounts[id]
     }
 
@@ -269,12 +280,35 @@ final class RunNotes: UploadNotes {
         state.withLock { state in
             if acked > state.acked { state.wasAnswered = true }
             state.acked = acked
+            state.markedSent = acked
         }
         house.live.acked(id, acked)
     }
 
     var mayClearUp: Bool { house.live.isStopping }
-    func sending(_ offset: Int64) { house.live.sent(id, offset) }
+    func sending(_ offset: Int64) {
+        house.live.sent(id, offset)
+        let isDue = state.withLock { state in
+            guard offset - state.markedSent >= markingStep || offset == size && offset > state.markedSent else {
+                return false
+            }
+            state.markedSent = offset
+            return true
+        }
+        // So that a crash does not forget what it cuts off.
+        if isDue, size >= Self.leastMarked { Task { await self.mark(sent: offset) } }
+    }
+
+    /// Of less a crash may forget everything.
+    private static let leastMarked: Int64 = 1_000_000
+    private var markingStep: Int64 { max(size / 8, Self.leastMarked) }
+
+    private func mark(sent offset: Int64) async {
+        do { try await house.store.note(sent: offset, of: id) } catch {
+            house.log.debug("what was sent is not written down", ["id": id, "reason": "\(error)"])
+        }
+    }
+
     func spent(_ bytes: Int64) { if let account, account.countsNotes { account.spend(bytes) } }
     func received(_ bytes: Int64) { if let account, account.countsNotes { account.receive(bytes) } }
     func entered(_ phase: UploadPhase) { house.live.enter(id, phase) }

@@ -83,7 +83,7 @@ extension Store {
     private func running(_ folder: String, _ destination: String) throws -> [Backlog.Upload] {
         try connection.all(
             """
-            SELECT id, size, max(acked, sent), rank, \(UploadRecord.isBegun) FROM upload INDEXED BY upload_class
+            SELECT id, size, \(UploadRecord.reach), rank, \(UploadRecord.isBegun) FROM upload INDEXED BY upload_class
             WHERE destination = ?1 AND folder = ?2 AND state = 'uploading' ORDER BY id
             """, [.text(destination), .text(folder)]
         ) { Backlog.Upload($0, isRunning: true) }
@@ -92,7 +92,7 @@ extension Store {
     private func queued(_ folder: String, _ destination: String, _ limit: Int) throws -> [Backlog.Upload] {
         try connection.all(
             """
-            SELECT id, size, max(acked, sent), rank, \(UploadRecord.isBegun) FROM upload INDEXED BY upload_next
+            SELECT id, size, \(UploadRecord.reach), rank, \(UploadRecord.isBegun) FROM upload INDEXED BY upload_next
             WHERE destination = ?1 AND folder = ?2 AND state = 'queued' AND paused_at IS NULL
             ORDER BY rank, sort, id LIMIT ?3
             """, [.text(destination), .text(folder), .integer(Int64(limit))]

@@ -9,6 +9,19 @@ extension Store {
         try connection.run("UPDATE upload SET sent = ?2 WHERE id = ?1", [.text(id), .integer(sent)])
     }
 
+    /// How far an attempt that runs has sent (``notedSent`` has the ids of such): what a crash cuts off is known then. Durable when it returns.
+    package func note(sent: Int64, of id: String) async throws {
+        try await change { _ in
+            guard let upload = try self.upload(id), upload.state == .uploading, sent > upload.acked else { return }
+            if self.notedSent.insert(id).inserted {
+                try self.settleSent(of: upload)
+                try self.keep(sent: sent, of: id)
+            } else if sent > upload.sent {
+                try self.keep(sent: sent, of: id)
+            }
+        }
+    }
+
     /// Inside a transaction. Any acknowledged byte resets the budget of attempts.
     func keep(acked: Int64, of id: String) throws {
         try noteRecovery(of: id, acked: acked)
@@ -24,7 +37,7 @@ extension Store {
     package func bytesBegun() throws -> Int64 {
         try connection.first(
             """
-            SELECT CAST(total(min(size, max(acked, sent, 0))) AS INTEGER)
+            SELECT CAST(total(min(size, max(\(UploadRecord.reach), 0))) AS INTEGER)
             FROM checkpoint CROSS JOIN upload ON id = checkpoint.upload WHERE state = 'queued'
             """
         ) { $0.integer(0) } ?? 0

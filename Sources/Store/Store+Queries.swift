@@ -221,6 +221,8 @@ extension UploadRecord {
         "remote_delete", "created_at", "started_at", "finished_at", "ended", "ran_at", "approved", "headers",
         "url", "sent", "named", "named_url", "failing_since",
     ]
+    /// How far it has come: to where it was sent, unless that failed and nobody knows what is there.
+    static let reach = "max(acked, iif(failing_since IS NULL, sent, 0))"
     static let isBegun = "EXISTS (SELECT 1 FROM checkpoint WHERE checkpoint.upload = upload.id)"
     private static let isTroubled = "upload.trouble IS NOT NULL AND upload.tried_again = 0"
     static let columns = (names + [isTroubled, isBegun]).joined(separator: ", ")

@@ -186,13 +186,15 @@ extension Store {
 
     private func end(_ ending: Ending) throws -> UploadState? {
         let id = ending.id
+        let isNoted = notedSent.remove(id) != nil
         for payment in ending.payments { try enter(payment) }
         guard let upload = try upload(id) else { return nil }
         guard upload.state == .uploading else {
             if case .verified = ending.outcome { try noteFinished(upload) }
             return nil
         }
-        try settleSent(ending, of: upload)
+        // Else what stands there was sent by the attempt before.
+        if !isNoted, ending.sent > upload.acked { try settleSent(of: upload) }
         if upload.isBegun, ending.sent > upload.acked { try keep(sent: ending.sent, of: id) }
         switch ending.outcome {
         case .yielded:

@@ -33,9 +33,11 @@ extension Store {
         let left = try connection.first(
             "SELECT max(0, sent - acked), acked FROM upload WHERE id = ?1", [.text(id)]
         ) { (unsettled: $0.integer(0), acked: $0.integer(1)) }
+        // What runs is not in vain yet.
         return Waste(
             total: Self.sum(rows.map(\.bytes)), today: Self.sum(today.map(\.bytes)),
-            since: today.first.map { WallTime(milliseconds: $0.at) }, unsettled: left?.unsettled ?? 0,
+            since: today.first.map { WallTime(milliseconds: $0.at) },
+            unsettled: notedSent.contains(id) ? 0 : left?.unsettled ?? 0,
             beginsAnew: left?.acked == 0)
     }
 
@@ -75,9 +77,7 @@ extension Store {
     }
 
     /// Inside a transaction. An attempt has sent bytes from `acked` on, and nothing was heard of those of the one before.
-    func settleSent(_ ending: Ending, of upload: UploadRecord) throws {
-        if upload.sent > upload.acked, ending.sent > upload.acked {
-            try noteWaste(upload.sent - upload.acked, of: upload.id)
-        }
+    func settleSent(of upload: UploadRecord) throws {
+        if upload.sent > upload.acked { try noteWaste(upload.sent - upload.acked, of: upload.id) }
     }
 }

@@ -34,6 +34,7 @@ package actor Store {
     private let thread: OwnThread
     private var waiting: [CheckedContinuation<Void, any Error>] = []
     private var isOpen = false
+    var notedSent: Set<String> = []
     /// The last transaction did not fit on the disk.
     private var wasFull = false
     /// With less free on its disk the log is emptied before each change, so that it stays small. An empty log needs no

@@ -1,11 +1,26 @@
 internal import Core
 internal import Linux
 
+/// Sees the bytes of a file before they leave, and may stop them.
+package protocol BodyCheck: Sendable {
+    /// These are next, in their order, from `offset` of the file on. A request that is repeated begins again at the offset of its first byte.
+    /// Called from the transport's thread: must be cheap.
+    ///
+    /// - Throws: Why they must not leave; the request ends with ``TransportError/Kind/sourceFile``.
+    func admit(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(SourceProblem)
+}
+
+/// Why bytes of a body cannot be sent.
+package struct SourceProblem: Error {
+    let description: String
+    package init(description: String) { self.description = description }
+}
+
 /// Where the bytes of a request come from. Never gives more than was promised, and never pads.
 final class BodySource {
     private enum Kind {
         case bytes([UInt8])
-        case file(OpenFile)
+        case file(OpenFile, (any BodyCheck)?)
         case framed(head: [UInt8], OpenFile, count: Int64, tail: [UInt8])
         case stream(ByteStream)
     }
@@ -25,8 +40,8 @@ final class BodySource {
         count = Int64(bytes.count)
     }
 
-    init(_ place: FilePlace, offset: Int64, count: Int64) throws(SystemError) {
-        kind = .file(OpenFile(descriptor: try Descriptor.open(place), path: place.shown, offset: offset))
+    init(_ place: FilePlace, offset: Int64, count: Int64, check: (any BodyCheck)?) throws(SystemError) {
+        kind = .file(OpenFile(descriptor: try Descriptor.open(place), path: place.shown, offset: offset), check)
         self.count = count
     }
 
@@ -55,7 +70,9 @@ final class BodySource {
         let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted])
         switch kind {
         case .bytes(let bytes): copy(bytes, from: position, into: piece)
-        case .file(let file): try file.read(into: piece, at: position, of: count)
+        case .file(let file, let check):
+            try file.read(into: piece, at: position, of: count)
+            try check?.admit(UnsafeRawBufferPointer(piece), at: file.offset + position)
         case .framed(let head, let file, let middle, let tail):
             // A piece ends where its source does; libcurl asks again.
             let (start, end) = (Int64(head.count), Int64(head.count) + middle)
@@ -91,13 +108,15 @@ final class BodySource {
     func seek(to place: Int64) -> Bool {
         guard (0...count).contains(place) else { return false }
         // What was read is gone.
-        if case .stream = kind { return place == position }
+        switch kind {
+        case .stream: return place == position
+        case .file(_, .some): guard place == 0 || place == position else { return false }
+        case .bytes, .file, .framed: break
+        }
         position = place
         return true
     }
 }
-
-struct SourceProblem: Error { let description: String }
 
 /// A class, because a descriptor has one owner and cannot stand in an enum that is read in place.
 private final class OpenFile {

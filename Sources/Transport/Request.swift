@@ -12,8 +12,8 @@ package struct Request: Sendable {
     package enum Body: Sendable {
         case none
         case bytes([UInt8])
-        /// `count` bytes of a file from `offset` on, read while they are sent.
-        case file(FilePlace, offset: Int64, count: Int64)
+        /// `count` bytes of a file from `offset` on, read while they are sent. None of them leaves before `check` has seen it.
+        case file(FilePlace, offset: Int64, count: Int64, check: (any BodyCheck)? = nil)
         /// The same with bytes before and behind it, as a form has them. What was sent of it is told in bytes of the file.
         case framed(head: [UInt8], FilePlace, offset: Int64, count: Int64, tail: [UInt8])
         /// Everything that comes from there until its end, as it comes: of a length that nobody knows. While nothing comes,
@@ -26,7 +26,7 @@ package struct Request: Sendable {
             case .stream: nil
             case .none: 0
             case .bytes(let bytes): Int64(bytes.count)
-            case .file(_, _, let count): count
+            case .file(_, _, let count, _): count
             case .framed(let head, _, _, let count, let tail): Int64(head.count) + count + Int64(tail.count)
             }
         }

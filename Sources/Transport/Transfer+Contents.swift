@@ -42,8 +42,8 @@ extension Transfer {
             return
         case .bytes(let bytes): source = BodySource(bytes)
         case .stream(let stream): source = BodySource(stream)
-        case .file(let path, let offset, let count):
-            do { source = try BodySource(path, offset: offset, count: count) } catch {
+        case .file(let path, let offset, let count, let check):
+            do { source = try BodySource(path, offset: offset, count: count, check: check) } catch {
                 throw self.error(.sourceFile, 0, "\(error)")
             }
         case .framed(let head, let path, let offset, let count, let tail):

@@ -48,10 +48,10 @@ private struct GoogleDialect: OffsetDialect {
     }
 
     func send(
-        _ range: Range<Int64>, _ order: UploadOrder, _ checkpoint: inout Checkpoint,
+        _ range: Range<Int64>, _ order: UploadOrder, _ checkpoint: inout Checkpoint, past digest: SentDigest,
         _ sent: @escaping @Sendable (Int64) -> Void
     ) async -> Sending {
-        await ranges.send(range, to: checkpoint["url"] ?? "", order, &checkpoint, sent)
+        await ranges.send(range, to: checkpoint["url"] ?? "", order, &checkpoint, past: digest, sent)
     }
 
     func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {

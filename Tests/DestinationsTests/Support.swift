@@ -1,6 +1,7 @@
 import Core
 import Credentials
 import Destinations
+import Digests
 import Glibc
 import Linux
 import Synchronization
@@ -154,7 +155,8 @@ struct Journey: Sendable {
         content = noise(size)
         let path = try folder.write("staged", content)
         order = UploadOrder(
-            id: "01JQ", generation: 1, file: StagedFile(path: path, size: Int64(size), sha256: [1, 2, 3]), name: name,
+            id: "01JQ", generation: 1,
+            file: StagedFile(path: path, size: Int64(size), sha256: Hasher.digest(.sha256, of: content)), name: name,
             mediaType: "video/mp4", modified: 1_700_000_000_123_456_789, metadata: metadata, checkpoint: checkpoint)
         var values = values
         values["url"] = .text(url)

@@ -152,6 +152,45 @@ struct TusEndingsTests {
         #expect(server.seen.isEmpty)
     }
 
+    @Test("of a staged copy that has rotted the server never has the last bytes", arguments: [2500, 400_000])
+    func rotten(_ size: Int) async throws {
+        let server = try FakeServer { [script] in script.serve($0) }
+        let journey = try Journey(server.url + "/files", size: size, chunk: size == 2500 ? 1000 : nil)
+        var rotten = journey.content
+        rotten[500] ^= 1
+        try journey.folder.write("staged", rotten)
+        let error = try await journey.failedAttempt()
+        #expect(error.remedy == .restage)
+        #expect(error.failure.code == "staged_changed", "\(error)")
+        #expect(script.held.count < size)
+        // Staged once more it begins anew: what the server has is of no use.
+        try journey.folder.write("staged", journey.content)
+        _ = try await journey.attempt()
+        #expect(script.held == journey.content)
+        #expect(verbs(server).filter { $0 == "POST" }.count == 2)
+    }
+
+    @Test("a staged copy that rots between two attempts is found by the second one", arguments: [300, 1700, 2400])
+    func rottenBetween(_ place: Int) async throws {
+        let server = try FakeServer { [script] exchange in
+            guard exchange.method == "PATCH", script.time("PATCH") == 1 else { return script.serve(exchange) }
+            _ = exchange.body()
+            exchange.reply(503)
+        }
+        let journey = try Journey(server.url + "/files", size: 2500, chunk: 1000)
+        _ = try await journey.failedAttempt()
+        var rotten = journey.content
+        rotten[place] ^= 1
+        try journey.folder.write("staged", rotten)
+        let error = try await journey.failedAttempt()
+        #expect(error.failure.code == "staged_changed", "\(error)")
+        // The last byte is not there, nor what another upload of it had.
+        #expect(script.held.count < 2500)
+        try journey.folder.write("staged", journey.content)
+        _ = try await journey.attempt()
+        #expect(script.held == journey.content)
+    }
+
     @Test("a staged copy that is cut while it is sent ends the attempt")
     func truncated() async throws {
         let folder = TemporaryFolder()

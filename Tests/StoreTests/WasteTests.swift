@@ -60,6 +60,39 @@ struct WasteTests {
         #expect(try await one.waste().total == 1700)
     }
 
+    @Test("what a killed daemon had sent is known as far as it was noted, and counted once")
+    func killed() async throws {
+        let folder = TemporaryFolder()
+        let clocks = ManualClocks()
+        var id = ""
+        for number in 1...3 {
+            let store = try await eventually("the lock is free") {
+                try? await Store.open(folder.path, clocks: clocks, sorting: .newestFirst)
+            }
+            if number == 1 {
+                guard
+                    case .recorded(let asset, let ids)? = try await store.record([Scene.arrival(Scene.file("a"))]).first
+                else { throw Scene.Unexpected() }
+                try await store.staged([Store.Copied(asset: asset, sha256: noise(32))])
+                id = ids[0]
+            }
+            #expect(try await store.claim("nas", passingOver: [])?.upload.id == id)
+            try await store.record(Checkpoint(["url": "x"]), for: id)
+            let before = Int64(number - 1)
+            #expect(try await store.waste(of: id).unsettled == (before > 0 ? 900 : 0))
+            for sent: Int64 in [300, 900, 600] { try await store.note(sent: sent, of: id) }
+            let waste = try await store.waste(of: id)
+            #expect(waste.total == 900 * before && waste.unsettled == 0)
+            guard number == 3 else { continue }
+            try await store.finish([
+                Store.Ending(id, .held(Self.failure, until: MonotonicTime(nanoseconds: 0)), sent: 950)
+            ])
+            #expect(
+                try await store.waste(of: id)
+                    == Waste(total: 1800, today: 1800, since: waste.since, unsettled: 950, beginsAnew: true))
+        }
+    }
+
     @Test("what an upload had when it begins anew was in vain, and so is what a remote takes back")
     func renewed() async throws {
         let one = try await Begun()

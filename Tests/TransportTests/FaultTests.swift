@@ -33,12 +33,17 @@ struct FaultTests {
             exchange.reply(exchange.body() == noise(2 << 20) ? 200 : 400, [], "thanks")
         }
         defer { server.stop() }
+        let request = Request("PATCH", server.url, body: .bytes(noise(2 << 20)))
+        // An answer that comes so late that the body is on its way ends the request; the next one does not ask.
+        #expect([200, 417].contains(try await transport.send(request).status))
         for _ in 0..<2 {
-            let response = try await transport.send(Request("PATCH", server.url, body: .bytes(noise(2 << 20))))
+            let response = try await transport.send(request)
             #expect(response.status == 200)
             #expect(String(decoding: response.body, as: UTF8.self) == "thanks")
         }
-        #expect(asked.withLock { $0 } == [true, false, false])
+        let questions = asked.withLock { $0 }
+        #expect(
+            questions.first == true && questions.count >= 3 && !questions.dropFirst().contains(true), "\(questions)")
     }
 
     @Test(

@@ -322,6 +322,12 @@ enum LocalChecks {
                 "there is no place for \(what): \(base.display): \(error.reason); " + remedy(error, "write", at: base)
                     + ", or set `\(key)` to another place")
         }
+        if !isThere, let space = try? Space(at: base), space.total == 0 {
+            return CheckResult(
+                .failed,
+                "there is no place for \(what): the kernel makes what is in \(base.display), and takes no folder there; set `\(key)` to "
+                    + "another place")
+        }
         // As above: one that does not tell its kind is taken for a disk.
         if !mayForget, let space = try? Space(at: base), space.isMemory {
             return CheckResult(.warning, "is on a memory file system: a reboot forgets it; name a folder on a disk")

@@ -81,6 +81,7 @@ struct ContentRange: Sendable {
 
     func send(
         _ range: Range<Int64>, to url: String, _ order: UploadOrder, _ checkpoint: inout Checkpoint,
+        past digest: SentDigest,
         _ sent: @escaping @Sendable (Int64) -> Void
     ) async -> Sending {
         let count = range.upperBound - range.lowerBound
@@ -89,7 +90,8 @@ struct ContentRange: Sendable {
             headers: [
                 ("Content-Type", order.mediaType),
                 ("Content-Range", "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(order.file.size)"),
-            ], body: .file(order.file.place, offset: range.lowerBound, count: count), limits: limits.sending)
+            ], body: .file(order.file.place, offset: range.lowerBound, count: count, check: digest),
+            limits: limits.sending)
         request.asksFirst = false
         let carried = await asking.carry(request, sent: sent)
         switch carried.result {

@@ -26,9 +26,9 @@ protocol OffsetDialect: Sendable {
     /// Every request but the last ends at a multiple of it, in bytes.
     var alignment: Int64 { get }
 
-    /// Sends bytes `range.lowerBound..<range.upperBound` of the file.
+    /// Sends bytes `range.lowerBound..<range.upperBound` of the file, each of them past `digest`.
     func send(
-        _ range: Range<Int64>, _ order: UploadOrder, _ checkpoint: inout Checkpoint,
+        _ range: Range<Int64>, _ order: UploadOrder, _ checkpoint: inout Checkpoint, past digest: SentDigest,
         _ sent: @escaping @Sendable (Int64) -> Void
     ) async -> Sending
 

@@ -15,6 +15,7 @@ final class OffsetRun {
     var standstills = 0
     var strangeAnswers = 0
     private(set) var renewals = 0
+    private let digest: SentDigest
 
     var dialect: any OffsetDialect { engine.dialect }
     var size: Int64 { order.file.size }
@@ -31,6 +32,7 @@ final class OffsetRun {
         self.order = order
         self.notes = notes
         progress = OffsetProgress(order, notes)
+        digest = SentDigest(of: order.file)
     }
 
     // MARK: Opening
@@ -153,12 +155,15 @@ final class OffsetRun {
     /// - Returns: The offset from there on.
     func send(from offset: Int64) async throws -> Int64 {
         let end = end(from: offset)
+        // What an earlier attempt has sent was made of this copy.
+        try await digest.begin(at: offset, dialect.failure)
         let reach = progress.bounds.reachBefore
         if progress.bounds.enter(to: end) { try await progress.record() }
         located = nil
         let notes = notes
         var sending = await dialect.send(
-            offset..<end, order, &progress.checkpoint, { notes.sending(offset + min($0, end - offset)) })
+            offset..<end, order, &progress.checkpoint, past: digest, { notes.sending(offset + min($0, end - offset)) })
+        if let damage = digest.damage(dialect.failure) { throw try await damaged(damage) }
         if let error = sending.error { sending.isOfState = isOfPlace(error, sending, offset..<end, reach) }
         // What is refused for its offset has brought nothing, however much of it left.
         if dialect.isListed && sending.isConflict {
@@ -312,6 +317,12 @@ final class OffsetRun {
             throw dialect.error(.protocol, "upload_lost", "\(words): \(reason)", .pending(after: wait))
         }
         return try await create()
+    }
+
+    /// The staged copy is no more what was recorded, and neither is what was sent of it.
+    private func damaged(_ damage: UploadError) async throws -> UploadError {
+        try await forget()
+        return damage
     }
 
     private func forget() async throws {

@@ -204,9 +204,12 @@ struct S3Dialect: PartsDialect {
             if isSingle, proof.sha256 != piece.order.file.sha256 {
                 throw piece.order.file.changed("does not have the content any more that was staged", failure)
             }
+            // Of a part the digest is made when all are there.
+            let digest = isSingle ? SentDigest(of: piece.order.file) : nil
             var request = S3Request(
                 method: "PUT", key: key(piece.checkpoint), headers: proof.headers,
-                body: .file(piece.order.file.place, offset: part.offset, count: part.length), payload: proof.payload,
+                body: .file(piece.order.file.place, offset: part.offset, count: part.length, check: digest),
+                payload: proof.payload,
                 limits: settings.limits.sending, what: "part \(part.index + 1) of \(piece.plan.count)")
             if settings.tellsLimit, let limit = OSS.trafficLimit(api.asking.transport.rate) {
                 request.headers.append(limit)
@@ -222,7 +225,11 @@ struct S3Dialect: PartsDialect {
                 request.further = S3Presigner.behind(part, of: piece.plan)
             }
             let carried = await api.carry(request, sent)
-            guard case .success(let answer) = carried.result else { return PartSending(unanswered: carried, part) }
+            guard case .success(let answer) = carried.result else {
+                var unanswered = PartSending(unanswered: carried, part)
+                if let damage = digest?.damage(failure) { unanswered.answer = .failed(damage) }
+                return unanswered
+            }
             let response = answer.response
             // The part has left, and may be there, whatever a further question meets.
             do { return try await judge(response, request, part, piece, proof) } catch {

@@ -61,8 +61,10 @@ actor S3Keys: S3KeySource {
         switch source {
         case .words(let id, let secret, let token):
             let token = token.map { [CredentialProvider.Header("token", $0)] } ?? []
-            provider = CredentialProvider([.init("id", id), .init("secret", secret)] + token, reader: reader)
-        case .document(let source, _): provider = CredentialProvider([.init("document", source)], reader: reader)
+            provider = CredentialProvider(
+                [.init("id", id), .init("secret", secret)] + token, reader: reader, areSent: false)
+        case .document(let source, _):
+            provider = CredentialProvider([.init("document", source)], reader: reader, areSent: false)
         }
     }
 

@@ -191,7 +191,7 @@ extension S3Settings {
                     object("tags.\(name)", "is a plain text: everybody who sees the object sees it")
                     continue
                 }
-                if text.contains("{") || text.contains("}") {
+                if (name + text).contains(where: { $0 == "{" || $0 == "}" }) {
                     object(
                         "tags.\(name)",
                         "has braces, and tags are the same for each object: placeholders are for `metadata` of the folder, "

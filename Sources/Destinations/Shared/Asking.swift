@@ -218,16 +218,21 @@ struct Asking: Sendable {
         let what = "\(request.method) to \(host): \(error.detail)"
         switch error.kind {
         case .resolve, .connect, .interface:
+            let proxy = request.mayUseProxy ? WebAddress(request.url).proxy : nil
+            let through = proxy.map {
+                "; what goes there goes through the proxy \($0), as `\(WebAddress(request.url).scheme ?? "http")_proxy` of the environment "
+                    + "says, and that cannot be reached"
+            }
             return UploadError(
-                failure(.transient, "unreachable", what, retryable: true), remedy: .holdDestination(after: nil))
+                failure(.transient, "unreachable", what + (through ?? ""), retryable: true),
+                remedy: .holdDestination(after: nil))
         case .tls:
+            let hint =
+                error.isOfHandshake
+                ? "; whoever answers there hung up before a certificate was shown: it may have no TLS, or none for this name or version"
+                : "; a certificate that is not trusted means a wrong address, a missing ca_file, or a portal in between"
             return UploadError(
-                failure(
-                    .config, "tls",
-                    what
-                        + "; a certificate that is not trusted means a wrong address, a missing ca_file, or a portal in "
-                        + "between", retryable: true),
-                remedy: .misconfigured)
+                failure(.config, "tls", what + hint, retryable: true), remedy: .misconfigured)
         case .proxy:
             return UploadError(
                 failure(.config, "proxy_refused", what, retryable: true), remedy: .holdDestination(after: nil))

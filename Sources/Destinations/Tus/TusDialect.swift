@@ -80,7 +80,7 @@ struct TusDialect: OffsetDialect {
     }
 
     func send(
-        _ range: Range<Int64>, _ order: UploadOrder, _ checkpoint: inout Checkpoint,
+        _ range: Range<Int64>, _ order: UploadOrder, _ checkpoint: inout Checkpoint, past digest: SentDigest,
         _ sent: @escaping @Sendable (Int64) -> Void
     ) async -> Sending {
         guard let url = checkpoint["url"] else { return Sending(unsent: .accepted(nil)) }
@@ -100,7 +100,7 @@ struct TusDialect: OffsetDialect {
             carried = await asking.carry(
                 Request(
                     "PATCH", url, headers: headers,
-                    body: .file(order.file.place, offset: range.lowerBound, count: count),
+                    body: .file(order.file.place, offset: range.lowerBound, count: count, check: digest),
                     limits: settings.limits.sending),
                 sent: sent)
         } catch { return Sending(unsent: .failed(error)) }

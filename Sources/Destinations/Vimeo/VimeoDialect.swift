@@ -203,12 +203,14 @@ struct VimeoDialect: OffsetDialect {
     func allowance(for count: Int64) -> Int64 { tus.allowance(for: count) }
 
     func send(
-        _ range: Range<Int64>, _ order: UploadOrder, _ checkpoint: inout Checkpoint,
+        _ range: Range<Int64>, _ order: UploadOrder, _ checkpoint: inout Checkpoint, past digest: SentDigest,
         _ sent: @escaping @Sendable (Int64) -> Void
     ) async -> Sending {
         guard let url = checkpoint["url"] else { return Sending(unsent: .accepted(nil)) }
-        guard flow(checkpoint) == .tus else { return await ranges.send(range, to: url, order, &checkpoint, sent) }
-        return await tus.send(range, order, &checkpoint, sent)
+        guard flow(checkpoint) == .tus else {
+            return await ranges.send(range, to: url, order, &checkpoint, past: digest, sent)
+        }
+        return await tus.send(range, order, &checkpoint, past: digest, sent)
     }
 
     /// The API, which knows of the video when no proxy has lost its backend.

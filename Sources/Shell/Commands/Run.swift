@@ -268,7 +268,8 @@ private func startRemedy(_ error: SystemError, _ settings: Settings?) -> String 
         return "Let the daemon's user (here \(Machine.user)) write there"
             + (key.map { ", or set `\($0)` in the configuration to a folder of that user's." } ?? ".")
     }
-    return "`sluice check` looks at everything that the configuration names."
+    let look = "`sluice check` looks at everything that the configuration names."
+    return key.map { "Set `\($0)` to a folder that is there or can be made; \(look)" } ?? look
 }
 
 /// The key of the configuration that leads to a path.

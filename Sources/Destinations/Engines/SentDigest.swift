@@ -1,0 +1,79 @@
+internal import Core
+internal import Digests
+internal import Linux
+internal import Synchronization
+internal import Transport
+
+/// The digest of a staged copy, made of the bytes that leave, in their order: the last of them stay here when all of them together are
+/// not what was recorded. A copy that has rotted is found before the remote has a whole file of it, and no byte is read twice.
+final class SentDigest: BodyCheck {
+    private struct State {
+        /// Where the request on its way has begun, and what is before that.
+        var start: Int64 = 0
+        var before = Hasher(.sha256)
+        /// How far its bytes have left, and what is before that.
+        var position: Int64 = 0
+        var hasher = Hasher(.sha256)
+
+        mutating func begin() { (start, before) = (position, Hasher(copying: hasher)) }
+
+        /// - Returns: Whether the request begins again, where it does not go on.
+        mutating func goesOn(at offset: Int64) -> Bool {
+            if offset == position { return true }
+            guard offset == start else { return false }
+            (position, hasher) = (start, Hasher(copying: before))
+            return true
+        }
+    }
+
+    private let file: StagedFile
+    private let state = Mutex(State())
+
+    init(of file: StagedFile) { self.file = file }
+
+    /// A request is to begin at `offset`. What is before it and did not leave in this attempt is read.
+    ///
+    /// - Throws: ``UploadError`` when the copy cannot be read; `CancellationError`.
+    func begin(at offset: Int64, _ failure: StagedFile.MakeFailure) async throws {
+        let read = state.withLock { state in
+            if offset < state.position { state = State() }
+            return state.position..<offset
+        }
+        if !read.isEmpty {
+            do { try await blocking { [self] in try add(read) } } catch let error as SystemError {
+                throw UploadError(failure(.local, "staged_unreadable", "\(error)", true), remedy: .restage)
+            }
+        }
+        state.withLock { $0.begin() }
+    }
+
+    private func add(_ range: Range<Int64>) throws(SystemError) {
+        try readPieces(of: file.place, range) { take($0) }
+    }
+
+    func admit(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(SourceProblem) {
+        let isNext = state.withLock { $0.goesOn(at: offset) }
+        if isNext { take(bytes) }
+        if !isNext || hasDiffered { throw SourceProblem(description: "the bytes are not those that were staged") }
+    }
+
+    private func take(_ bytes: UnsafeRawBufferPointer) {
+        let bytes = Array(bytes)
+        state.withLock { state in
+            state.hasher.update(bytes)
+            state.position += Int64(bytes.count)
+        }
+    }
+
+    private var hasDiffered: Bool {
+        state.withLock { state in
+            state.position == file.size && Hasher(copying: state.hasher).finish() != file.sha256
+        }
+    }
+
+    /// That the copy is not what was recorded any more; `nil` as long as nothing shows it.
+    func damage(_ failure: StagedFile.MakeFailure) -> UploadError? {
+        guard hasDiffered else { return nil }
+        return file.changed("does not have the content any more that was staged", failure)
+    }
+}
