@@ -119,6 +119,16 @@ final class LiveUploads: Sendable {
         }
     }
 
+    /// It is sent from its first byte on.
+    func beginAgain(_ id: String) {
+        let now = clocks.monotonic()
+        runs.withLock { runs in
+            guard var run = runs[id] else { return }
+            (run.sent, run.acked, run.window) = (0, 0, (now, 0))
+            runs[id] = run
+        }
+    }
+
     subscript(id: String) -> Run? {
         let now = clocks.monotonic()
         return runs.withLock { runs in

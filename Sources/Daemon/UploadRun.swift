@@ -42,6 +42,15 @@ struct UploadRun: Sendable {
         let source = SourceGuard(claim.asset, house.source(of: claim.asset))
         let notes = RunNotes(
             house: house, id: upload.id, acked: upload.acked, size: claim.asset.stagedSize, source)
+        let verdict = try await send(source, notes, since: began)
+        await notes.finishMarking()
+        return verdict
+    }
+
+    private func send(
+        _ source: SourceGuard?, _ notes: RunNotes, since began: MonotonicTime
+    ) async throws -> Verdict {
+        let upload = claim.upload
         var sent: StagedFile?
         do {
             guard let sha256 = claim.asset.sha256 else { return copyLost() }
@@ -191,6 +200,8 @@ final class RunNotes: UploadNotes {
     private let id: String
     private let size: Int64
     private let state: Mutex<State>
+    /// The last note of how far it has sent, behind those before it.
+    private let marking = Mutex<Task<Void, Never>?>(nil)
     /// Who pays for what it sends.
     private let account: Account?
     /// Of a source that is uploaded in place.
@@ -255,9 +266,13 @@ final class RunNotes: UploadNotes {
     }
 
     func renewed(_ checkpoint: Checkpoint, leaving old: Checkpoint?) async throws {
+        let sent = house.live[id]?.sent ?? 0
         note(acked: 0)
         try await source?.insist()
+        // What was sent of the one that is given up was sent in vain.
+        try await house.store.note(sent: sent, of: id)
         try await house.store.renew(checkpoint, for: id, leaving: old)
+        house.live.beginAgain(id)
         if old != nil { house.removalBell.ring() }
     }
 
@@ -296,12 +311,22 @@ final class RunNotes: UploadNotes {
             return true
         }
         // So that a crash does not forget what it cuts off.
-        if isDue, size >= Self.leastMarked { Task { await self.mark(sent: offset) } }
+        if isDue, size >= Self.leastMarked {
+            marking.withLock { last in
+                last = Task { [last] in
+                    await last?.value
+                    await self.mark(sent: offset)
+                }
+            }
+        }
     }
 
     /// Of less a crash may forget everything.
     private static let leastMarked: Int64 = 1_000_000
     private var markingStep: Int64 { max(size / 8, Self.leastMarked) }
+
+    /// What was written down of it is on disk, or is not going to be.
+    func finishMarking() async { await marking.withLock { $0 }?.value }
 
     private func mark(sent offset: Int64) async {
         do { try await house.store.note(sent: offset, of: id) } catch {

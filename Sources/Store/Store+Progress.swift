@@ -25,7 +25,7 @@ extension Store {
     /// Inside a transaction. Any acknowledged byte resets the budget of attempts.
     func keep(acked: Int64, of id: String) throws {
         try noteRecovery(of: id, acked: acked)
-        try noteWaste(of: id, standingAt: acked)
+        try noteWaste(of: id, standingAt: acked, isUnderWay: notedSent.contains(id))
         try connection.run(
             """
             UPDATE upload SET attempt = CASE WHEN ?2 > acked THEN 0 ELSE attempt END,

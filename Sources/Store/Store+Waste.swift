@@ -46,10 +46,11 @@ extension Store {
     }
 
     /// Inside a transaction, before the upload is known to stand at `acked`: what was sent beyond that went in vain.
-    func noteWaste(of id: String, standingAt acked: Int64) throws {
-        let reach = try connection.first("SELECT max(acked, sent) FROM upload WHERE id = ?1", [.text(id)]) {
-            $0.integer(0)
-        }
+    ///
+    /// - Parameter isUnderWay: The bytes beyond that may be on their way.
+    func noteWaste(of id: String, standingAt acked: Int64, isUnderWay: Bool = false) throws {
+        let column = isUnderWay ? "acked" : "max(acked, sent)"
+        let reach = try connection.first("SELECT \(column) FROM upload WHERE id = ?1", [.text(id)]) { $0.integer(0) }
         if let reach, reach > acked { try noteWaste(reach - max(0, acked), of: id) }
     }
 

@@ -93,6 +93,24 @@ struct WasteTests {
         }
     }
 
+    @Test("parts that are on their way beside one that arrives are not in vain; what is given up is, once")
+    func sideBySide() async throws {
+        let one = try await Begun()
+        try await one.begin()
+        try await one.store.note(sent: 900, of: one.id)
+        try await one.store.record(Checkpoint(["url": "x"]), for: one.id, acked: 300)
+        #expect(try await one.waste() == Waste())
+        try await one.store.note(sent: 950, of: one.id)
+        try await one.store.record(Checkpoint(["url": "x"]), for: one.id, acked: 200)
+        #expect(try await one.waste().total == 100)
+        try await one.store.note(sent: 950, of: one.id)
+        try await one.store.renew(Checkpoint(["url": "y"]), for: one.id, leaving: nil)
+        #expect(try await one.waste().total == 1050)
+        try await one.end(sent: 0)
+        #expect(
+            try await one.waste() == Waste(total: 1050, today: 1050, since: one.scene.clocks.wall(), beginsAnew: true))
+    }
+
     @Test("what an upload had when it begins anew was in vain, and so is what a remote takes back")
     func renewed() async throws {
         let one = try await Begun()
