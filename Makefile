@@ -26,7 +26,7 @@ SEED ?=
 ONLY ?=
 RECORDS ?=
 
-# No warning stays, and no room imports what Package.swift does not say.
+# No warning stays, and no module imports what Package.swift does not say.
 STRICT := -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check error
 # The Swift runtime goes into the program, which then needs only Debian's C libraries; -s leaves the symbols out, nothing is
 # exported that nobody loads, and functions that are the same stand there once. lld comes with Swift and packs the million bytes of

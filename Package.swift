@@ -1,6 +1,6 @@
 // swift-tools-version: 6.0
 //
-// The map of the house. Arrows point down only: a room imports what stands to its right and nothing
+// The modules. A module imports what stands to its right and nothing
 // else, which `--explicit-target-dependency-import-check error` enforces. docs/architecture.md says why.
 import PackageDescription
 
@@ -10,11 +10,11 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),  // a file imports what it uses
 ]
 
-func room(_ name: String, _ below: [Target.Dependency]) -> Target {
+func module(_ name: String, _ below: [Target.Dependency]) -> Target {
     .target(name: name, dependencies: below, swiftSettings: strict + (unhurried.contains(name) ? small : []))
 }
 
-/// Rooms that wait for others most of their time: what they save in room is worth more than what they lose in speed.
+/// Modules that wait for others most of their time: they are compiled for size, which counts more than the speed they lose.
 let unhurried: Set = [
     "Store", "Watch", "Names", "Transport", "Staging", "Linux", "Core", "Config", "WebServer", "Credentials", "Notices",
     "Media",
@@ -51,36 +51,36 @@ let package = Package(
         library("CCrypto", pkgConfig: "libcrypto", apt: "libssl-dev"),
 
         // Decisions: values in, values out.
-        room("Core", []),
+        module("Core", []),
 
         // Contact with the world, one kind of world each.
-        room("Linux", ["Core", "CLinux"]),
-        room("Digests", ["Core", "CCrypto"]),
-        room("Config", ["Core", "Linux", "CYAML"]),
-        room("Store", ["Core", "Linux", "CSQLite"]),
-        room("Names", ["Core", "Linux", "CCares"]),
-        room("Transport", ["Core", "Linux", "Names", "CCurl", "CZlib"]),
-        room("WebServer", ["Core", "Linux", "CMicroHTTPD"]),
-        room("Credentials", ["Core", "Linux"]),
-        room("Notices", ["Core", "Linux", "Transport", "Credentials", "Digests"]),
+        module("Linux", ["Core", "CLinux"]),
+        module("Digests", ["Core", "CCrypto"]),
+        module("Config", ["Core", "Linux", "CYAML"]),
+        module("Store", ["Core", "Linux", "CSQLite"]),
+        module("Names", ["Core", "Linux", "CCares"]),
+        module("Transport", ["Core", "Linux", "Names", "CCurl", "CZlib"]),
+        module("WebServer", ["Core", "Linux", "CMicroHTTPD"]),
+        module("Credentials", ["Core", "Linux"]),
+        module("Notices", ["Core", "Linux", "Transport", "Credentials", "Digests"]),
 
         // The file's journey.
-        room("Media", ["Core", "Linux"]),
-        room("Watch", ["Core", "Linux", "Media"]),
-        room("Staging", ["Core", "Linux", "Digests"]),
-        room("Destinations", ["Core", "Linux", "Transport", "Credentials", "Digests", "CExpat"]),
-        room("Receiver", ["Core", "Linux", "Digests", "WebServer"]),
+        module("Media", ["Core", "Linux"]),
+        module("Watch", ["Core", "Linux", "Media"]),
+        module("Staging", ["Core", "Linux", "Digests"]),
+        module("Destinations", ["Core", "Linux", "Transport", "Credentials", "Digests", "CExpat"]),
+        module("Receiver", ["Core", "Linux", "Digests", "WebServer"]),
 
         // The only place that sees every room.
-        room(
+        module(
             "Daemon",
             [
                 "Core", "Linux", "Config", "Store", "Names", "Transport", "Media", "Watch", "Staging", "Destinations",
                 "Credentials", "Notices",
             ]),
-        room("Control", ["Core", "Linux", "Digests", "Daemon", "WebServer", "Transport"]),
+        module("Control", ["Core", "Linux", "Digests", "Daemon", "WebServer", "Transport"]),
         // The command line; the executable is its `main` alone, so that tests reach everything else.
-        room(
+        module(
             "Shell",
             [
                 "Core", "Linux", "Config", "Destinations", "Credentials", "Daemon", "Control", "Receiver", "Store",
@@ -89,10 +89,10 @@ let package = Package(
         .executableTarget(name: "sluice", dependencies: ["Shell"], swiftSettings: strict),
 
         // Only tests and figures import it.
-        room("TestKit", ["Core", "Linux", "CLinux", "CZlib", "Digests"]),
+        module("TestKit", ["Core", "Linux", "CLinux", "CZlib", "Digests"]),
 
         // What the runner of the tests is told; no figure can import it.
-        room("TestTraits", ["TestKit"]),
+        module("TestTraits", ["TestKit"]),
 
         // Figures, one line each; `make bench`.
         .executableTarget(

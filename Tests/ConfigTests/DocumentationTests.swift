@@ -6,7 +6,7 @@ import Testing
 @testable import Config
 
 /// The top of the repository, from where this file was compiled.
-private let top = FilePath(#filePath).parent.parent.parent
+private let top = Repository.root
 
 @Suite("What the repository says about the configuration")
 struct DocumentationTests {

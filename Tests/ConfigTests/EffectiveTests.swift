@@ -6,7 +6,7 @@ import Testing
 @testable import Config
 
 /// The top of the repository, from where this file was compiled.
-private let top = FilePath(#filePath).parent.parent.parent
+private let top = Repository.root
 
 @Suite("The effective configuration")
 struct EffectiveTests {

@@ -81,7 +81,7 @@ struct ConfigFuzzTests {
 
     /// The examples that users begin with, and a file with nearly every key.
     static func seeds() throws -> [[UInt8]] {
-        let folder = FilePath(#filePath).parent.parent.parent.appending("config")
+        let folder = Repository.root.appending("config")
         let examples = try Files.names(in: folder).filter { $0.fileExtension == "yaml" }.sorted()
         let laughs = "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b, *b]\nversion: 1\n"
         return try [whole, whole, minimal, laughs].map { Array($0.utf8) }

@@ -2,6 +2,7 @@ import Core
 import Linux
 import Media
 import Synchronization
+import TestKit
 
 /// The files of `Tests/Fixtures/media`; its README says how each was made.
 enum Recordings {
@@ -11,7 +12,7 @@ enum Recordings {
     ]
 
     static func read(_ name: String) throws -> [UInt8] {
-        let folder = FilePath(#filePath).parent.parent.appending("Fixtures/media")
+        let folder = Repository.root.appending("Tests/Fixtures/media")
         return try Files.read(folder.appending(FilePath(name)))
     }
 }

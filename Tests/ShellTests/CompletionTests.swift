@@ -8,7 +8,7 @@ import Testing
 @testable import Shell
 
 /// The top of the repository, from where this file was compiled.
-private let top = FilePath(#filePath).parent.parent.parent
+private let top = Repository.root
 
 @Suite("Completions", .timeLimit(.minutes(Patience.minutes(1))))
 struct CompletionTests {

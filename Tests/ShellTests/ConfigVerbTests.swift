@@ -7,7 +7,7 @@ import Testing
 @testable import Shell
 
 /// The top of the repository, from where this file was compiled.
-private let top = FilePath(#filePath).parent.parent.parent
+private let top = Repository.root
 
 /// What `config` prints, with the types of destination that the program has.
 @Suite("sluice config")

@@ -69,7 +69,7 @@ struct InstallTests {
             let path = try folder.write(FilePath("bin/\(name.display)"), Array("#!/bin/sh\n\(text)\n".utf8))
             #expect(path.withCString { chmod($0, 0o755) == 0 })
         }
-        let script = FilePath(#filePath).parent.parent.parent.appending("scripts/install-deps")
+        let script = Repository.root.appending("scripts/install-deps")
         let child = try Child(
             "/bin/bash", [script.display], environment: ["PATH": "\(at)/bin:/usr/bin:/bin"],
             output: folder.path.appending("out"), errors: folder.path.appending("err"))

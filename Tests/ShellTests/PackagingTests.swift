@@ -1,5 +1,6 @@
 import Core
 import Linux
+import TestKit
 import Testing
 
 /// The unit of systemd as it is packaged, by its text: what it does in a booted system takes one.
@@ -7,7 +8,7 @@ import Testing
 struct PackagingTests {
     /// The settings of a section, by their names.
     private func settings() throws -> [Substring: [Substring]] {
-        let top = FilePath(#filePath).parent.parent.parent
+        let top = Repository.root
         let bytes = try Files.read(top.appending("packaging/systemd/sluice.service"))
         let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n").filter { !$0.hasPrefix("#") }
         let pairs = lines.compactMap { line in

@@ -11,7 +11,7 @@ struct ContainerTests {
     private let scene = Scene()
 
     private func recording(_ name: String) throws -> [UInt8] {
-        try Files.read(FilePath(#filePath).parent.parent.appending("Fixtures/media").appending(FilePath(name)))
+        try Files.read(Repository.root.appending("Tests/Fixtures/media").appending(FilePath(name)))
     }
 
     private func rule(_ broken: WatchRule.Broken = .wait, after: Duration = .seconds(3600)) -> WatchRule {

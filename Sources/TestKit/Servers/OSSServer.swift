@@ -1,0 +1,106 @@
+package import Core
+internal import Glibc
+internal import Linux
+
+/// `Tests/Fixtures/oss_emulator.py`: a stand-in for Alibaba Cloud OSS, which recomputes each signature with the maker's own packages.
+package final class OSSServer: Sendable {
+    package static let id = "LTAI5tTestLongLivedKey"
+    package static let secretKey = "LongLivedSecret0123456789abcdef"
+    package static let region = "cn-shanghai"
+    package static let bucket = "cameras"
+
+    /// An object, as its bytes are there.
+    package struct Object: Hashable, Sendable {
+        package var size: Int64
+        /// Hexadecimal.
+        package var sha256: String
+        /// Of the file that holds it.
+        package var path: FilePath
+    }
+
+    package let port: Int
+    package var url: String { "http://127.0.0.1:\(port)" }
+    package let folder = TemporaryFolder()
+    private let child: Child
+
+    package static let packages = [
+        "oss2==2.19.1", "alibabacloud-oss-v2==1.4.1", "alibabacloud-tea-openapi==0.4.6",
+        "alibabacloud-vod20170321==3.12.1", "aliyun-python-sdk-vod==2.16.32",
+    ]
+    private static let scripts = Repository.root.appending("Tests/Fixtures")
+
+    package init() async throws {
+        let bin = try await blocking { try Tools.venv(Self.packages) }
+        let port = try Loopback.freePort()
+        self.port = port
+        let script = Self.scripts.appending("oss_emulator.py")
+        let child = try Child(
+            bin.appending("python"),
+            ["-B", script.display, "--port", "\(port)", "--state", folder.path.appending("state").display],
+            output: folder.path.appending("out"), errors: folder.path.appending("err"))
+        self.child = child
+        try await eventually("the bucket's server listens", within: .seconds(30), every: .milliseconds(50)) {
+            try child.mustRun()
+            return Loopback.answers(port)
+        }
+    }
+
+    /// Runs the stand-in's own tests: each rule and fault, the vectors, and the maker's clients.
+    ///
+    /// - Returns: How it ended, and what it said.
+    package static func prove() async throws -> (ending: Child.Ending, words: String) {
+        try await blocking {
+            let folder = TemporaryFolder()
+            let child = try Child(
+                try Tools.venv(packages).appending("python"),
+                ["-B", scripts.appending("test_oss_emulator.py").display],
+                output: folder.path.appending("out"), errors: folder.path.appending("err"))
+            let ending = child.wait()
+            return (ending, try child.complained())
+        }
+    }
+
+    package func stop() { child.end(with: SIGKILL) }
+
+    /// Steers it, or asks it; the script has the words.
+    ///
+    /// - Parameter wish: JSON; `nil` to ask.
+    @discardableResult
+    package func control(_ name: String, _ wish: String? = nil) async throws -> String {
+        let wire = try Wire(port: port)
+        let body = wish ?? ""
+        try await wire.send(
+            "\(wish == nil ? "GET" : "POST") /_control/\(name) HTTP/1.1\r\nHost: x\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"
+        )
+        let reply = try await wire.reply()
+        guard reply.status == 200 else { throw Wire.Broken(description: "\(name): \(reply.status) \(reply.text)") }
+        return reply.text
+    }
+
+    /// In the bucket, by key.
+    package func objects() async throws -> [String: Object] {
+        Dictionary(
+            try await control("sums").split(separator: "\n").compactMap { line in
+                let fields = line.split(separator: "\t", maxSplits: 3).map(String.init)
+                guard fields.count == 4, let size = Int64(fields[1]) else { return nil }
+                return (key(fields[3]), Object(size: size, sha256: fields[0], path: FilePath(fields[2])))
+            }
+        ) { $1 }
+    }
+
+    /// Behind the bucket, where it is the one of most tests.
+    private func key(_ coded: String) -> String {
+        let whole = PercentCoding.text(decoding: coded) ?? coded
+        return whole.hasPrefix("\(Self.bucket)/") ? String(whole.dropFirst(Self.bucket.count + 1)) : whole
+    }
+
+    /// The keys of uploads that are not complete.
+    package func unfinished() async throws -> [String] {
+        try await control("unfinished").split(separator: "\n").map { key(String($0)) }
+    }
+
+    /// What was asked of it, by the names of its manual.
+    package func operations() async throws -> [String] {
+        try await control("operations").split(separator: "\n").map(String.init)
+    }
+}

@@ -1,0 +1,73 @@
+import Core
+import Linux
+import Store
+import TestKit
+import Testing
+
+@testable import Config
+@testable import Daemon
+
+@Suite("What recordings say of themselves")
+struct RecordingTests {
+    private func picture() throws -> [UInt8] {
+        try Files.read(Repository.root.appending("Tests/Fixtures/media/whole/camera.jpg"))
+    }
+
+    @Test("is shown once a recording is staged, and makes names where a template asks for it")
+    func shown() async throws {
+        let scene = try await AgentScene()
+        let path = try scene.folder.write("cam/a.jpg", picture())
+        let plain = try await scene.add(path)
+        try await scene.reach(.completed, [plain])
+        let media = try await scene.agent.show(plain).media
+        #expect(media?.recordedAt == "2024-05-01T10:20:30.000Z")
+        #expect(media?.camera == "Acme Still 5")
+        #expect([media?.width, media?.height] == [48, 64])
+
+        let named = try Template("{recorded:%Y}/{camera}/{width}x{height}/{name}")
+        scene.written.edit { $0.folders[0].name = named }
+        _ = try await scene.agent.reload()
+        let id = try await scene.add(try scene.folder.write("cam/b.jpg", picture() + [0]))
+        try await scene.reach(.completed, [id])
+        #expect(try await scene.agent.house.store.upload(id)?.name == "2024/Acme Still 5/48x64/b.jpg")
+        try await scene.stop()
+    }
+
+    @Test("names the sidecars of a group as its video, also those that come later")
+    func sidecars() async throws {
+        let scene = try await AgentScene()
+        let template = try named
+        scene.written.edit { $0.folders[0].name = template }
+        _ = try await scene.agent.reload()
+        let intake = Intake(house: scene.agent.house)
+        let video = try settled("a.jpg", picture(), scene)
+        try await intake.take([try settled("a.xml", [1], scene), video], asUnit: true)
+        try await intake.take([try settled("a.srt", [2], scene)], asUnit: true, with: "a.jpg")
+        try await eventually("all are there") { scene.remote.objects.count == 3 }
+        #expect(scene.remote.objects.map(\.display).sorted() == ["2024/a.jpg", "2024/a.srt", "2024/a.xml"])
+        try await scene.stop()
+    }
+
+    private var named: Template { get throws { try Template("{recorded:%Y}/{name}") } }
+
+    /// A file of the folder `cam`, as the watcher would hand it on.
+    private func settled(_ name: FilePath, _ content: [UInt8], _ scene: AgentScene) throws -> SettledFile {
+        let look = try FileLook(at: try scene.folder.write(FilePath("cam").appending(name), content))
+        let identity = StoredIdentity(
+            folder: "cam", relative: name, size: look.size, modified: look.modified, inode: nil, born: nil,
+            fileSystem: nil)
+        return SettledFile(
+            folder: "cam", root: scene.folder.path.appending("cam"), relative: name, look: look, identity: identity,
+            settledBy: .lease)
+    }
+
+    @Test("is nothing for other files, and for a picture that says nothing")
+    func nothing() async throws {
+        let scene = try await AgentScene()
+        let text = try await scene.add(try scene.folder.write("cam/a.txt", picture()))
+        let noise = try await scene.add("a.jpg")
+        try await scene.reach(.completed, [text, noise])
+        for id in [text, noise] { #expect(try await scene.agent.show(id).media == nil) }
+        try await scene.stop()
+    }
+}

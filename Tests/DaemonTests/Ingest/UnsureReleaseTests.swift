@@ -1,0 +1,358 @@
+import Core
+import Linux
+import Staging
+import Store
+import Synchronization
+import TestKit
+import Testing
+
+@testable import Config
+@testable import Daemon
+
+/// Who has a file open for writing, as a test says.
+private final class ScriptedWriters: WriterAsking {
+    let answer: Mutex<WriterSearch.Answer>
+    init(_ answer: WriterSearch.Answer) { self.answer = Mutex(answer) }
+
+    func ask(
+        _ relative: FilePath, in folder: borrowing OpenFolder
+    ) throws(SystemError) -> (look: FileLook, answer: WriterSearch.Answer) {
+        (try folder.look(at: relative), answer.withLock { $0 })
+    }
+}
+
+/// Sources that are verified, and of which it is asked again whether a program has them open for writing.
+@Suite("Release of a source that may be open", .timeLimit(.minutes(Patience.minutes(1))))
+struct UnsureReleaseTests {
+    private static let content = noise(10_000)
+
+    /// A state with one verified source in it.
+    private final class Scene: Sendable {
+        let folder = TemporaryFolder()
+        let clocks = ManualClocks()
+        let house: House
+        let path: FilePath
+        let asset: Int64
+        let writers: ScriptedWriters
+        /// Files that were handed back to the watcher.
+        let handedBack = Mutex<[FilePath]>([])
+
+        init(
+            _ answer: WriterSearch.Answer, _ unsure: ReleaseUnsure? = nil, action: SourceAction = .delete,
+            settledBy: SettledBy = .quiet, content: [UInt8] = UnsureReleaseTests.content, isCancelled: Bool = false
+        ) async throws {
+            writers = ScriptedWriters(answer)
+            let staging = StagingArea(folder: folder.path.appending("staging"))
+            try staging.prepare()
+            let drop = folder.path.appending("drop")
+            var cam = FolderSettings(
+                watch: WatchRule(name: "cam", path: drop), uploadTo: ["nas"], afterUpload: action, empty: .skip,
+                duplicates: .upload, priority: 0, name: try Template("{relative}"), metadata: [:], key: nil,
+                context: [:], policy: PolicyOverrides())
+            cam.releaseUnsure = unsure
+            let settings = Settings(
+                state: folder.path.appending("state"),
+                staging: StagingSettings(path: staging.folder, copy: .auto, maxSize: nil, keepFree: 0),
+                folders: [cam], destinations: [],
+                policy: PolicySettings(total: 1, perDestination: 1, order: .oldestFirst, retry: Backoff()),
+                control: ControlSettings(socket: folder.path.appending("control.sock")))
+            house = House(
+                setup: Setup(settings: settings, staging: staging, destinations: [:], since: clocks.wall()),
+                store: try await Store.open(settings.state, clocks: clocks, sorting: .oldestFirst), clocks: clocks,
+                log: .silent)
+            path = try folder.write("drop/a.mp4", content)
+            let look = try FileLook(at: path)
+            let identity = StoredIdentity(
+                folder: "cam", relative: "a.mp4", size: look.size, modified: look.modified, inode: look.inode,
+                born: nil, fileSystem: nil)
+            let arrival = Arrival(
+                file: SettledFile(
+                    folder: "cam", root: drop, relative: "a.mp4", look: look, identity: identity, settledBy: settledBy),
+                action: action, priority: 0,
+                orders: [
+                    Arrival.Order(
+                        destination: "nas", name: "a.mp4", mediaType: "video/mp4", key: nil, context: [:],
+                        metadata: [:])
+                ])
+            guard case .recorded(let asset, _)? = try await house.store.record([arrival]).first else {
+                throw Unexpected()
+            }
+            self.asset = asset
+            let copied = try staging.copy(
+                Wanted(SourceFile(path), identity, changed: look.changed), as: FilePath("\(asset)"))
+            try staging.publish([copied])
+            try await house.store.staged([Store.Copied(asset: asset, sha256: copied.sha256)])
+            guard let claim = try await house.store.claim("nas", passingOver: []) else { throw Unexpected() }
+            if isCancelled {
+                try await house.store.finish(claim.upload.id, .yielded)
+                _ = try await house.store.cancel([claim.upload.id])
+            } else {
+                let remote = RemoteObject(id: nil, url: "u", verifiedBy: "offset")
+                try await house.store.finish(claim.upload.id, .verified(remote))
+            }
+        }
+
+        /// Lets a releaser work until something holds, as after a start of the daemon.
+        ///
+        /// - Parameter other: Another run over the same state.
+        func release(
+            until what: String, in other: House? = nil, _ condition: () async throws -> Bool
+        ) async throws {
+            let releaser = Releaser(house: other ?? house, writers: writers) { _, relative in
+                self.handedBack.withLock { $0.append(relative) }
+            }
+            let running = Task { try await releaser.run() }
+            defer { running.cancel() }
+            try await eventually(what, holds: condition)
+        }
+
+        func source() async throws -> (state: SourceState, note: String?) {
+            guard let record = try await house.store.asset(asset) else { throw Unexpected() }
+            return (record.sourceState, record.sourceNote)
+        }
+
+        func isOver() async throws -> Bool { try await house.store.releasable(limit: 10).isEmpty }
+        var stands: Bool { get throws { try FileLook.ifPresent(at: path) != nil } }
+        var isKnown: Bool { get async throws { try await house.store.isKnown("cam", "a.mp4") != nil } }
+
+        /// Other bytes, with the size and time of before.
+        func rewrite() throws {
+            let look = try FileLook(at: path)
+            let file = try Descriptor.open(path, for: .updating)
+            try file.write(noise(100, seed: 3), named: path)
+            try file.setModified(look.modified, named: path)
+            try file.close(named: path)
+        }
+
+        struct Unexpected: Error {}
+    }
+
+    // MARK: What earlier runs kept
+
+    @Test("a folder whose sources were kept is told of again at the next start, as long as one of them stands")
+    func keptIsSaidAgain() async throws {
+        let scene = try await Scene(.unknown(.notTold))
+        try await scene.release(until: "it is kept") { try await scene.source().state == .kept }
+        _ = scene.house.unsureReleases.clear("cam")
+        try await scene.release(until: "it is said again") { !scene.house.unsureReleases.all.isEmpty }
+        #expect(scene.house.unsureReleases.all.first?.text.contains("CAP_LEASE") == true)
+        _ = scene.house.unsureReleases.clear("cam")
+        try Files.remove(scene.path)
+        let running = Task { try await Releaser(house: scene.house, writers: scene.writers) { _, _ in }.run() }
+        try await eventually("the releaser rests") { scene.house.releaseBell.isWaiting }
+        running.cancel()
+        #expect(scene.house.unsureReleases.all.isEmpty)
+    }
+
+    @Test("a source that was kept goes when the kernel says by now that nobody has it open")
+    func keptGoesWhenKnown() async throws {
+        let scene = try await Scene(.unknown(.notTold))
+        try await scene.release(until: "it is kept") { try await scene.source().state == .kept }
+        scene.writers.answer.withLock { $0 = .nobody }
+        try await scene.release(until: "it is released") { try await scene.source().state == .released }
+        #expect(try !scene.stands)
+    }
+
+    @Test("a source that was kept goes when release_unsure of its folder lets it")
+    func keptGoesWhenSet() async throws {
+        let scene = try await Scene(.unknown(.notTold))
+        try await scene.release(until: "it is kept") { try await scene.source().state == .kept }
+        var setup = scene.house.setup
+        setup.settings.folders[0].releaseUnsure = .delete
+        scene.house.replace(setup)
+        try await scene.release(until: "it is released") { try await scene.source().state == .released }
+        #expect(try !scene.stands)
+    }
+
+    // MARK: Who has it open cannot be known
+
+    @Test("on a disk of this machine it stays for good with the reason, is not sent again, and status names the remedy")
+    func keeps() async throws {
+        let scene = try await Scene(.unknown(.notTold))
+        try await scene.release(until: "it is judged") { try await scene.isOver() }
+        let source = try await scene.source()
+        #expect(source.state == .kept)
+        #expect(source.note?.contains("does not say whether it is open for writing") == true)
+        #expect(try scene.stands)
+        #expect(try await scene.isKnown)
+        #expect(scene.handedBack.withLock { $0.isEmpty })
+        #expect(try await scene.house.store.asset(scene.asset)?.state == .dropped)
+        let said = scene.house.unsureReleases.all.map(\.text)
+        #expect(said.count == 1 && said[0].contains("folder cam") && said[0].contains("CAP_LEASE"))
+    }
+
+    @Test("on a file system of others it goes after ten minutes, which a restart and a clock that is set do not change")
+    func waits() async throws {
+        let scene = try await Scene(.unknown(.elsewhere))
+        func isWaiting() async throws -> Bool {
+            let source = try await scene.source()
+            return source.state == .releasing && source.note?.contains("release_unsure: after") == true
+        }
+        try await scene.release(until: "it waits", isWaiting)
+        scene.clocks.advance(by: .seconds(300))
+        scene.clocks.step(by: .seconds(86_400))
+        try await scene.house.store.forgetNotes(of: ["cam"])
+        try await scene.release(until: "it waits again", isWaiting)
+        scene.clocks.advance(by: .seconds(299))
+        try await scene.house.store.forgetNotes(of: ["cam"])
+        try await scene.release(until: "it still waits", isWaiting)
+        #expect(try scene.stands)
+        scene.clocks.advance(by: .seconds(2))
+        try await scene.release(until: "it is released") { try await scene.source().state == .released }
+        #expect(try !scene.stands)
+    }
+
+    @Test("runs that end before that time are one wait, as of a timer")
+    func once() async throws {
+        let scene = try await Scene(.unknown(.elsewhere))
+        try await scene.release(until: "it waits") { try await scene.source().note != nil }
+        await scene.house.store.close()
+        scene.clocks.advance(by: .seconds(601))
+        let next = House(
+            setup: scene.house.setup,
+            store: try await Store.open(scene.house.settings.state, clocks: scene.clocks, sorting: .oldestFirst),
+            clocks: scene.clocks, log: .silent)
+        try await scene.release(until: "it is released", in: next) {
+            try await next.store.asset(scene.asset)?.sourceState == .released
+        }
+        #expect(try !scene.stands)
+    }
+
+    @Test("what changed in that time is taken up as a new version, also with the same size and time")
+    func changesInTime() async throws {
+        let scene = try await Scene(.unknown(.elsewhere), .after(.seconds(60)))
+        try await scene.release(until: "it waits") { try await scene.source().note != nil }
+        try scene.rewrite()
+        scene.clocks.advance(by: .seconds(61))
+        try await scene.release(until: "it is judged") { try await scene.isOver() }
+        #expect(try scene.stands)
+        #expect(try await !scene.isKnown)
+        #expect(scene.handedBack.withLock { $0 } == ["a.mp4"])
+    }
+
+    @Test("a folder may say what becomes of it", arguments: [WriterSearch.Doubt.elsewhere, .notTold])
+    func configured(_ doubt: WriterSearch.Doubt) async throws {
+        let deleting = try await Scene(.unknown(doubt), .delete)
+        try await deleting.release(until: "it is released") { try await deleting.source().state == .released }
+        #expect(try !deleting.stands)
+        let keeping = try await Scene(.unknown(doubt), .keep)
+        try await keeping.release(until: "it is kept") { try await keeping.source().state == .kept }
+        #expect(try keeping.stands)
+    }
+
+    @Test("what waits is judged by what a reload says, and status forgets the folder")
+    func reloaded() async throws {
+        let scene = try await Scene(.unknown(.elsewhere))
+        let releaser = Releaser(house: scene.house, writers: scene.writers) { _, _ in }
+        let running = Task { try await releaser.run() }
+        defer { running.cancel() }
+        try await eventually("it waits") { try await scene.source().note != nil }
+        _ = scene.house.unsureReleases.set("cam", Hold(.disk, since: scene.clocks.wall(), text: "x"))
+        var setup = scene.house.setup
+        setup.settings.folders[0].releaseUnsure = .delete
+        scene.house.replace(setup)
+        try await releaser.judgeAnew(["cam"])
+        scene.house.releaseBell.ring()
+        try await eventually("it is released") { try await scene.source().state == .released }
+        #expect(scene.house.unsureReleases.all.isEmpty)
+    }
+
+    @Test("`move` asks as `delete` does")
+    func moves() async throws {
+        let scene = try await Scene(
+            .unknown(.notTold), action: .move(to: try Template("/nowhere/that/is/{name}")))
+        try await scene.release(until: "it is kept") { try await scene.source().state == .kept }
+        #expect(try scene.stands)
+    }
+
+    @Test("so does a source whose time is over after it was kept for a while")
+    func keptForAWhile() async throws {
+        let scene = try await Scene(.unknown(.notTold), action: .keep)
+        try await scene.release(until: "it is kept") { try await scene.source().state == .kept }
+        #expect(try await scene.house.store.expire([scene.asset]) == [scene.asset])
+        try await scene.release(until: "it is judged") { try await scene.isOver() }
+        #expect(try scene.stands)
+        #expect(try await scene.source().note?.contains("release_unsure: keep") == true)
+        #expect(try await scene.house.store.kept(in: "cam", limit: 10).isEmpty)
+    }
+
+    @Test(
+        "a file that is open is never released, whatever the folder says",
+        arguments: [ReleaseUnsure.delete, .after(.seconds(1))])
+    func open(_ unsure: ReleaseUnsure) async throws {
+        let scene = try await Scene(.somebody, unsure, settledBy: .marker)
+        scene.clocks.advance(by: .seconds(3600))
+        try await scene.release(until: "it waits") {
+            try await scene.source().note?.contains("it is open for writing") == true
+        }
+        #expect(try scene.stands)
+        scene.writers.answer.withLock { $0 = .nobody }
+        try await scene.release(until: "it is released") { try await scene.source().state == .released }
+    }
+
+    @Test(
+        "a granted lease is certain, whatever rung had accepted the file",
+        arguments: [SettledBy.quiet, .closed, .added])
+    func certain(_ rung: SettledBy) async throws {
+        let scene = try await Scene(.nobody, .keep, settledBy: rung)
+        try await scene.release(until: "it is released") { try await scene.source().state == .released }
+    }
+
+    @Test(
+        "a marker is certain, and the rung of a container only where that has an end and is whole",
+        arguments: [true, false])
+    func vouched(_ isWhole: Bool) async throws {
+        let marked = try await Scene(.unknown(.notTold), settledBy: .marker)
+        try await marked.release(until: "it is released") { try await marked.source().state == .released }
+        let media = Repository.root.appending("Tests/Fixtures/media/whole")
+        let recording = try Files.read(media.appending(isWhole ? "plain.mp4" : "fragmented.mp4"))
+        let scene = try await Scene(.unknown(.notTold), settledBy: .container, content: recording)
+        try await scene.release(until: "it is judged") { try await scene.isOver() }
+        #expect(try await scene.source().state == (isWhole ? .released : .kept))
+        #expect(try scene.stands == !isWhole)
+    }
+
+    // MARK: It is another version
+
+    @Test("other bytes with the same size and time are handed back, and the old version stops nothing")
+    func rewritten() async throws {
+        let scene = try await Scene(.nobody)
+        try scene.rewrite()
+        // It is handed back behind its record.
+        try await scene.release(until: "it is judged, and handed back") {
+            try await scene.isOver() && !scene.handedBack.withLock { $0.isEmpty }
+        }
+        #expect(try await scene.source().state == .kept)
+        #expect(try await scene.source().note == "its content changed after it was staged")
+        #expect(try scene.stands)
+        #expect(try await !scene.isKnown)
+        #expect(scene.handedBack.withLock { $0 } == ["a.mp4"])
+    }
+
+    @Test("a file of which only the permissions changed is no new version")
+    func permissions() async throws {
+        let scene = try await Scene(.nobody)
+        let file = try Descriptor.open(scene.path, for: .reading)
+        try file.setMode(0o640, named: scene.path)
+        try await scene.release(until: "it is released") { try await scene.source().state == .released }
+        #expect(scene.handedBack.withLock { $0.isEmpty })
+        #expect(try await scene.isKnown)
+    }
+
+    @Test("so is a version that has the place of one that was cancelled; the copy of that is kept")
+    func cancelled() async throws {
+        let scene = try await Scene(.nobody, isCancelled: true)
+        try scene.rewrite()
+        // It is handed back behind its record.
+        try await scene.release(until: "it is judged, and handed back") {
+            try await scene.isOver() && !scene.handedBack.withLock { $0.isEmpty }
+        }
+        #expect(try await scene.source().note?.contains("its copy is") == true)
+        #expect(try await !scene.isKnown)
+        #expect(scene.handedBack.withLock { $0 } == ["a.mp4"])
+        let same = try await Scene(.nobody, isCancelled: true)
+        try await same.release(until: "it is judged") { try await same.isOver() }
+        #expect(try await same.isKnown)
+        #expect(same.handedBack.withLock { $0.isEmpty })
+    }
+}

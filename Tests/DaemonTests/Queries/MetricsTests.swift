@@ -1,0 +1,219 @@
+import Core
+import Linux
+import Store
+import TestKit
+import Testing
+
+@testable import Config
+@testable import Daemon
+
+@Suite("Metrics of the daemon", .timeLimit(.minutes(Patience.minutes(1))))
+struct MetricsTests {
+    private func number(_ view: MetricsView, _ metric: Metric, _ labels: String...) -> Int64? {
+        guard case .whole(let number)? = view.numbers[metric]?[labels] else { return nil }
+        return number
+    }
+
+    @Test("what happened is counted where it happened, by destination, result and reason")
+    func counts() async throws {
+        let scene = try await AgentScene(cap: 1_000_000)
+        var view = try await scene.agent.metrics()
+        #expect(number(view, .uploads, "nas", "completed") == 0)
+        #expect(number(view, .files, "cam") == 0)
+        #expect(view.numbers[.lastSuccess] == nil)
+        #expect(view.numbers[.durations] == nil)
+        let good = try await scene.add("good", size: 5000)
+        try await scene.reach(.completed, [good])
+        scene.remote.set(.fail(.giveUp), for: "bad")
+        let bad = try await scene.add("bad", size: 70)
+        try await scene.reach(.failed, [bad])
+        scene.remote.standard = .waitUploading
+        let cancelled = try await scene.add("c", size: 30)
+        try await scene.isRunning(1)
+        _ = try await scene.agent.cancel(Selection(ids: [cancelled]))
+        try await scene.reach(.cancelled, [cancelled])
+        let running = try await scene.add("d", in: "solo", size: 40)
+        try await scene.reach(.uploading, [running])
+        view = try await scene.agent.metrics()
+        #expect(number(view, .uploads, "nas", "completed") == 1)
+        #expect(number(view, .uploads, "nas", "failed") == 1)
+        #expect(number(view, .uploads, "nas", "cancelled") == 1)
+        #expect(number(view, .uploads, "nas", "expired") == 0)
+        #expect(number(view, .uploadBytes, "nas") == 5000)
+        #expect(number(view, .failures, "nas", "transient") == 1)
+        #expect(number(view, .verifyFailures, "nas") == 0)
+        #expect(number(view, .files, "cam") == 3)
+        #expect(number(view, .files, "solo") == 1)
+        #expect(number(view, .queueItems, "nas", "uploading") == 1)
+        #expect(number(view, .queueBytes, "nas", "uploading") == 40)
+        #expect(number(view, .queueItems, "nas", "failed") == 1)
+        #expect(number(view, .queueItems, "nas", "queued") == 0)
+        #expect(number(view, .stagingLimit) == 1_000_000)
+        #expect(number(view, .destinationOpen, "nas") == 1)
+        #expect(number(view, .folderPresent, "cam") == 1)
+        #expect(view.numbers[.lastSuccess]?.count == 1)
+        #expect(view.numbers[.oldest]?.count == 1)
+        guard case .spread(let spread)? = view.numbers[.durations]?[["nas"]] else { throw NoHistogram() }
+        #expect(spread.counts.reduce(0, +) == 1)
+        scene.remote.letGo()
+        try await scene.stop()
+    }
+
+    private struct NoHistogram: Error {}
+
+    @Test("what waits is told by what holds it, and a pause of everything shows")
+    func holds() async throws {
+        let scene = try await AgentScene()
+        _ = try await scene.agent.pause(Selection())
+        let ids = [try await scene.add("a"), try await scene.add("b", in: "solo")]
+        try await scene.reach(.queued, ids)
+        let view = try await scene.agent.metrics()
+        #expect(number(view, .held, "nas", "global") == 2)
+        #expect(number(view, .paused) == 1)
+        #expect(number(view, .destinationOpen, "nas") == 0)
+        #expect(view.numbers[.oldest]?[["nas"]] != nil)
+        try await scene.stop()
+    }
+
+    @Test("quotas show what counts for them and what they allow; a reload that was refused shows until one is applied")
+    func quotasAndReloads() async throws {
+        let scene = try await AgentScene { settings in
+            settings.policy.rules = PolicyRules(quotas: [Quota(period: .day, bytes: 1000, files: 9)])
+        }
+        func view() async throws -> MetricsView { try await scene.agent.metrics() }
+        try await eventually("the ledger is read") {
+            number(try await view(), .quotaUsedBytes, "policy", "1 kB a day") == 0
+        }
+        #expect(number(try await view(), .quotaLimitBytes, "policy", "1 kB a day") == 1000)
+        #expect(number(try await view(), .quotaLimitFiles, "policy", "9 files a day") == 9)
+        #expect(number(try await view(), .reloadSuccess) == 1)
+        scene.written.spoil(ConfigErrors(problems: []))
+        _ = try await scene.agent.reload()
+        #expect(number(try await view(), .reloadSuccess) == 0)
+        scene.written.spoil(nil)
+        _ = try await scene.agent.reload()
+        #expect(number(try await view(), .reloadSuccess) == 1)
+        try await scene.stop()
+    }
+
+    @Test("a quota whose day is over shows what counts today, though nobody has looked since")
+    func rollover() async throws {
+        let clocks = ManualClocks()
+        let scene = try await AgentScene(clocks: clocks) { settings in
+            settings.policy.rules = PolicyRules(quotas: [Quota(period: .day, bytes: 1000)])
+        }
+        let account = SpendingAccount(destination: "nas", folder: nil, network: .unmetered)
+        try await scene.agent.house.store.pay([Payment(account, Spending(bytes: 360))])
+        let day: Duration = .seconds(86_400)
+        #expect(number(try await scene.agent.metrics(), .quotaUsedBytes, "policy", "1 kB a day") ?? -1 >= 0)
+        clocks.advance(by: day * 2)
+        #expect(number(try await scene.agent.metrics(), .quotaUsedBytes, "policy", "1 kB a day") == 0)
+        try await scene.agent.house.store.pay([Payment(account, Spending(bytes: 40))])
+        clocks.advance(by: day * 2)
+        try await scene.agent.house.store.pay([Payment(account, Spending(bytes: 50))])
+        #expect(number(try await scene.agent.metrics(), .quotaUsedBytes, "policy", "1 kB a day") == 50)
+        try await scene.stop()
+    }
+
+    @Test("each number belongs to a metric of the table, whose names follow Prometheus' conventions")
+    func names() async throws {
+        let scene = try await AgentScene()
+        let view = try await scene.agent.metrics()
+        #expect(Set(view.numbers.keys).isSubset(of: Metric.all))
+        #expect(Set(Metric.all).count == Metric.all.count)
+        for metric in Metric.all {
+            #expect(metric.name.hasSuffix("_total") == (metric.kind == .counter), "\(metric.name)")
+            #expect(!metric.help.contains("\n") && !metric.help.hasSuffix("."), "\(metric.name)")
+        }
+        try await scene.stop()
+    }
+
+    @Test("the manual lists each metric with its kind and its labels, and no others")
+    func manual() throws {
+        let top = Repository.root
+        let text = String(decoding: try Files.read(top.appending("docs/operations.md")), as: UTF8.self)
+        let listed = text.split(separator: "\n").filter { $0.hasPrefix("| `sluice_") }.map {
+            $0.split(separator: "|").prefix(3).map { String($0).trimmed }
+        }
+        let known = Metric.all.map { metric in
+            ["`\(metric.name)`", metric.kind.rawValue, metric.labels.map { "`\($0)`" }.joined(separator: ", ")]
+        }
+        #expect(Set(listed).subtracting(known) == [])
+        #expect(Set(known).subtracting(listed) == [])
+        #expect(listed.count == known.count)
+    }
+
+    @Test("only what arrived otherwise than it was sent is a failure of verification")
+    func verification() {
+        func failure(_ code: String, _ http: Int? = nil) -> Failure {
+            Failure(.transient, code: code, message: "", http: http, at: WallTime(milliseconds: 0), retryable: true)
+        }
+        #expect(failure("http_460", 460).isOfVerification)
+        #expect(failure("read_back_differs").isOfVerification)
+        #expect(!failure("http_500", 500).isOfVerification)
+        #expect(!failure("copy_lost").isOfVerification)
+    }
+
+    // MARK: Files
+
+    private static let reporting = Reporting(
+        metrics: { view in Array("\(view.numbers.count > 10)\n".utf8) }, status: { Array("\($0.pid)\n".utf8) },
+        event: { Array("\($0.seq)\n".utf8) })
+
+    @Test("files are written only when configured, where and as often as the last reload says, and readable for all")
+    func files() async throws {
+        let scene = try await AgentScene(reporting: Self.reporting)
+        let (text, status) = (scene.folder.path.appending("a.prom"), scene.folder.path.appending("s.json"))
+        try await eventually("nobody wakes for it") { scene.agent.house.reportBell.isWaiting }
+        scene.written.edit {
+            $0.metrics = MetricsSettings(textfile: text, statusFile: status, every: .seconds(3600))
+        }
+        #expect(try await scene.agent.reload().changes.map(\.keys) == [["textfile", "status_file", "every"]])
+        try await eventually("both are there") { try FileLook.ifPresent(at: status) != nil }
+        #expect(try Files.read(text) == Array("true\n".utf8))
+        for path in [text, status] { #expect(try FileLook(at: path).mode & 0o7777 == 0o644) }
+        let before = try FileLook(at: text).inode
+        scene.written.edit { $0.metrics.every = .milliseconds(20) }
+        _ = try await scene.agent.reload()
+        try await eventually("it is written again and again") { try FileLook(at: text).inode != before }
+        scene.written.edit { $0.metrics = MetricsSettings() }
+        _ = try await scene.agent.reload()
+        try await eventually("it sleeps") { scene.agent.house.reportBell.isWaiting }
+        for path in [text, status] { try Files.remove(path) }
+        _ = try await scene.agent.reload()
+        try await eventually("it sleeps") { scene.agent.house.reportBell.isWaiting }
+        #expect(try FileLook.ifPresent(at: text) == nil)
+        try await scene.stop()
+    }
+
+    @Test("a folder that cannot be written is a warning while it is so, and holds nothing")
+    func unwritable() async throws {
+        let scene = try await AgentScene(reporting: Self.reporting) { _ in }
+        let text = scene.folder.path.appending("none/a.prom")
+        scene.written.edit { $0.metrics = MetricsSettings(textfile: text, every: .milliseconds(20)) }
+        _ = try await scene.agent.reload()
+        try await eventually("it is said") {
+            try await scene.agent.status().warnings.contains { $0.hasPrefix("metrics.textfile cannot be written: ") }
+        }
+        #expect(number(try await scene.agent.metrics(), .troubles) == 1)
+        let id = try await scene.add("a")
+        try await scene.reach(.completed, [id])
+        try Files.makeFolders(text.parent)
+        try await eventually("it is written, and nothing is said any more") {
+            let isThere = try FileLook.ifPresent(at: text) != nil
+            let warnings = try await scene.agent.status().warnings
+            return isThere && warnings.isEmpty
+        }
+        #expect(try Files.names(in: text.parent).count <= 2)
+        try await scene.stop()
+    }
+}
+
+extension String {
+    fileprivate var trimmed: String {
+        var text = self[...]
+        while text.first == " " { text.removeFirst() }
+        while text.last == " " { text.removeLast() }
+        return String(text)
+    }
+}

@@ -1,0 +1,306 @@
+import Core
+import Credentials
+import Glibc
+import Linux
+import TestKit
+import TestTraits
+import Testing
+
+@testable import Destinations
+
+/// What is said to ApsaraVideo VOD and to services that ask it, and what their answers mean.
+@Suite("apsara-vod: questions and answers", .needsPackages, .timeLimit(.minutes(Patience.minutes(5))))
+struct ApsaraWordsTests {
+    private static func order(_ parcel: Parcel, _ metadata: [String: String]) -> UploadOrder {
+        var order = parcel.order
+        order.metadata = metadata
+        return order
+    }
+
+    @Test("what templates say of a file reaches VOD, and what is for the end goes with the end")
+    func media() async throws {
+        let more: [String: SettingValue?] = [
+            "media.transcode": .flag(false), "media.process": .flag(true), "media.watermark": .flag(false),
+            "media.priority": .whole(6),
+        ]
+        try await ApsaraEnd.open(.key, more) { end in
+            let said = [
+                "media.title": "front door", "media.description": "at night", "media.tags": "cam1, night ,",
+                "media.category": "19", "media.cover": "https://example.org/cover.jpg", "media.workflow": "0123abc",
+                "media.storage_location": "outin-x.oss-cn-shanghai.aliyuncs.com", "media.app_id": "app-1000000",
+            ]
+            let parcel = try Parcel(1000)
+            let object = try await end.destination.upload(Self.order(parcel, said), notes: Logbook())
+            #expect(object.warnings.isEmpty)
+            let medium = try #require(try await end.media().first)
+            var expected = [
+                "Title": "front door", "Description": "at night", "Tags": "cam1,night", "CateId": "19",
+                "CoverURL": "https://example.org/cover.jpg", "WorkflowId": "0123abc", "FileSize": "1000",
+                "StorageLocation": "outin-x.oss-cn-shanghai.aliyuncs.com", "AppId": "app-1000000",
+                "TranscodeMode": "NoTranscode", "FileName": "front/clip.mp4",
+            ]
+            expected["ReferenceId"] = medium.said["ReferenceId"]
+            #expect(medium.said == expected)
+            #expect(medium.said["ReferenceId"]?.hasPrefix("sluice-") == true)
+            let notice = try #require(try await end.headers("x-oss-notification", of: "CompleteMultipartUpload").first)
+            let json = try #require(bytes(base64: notice).flatMap { JSONValue.read($0) })
+            #expect(
+                json
+                    == .object([
+                        "Vod": .object([
+                            "Title": .text("front door"), "Description": .text("at night"), "Tags": .text("cam1,night"),
+                            "CateId": .text("19"), "CoverUrl": .text("https://example.org/cover.jpg"),
+                            "IsProcess": .text("true"),
+                            "UserData": .object(["IsShowWaterMark": .text("false"), "Priority": .text("6")]),
+                        ])
+                    ]))
+            // Pictures have fewer words.
+            let picture = try Parcel(1000, id: "2", name: "a.JPG")
+            _ = try await end.destination.upload(Self.order(picture, said), notes: Logbook())
+            let other = try #require(try await end.media().last)
+            #expect(other.said["ImageType"] == "default" && other.said["ImageExt"] == "jpg")
+            #expect(other.said["Title"] == "front door" && other.said["WorkflowId"] == nil)
+        }
+    }
+
+    @Test(
+        "what is too long is cut, and what cannot be said fails the file before anything is asked",
+        arguments: [
+            (["media.title": String(repeating: "é", count: 130)], nil),
+            (["media.description": String(repeating: "x", count: 1025)], nil),
+            (["media.tags": (1...17).map { "t\($0)" }.joined(separator: ",")], nil),
+            (["media.tags": String(repeating: "日", count: 33)], nil),
+            (["media.category": "nineteen"], "media.category"), (["media.category": "-1"], "media.category"),
+            (["media.cover": "cover.jpg"], "media.cover"), (["media.user_data": "{"], "media.user_data"),
+            (["media.user_data": "[]"], "media.user_data"), (["media.app_id": "1000000"], "media.app_id"),
+            (["media.template_group": "a b"], "media.template_group"),
+        ] as [([String: String], String?)])
+    func limits(_ said: [String: String], _ key: String?) async throws {
+        try await ApsaraEnd.open { end in
+            let parcel = try Parcel(100)
+            let order = Self.order(parcel, said)
+            if let key {
+                let error = await #expect(throws: UploadError.self) {
+                    _ = try await end.destination.upload(order, notes: Logbook())
+                }
+                #expect(error?.failure.code == "metadata_refused" && error?.remedy == .giveUp)
+                #expect(error?.failure.message.contains("`\(key)`") == true)
+                #expect(try await end.server.operations() == [])
+            } else {
+                let object = try await end.destination.upload(order, notes: Logbook())
+                #expect(object.warnings.count == 1, "\(object.warnings)")
+            }
+        }
+    }
+
+    @Test("a file that VOD takes for nothing, or without a byte, fails before anything is asked")
+    func refused() async throws {
+        try await ApsaraEnd.open { end in
+            for (name, size, code) in [
+                ("a.txt", 10, "not_media"), ("mp4", 10, "not_media"), ("a.mp4", 0, "empty_file"),
+            ] {
+                let error = try await Parcel(size, name: FilePath(name)).failure(to: end)
+                #expect(error.failure.code == code && error.remedy == .giveUp)
+            }
+            #expect(try await end.server.operations() == [])
+        }
+    }
+
+    @Test("every ending of the service's list is one of its kinds")
+    func endings() {
+        let video =
+            "mp4 ts 3gp mpg mpeg mpe dat vob asf avi wmv flv f4v rm rmvb mov mkv m3u8 dv m2t m4v mj2 mjpeg mts ogg qt swf webm"
+        let audio = "mp3 wma wav aac ra m4a flac ape ac3 amr caf acm"
+        for (words, sort) in [(video, ApsaraSort.video), (audio, .audio), ("png jpg jpeg gif heic webp", .image)] {
+            for word in words.split(separator: " ") {
+                #expect(ApsaraSort.of(FilePath("a.\(word)")) == sort)
+                #expect(ApsaraSort.of(FilePath("a.\(word.uppercased())")) == sort)
+            }
+        }
+        for name in ["a", "mp4", "a.mp4.part", "a.", ".mp4", "a.docx"] { #expect(ApsaraSort.of(FilePath(name)) == nil) }
+    }
+
+    // MARK: A service of the person's
+
+    @Test(
+        "a service may pass on what VOD gives as it is, decoded, as text or wrapped",
+        arguments: ["coded", "object", "text", "wrapped"])
+    func styles(_ style: String) async throws {
+        try await ApsaraEnd.open(.service, ["authorisation.token": .secret(.literal("a-token-of-the-service"))]) {
+            end in
+            try await end.server.control(
+                "settings",
+                #"{"own_style": "\#(style)", "own_headers": {"Authorization": "Bearer a-token-of-the-service"}}"#)
+            #expect(try await Parcel(1000).send(to: end, Logbook()).verifiedBy == "crc64")
+            #expect(try await end.objects.count == 1)
+        }
+    }
+
+    @Test("a program may be asked in place of a service, and says no in its own words")
+    func program() async throws {
+        try await ApsaraEnd.open(.service) { end in
+            let temporary = TemporaryFolder()
+            let script = try temporary.write(
+                "ask", Array("#!/bin/sh\nexec curl -sS -X POST --data-binary @- \(end.server.url)/_auth\n".utf8))
+            let refusing = try temporary.write(
+                "refuse",
+                Array(
+                    #"""
+                    #!/bin/sh
+                    echo '{"error": {"code": "Quota", "message": "no more today, key=abcdefghijklmnop"}, "final": true}'
+                    """#.utf8))
+            for program in [script, refusing] { _ = program.withCString { chmod($0, 0o755) } }
+            let good = try end.again([
+                "authorisation.url": nil, "authorisation.command": .texts([script.display]),
+                "upload_endpoint": .text(end.server.url),
+            ])
+            let first = try Parcel(1000)
+            #expect(try await good.upload(first.order, notes: Logbook()).verifiedBy == "crc64")
+            let bad = try end.again(["authorisation.url": nil, "authorisation.command": .texts([refusing.display])])
+            let parcel = try Parcel(1000, id: "2", name: "b.mp4")
+            let error = await #expect(throws: UploadError.self) {
+                _ = try await bad.upload(parcel.order, notes: Logbook())
+            }
+            #expect(error?.remedy == .giveUp && error?.failure.code == "Quota", "\(String(describing: error))")
+            #expect(error?.failure.message.contains("no more today") == true)
+        }
+    }
+
+    @Test("the program in the manual does what the manual says of it")
+    func manualProgram() async throws {
+        try await ApsaraEnd.open(.service) { end in
+            let page = Repository.root.appending("docs/destinations/apsara-vod.md")
+            let text = String(decoding: try Files.read(page), as: UTF8.self)
+            let blocks = text.split(separator: "```python\n").dropFirst()
+            let block = try #require(blocks.first.flatMap { $0.split(separator: "```").first })
+            let right = #"endpoint="vod.cn-shanghai.aliyuncs.com""#
+            #expect(block.contains(right))
+            let here = block.replacing(right, with: "endpoint=\"127.0.0.1:\(end.server.port)\", protocol=\"http\"")
+            let temporary = TemporaryFolder()
+            let script = try temporary.write("ask.py", Array(here.utf8))
+            let python = try await blocking { try Tools.venv(OSSServer.packages) }.appending("python")
+            let destination = try end.again([
+                "authorisation.url": nil,
+                "authorisation.command": .texts([
+                    "/usr/bin/env", "ALIBABA_CLOUD_ACCESS_KEY_ID=\(OSSServer.id)",
+                    "ALIBABA_CLOUD_ACCESS_KEY_SECRET=\(OSSServer.secretKey)", python.display, script.display,
+                ]), "upload_endpoint": .text(end.server.url),
+            ])
+            #expect(await destination.check().verdict == .ok)
+            try await end.server.control(
+                "faults", #"[{"do": "lose_answer", "match": {"operation": "CreateUploadVideo"}}]"#)
+            for name in ["a.mp4", "b.png"] {
+                let (parcel, logbook) = (try Parcel(3 * ApsaraTests.part, id: name, name: FilePath(name)), Logbook())
+                var object: RemoteObject?
+                for _ in 0..<3 where object == nil {
+                    var order = parcel.order
+                    order.checkpoint = logbook.last
+                    logbook.beginAttempt()
+                    do { object = try await destination.upload(order, notes: logbook) } catch is UploadError {}
+                }
+                #expect(object?.verifiedBy == "crc64", "\(name)")
+            }
+            #expect(try await end.media().count == 2)
+        }
+    }
+
+    @Test("a medium that was given for another file takes no second one")
+    func sharedMedium() async throws {
+        try await ApsaraEnd.open(.service) { end in
+            let temporary = TemporaryFolder()
+            let script = try temporary.write(
+                "ask",
+                Array(
+                    "#!/bin/sh\ncurl -sS -X POST --data-binary @- \(end.server.url)/_auth | sed 's/\"VideoId\": \"[0-9a-f]*\"/\"VideoId\": \"always-this\"/'\n"
+                        .utf8))
+            _ = script.withCString { chmod($0, 0o755) }
+            let destination = try end.again([
+                "authorisation.url": nil, "authorisation.command": .texts([script.display]),
+                "upload_endpoint": .text(end.server.url),
+            ])
+            let (first, second) = (try Parcel(1000), try Parcel(1000, id: "2", name: "b.mp4", seed: 2))
+            #expect(try await destination.upload(first.order, notes: Logbook()).id == "always-this")
+            let logbook = Logbook()
+            for _ in 0..<2 {
+                var order = second.order
+                order.checkpoint = logbook.last
+                let error = await #expect(throws: UploadError.self) {
+                    _ = try await destination.upload(order, notes: logbook)
+                }
+                #expect(error?.failure.code == "media_shared", "\(String(describing: error))")
+            }
+            #expect(try await end.objects.count == 1)
+        }
+    }
+
+    @Test("names make titles and paths that can be shown")
+    func strangeNames() async throws {
+        try await ApsaraEnd.open { end in
+            for (number, name) in ["nl\nline\u{1}\u{1B}[31m.mp4", "emoji 😀\"q'\\.mp4", " .mp4"].enumerated() {
+                let parcel = try Parcel(100, id: "\(number)", name: FilePath(name), seed: UInt64(number))
+                #expect(try await parcel.send(to: end, Logbook()).verifiedBy == "crc64")
+            }
+            let titles = try await end.media().map { $0.said["Title"] }
+            #expect(titles == ["nl line  [31m", "emoji 😀\"q'\\", " .mp4"])
+        }
+    }
+
+    // MARK: Errors
+
+    @Test(
+        "an error is what its code says, whoever passes it on",
+        arguments: [
+            ("InvalidAccessKeyId.NotFound", 404, "auth"), ("SignatureDoesNotMatch", 400, "auth"),
+            ("Forbidden.RAM", 403, "auth"), ("NoPermission", 403, "auth"),
+            ("OperationDenied.Suspended", 403, "destination"), ("Forbidden.InitFailed", 403, "destination"),
+            ("Throttling.User", 400, "rate_limit"), ("Throttling", 400, "rate_limit"),
+            ("InvalidParameter.FileName", 400, "giveUp"), ("MissingParameter", 400, "giveUp"),
+            ("AddVideoFailed", 500, "destination"), ("InternalError", 500, "destination"),
+            ("ServiceUnAvailable", 503, "destination"), ("InvalidTimeStamp.Format", 400, "destination"),
+            ("Something.Else", 400, "giveUp"), ("Something.Else", 502, "destination"),
+        ], [ApsaraEnd.Way.key, .service])
+    func errors(_ given: (code: String, status: Int, meaning: String), _ way: ApsaraEnd.Way) async throws {
+        try await ApsaraEnd.open(way) { end in
+            try await end.server.control(
+                "faults", #"[{"do": "error", "status": \#(given.status), "code": "\#(given.code)", "times": 0}]"#)
+            let error = try await Parcel(1000).failure(to: end)
+            let told: String
+            switch error.remedy {
+            case .authenticate: told = "auth"
+            case .holdDestination, .misconfigured: told = "destination"
+            case .rateLimit: told = "rate_limit"
+            case .giveUp: told = "giveUp"
+            default: told = "\(error.remedy)"
+            }
+            #expect(told == given.meaning, "\(error)")
+            #expect(error.failure.code == given.code)
+            #expect(await end.destination.check().verdict != .ok)
+        }
+    }
+
+    @Test("a nonce that somebody used is replaced, and the call repeated")
+    func nonce() async throws {
+        try await ApsaraEnd.open { end in
+            try await end.server.control(
+                "faults",
+                #"[{"do": "error", "status": 400, "code": "SignatureNonceUsed", "match": {"operation": "CreateUploadVideo"}}]"#
+            )
+            #expect(try await Parcel(1000).send(to: end, Logbook()).verifiedBy == "crc64")
+        }
+    }
+
+    @Test("a wrong key is told with the keys that it stands at, and no secret is shown", arguments: ["acs3", "rpc"])
+    func wrongKey(_ calls: String) async throws {
+        let more: [String: SettingValue?] = [
+            "secret_key": .secret(.literal("another-secret-of-nobody")), "call_signature": .text(calls),
+        ]
+        try await ApsaraEnd.open(.key, more) { end in
+            let check = await end.destination.check()
+            #expect(check.verdict == .failed)
+            #expect(check.detail.contains("SignatureDoesNotMatch") && check.detail.contains("`secret_key`"), "\(check)")
+            for secret in ["another-secret", OSSServer.id, "Nonce%253D"] {
+                #expect(!check.detail.contains(secret), "\(check)")
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+import Core
+import Glibc
+import Linux
+import TestKit
+import TestTraits
+import Testing
+
+@testable import Destinations
+
+/// Servers that other people wrote for the forms of Flow.js, Resumable.js and Plupload.
+@Suite("a chunked form at other people's servers", .needsPackages, .timeLimit(.minutes(Patience.minutes(5))))
+struct FormServersTests {
+    private static let packages = [
+        "flowjs==0.1.1", "tornado==6.*", "flask==3.*", "python-resumable==0.1.2", "plupload==1.0", "bottle==0.13.*",
+    ]
+
+    struct Kind: CustomTestStringConvertible, Sendable {
+        /// In the script.
+        let server: String
+        let preset: String
+        var testDescription: String { server }
+    }
+
+    static let kinds = [
+        Kind(server: "flowjs", preset: "flow"), Kind(server: "resumable", preset: "resumable"),
+        Kind(server: "plupload", preset: "plupload"),
+    ]
+
+    @Test("files of all sizes arrive whole, and one that was stopped goes on", arguments: kinds)
+    func arrives(_ kind: Kind) async throws {
+        let tools = try await blocking { try Tools.venv(Self.packages) }
+        let folder = TemporaryFolder()
+        let script = Repository.root.appending("Tests/Fixtures/form_servers.py")
+        let child = try Child(
+            tools.appending("python"), [script.display, kind.server, folder.path.display],
+            output: folder.path.appending("out"), errors: folder.path.appending("err"))
+        defer { child.end(with: SIGKILL) }
+        let port = try await child.line(after: "ready ")
+        let scene = try FormScene(kind.preset, ["url": .text("http://127.0.0.1:\(port)/upload")])
+        let block = Int(FormScene.block)
+        var expected: [[UInt8]] = []
+        for size in [1, block - 1, block, block + 1, 2 * block, 2 * block + 1, 5 * block + 7] {
+            let parcel = try Parcel(size, name: FilePath("\(size).mp4"), seed: UInt64(size))
+            let logbook = Logbook()
+            if size > 4 * block {
+                try await parcel.sendStopped(to: scene, logbook, accepting: 2 * block)
+            }
+            _ = try await parcel.send(to: scene, logbook)
+            expected.append(parcel.content)
+        }
+        let done = folder.path.appending("done")
+        let held = try Files.names(in: done).filter { $0.fileExtension == "mp4" }
+            .map { try Files.read(done.appending($0), limit: 1 << 20) }
+        #expect(held.count == expected.count && expected.allSatisfy(held.contains))
+        try await scene.close()
+    }
+}

@@ -1,0 +1,18 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+@testable import Destinations
+
+@Suite("What the manual says about destinations")
+struct ManualTests {
+    @Test("each kind has a page, which lists its keys and no others", arguments: DestinationTable.builtIn.map(\.type))
+    func keys(_ type: DestinationType) throws {
+        let page = Repository.root.appending(FilePath("docs/destinations/\(type.name).md"))
+        let lines = String(decoding: try Files.read(page), as: UTF8.self).split(separator: "\n")
+        let section = lines.drop { $0 != "## Keys" }.dropFirst().prefix { !$0.hasPrefix("## ") }
+        let listed = section.filter { $0.hasPrefix("| `") }.map { String($0.dropFirst(3).prefix { $0 != "`" }) }
+        #expect(listed == type.keys.map(\.name))
+    }
+}

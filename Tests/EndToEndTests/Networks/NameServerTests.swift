@@ -1,0 +1,175 @@
+import Core
+import Glibc
+import Linux
+import TestKit
+import Testing
+
+/// Questions to DNS servers are bytes as well, from the built program.
+@Suite(
+    "Names that are looked up by two ways, one of them metered",
+    .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"), .timeLimit(.minutes(Patience.minutes(3))))
+struct NameServerTests {
+    private struct Scene {
+        let roads: TwoRoads
+        let fixture: DaemonFixture
+        let server: Child
+        /// Of the daemon's script.
+        let folder: TemporaryFolder
+    }
+
+    /// - Parameter servers: The lines of the daemon's resolv.conf(5).
+    private func scene(_ policy: [String], servers: [String]) async throws -> Scene {
+        let roads = try await blocking { try TwoRoads() }
+        let folder = TemporaryFolder()
+        let file = try folder.write(
+            "resolv.conf", Array(servers.map { "nameserver \($0)\n" }.joined().utf8))
+        let script = try folder.write(
+            "sluice",
+            Array(
+                """
+                #!/bin/sh
+                exec unshare -m /bin/sh -ec 'mount --bind \(file.display) /etc/resolv.conf; exec "$0" "$@"' \
+                \(try Setting.binary().display) "$@"
+
+                """.utf8))
+        try #require(script.withCString { chmod($0, 0o755) } == 0)
+        let fixture = try DaemonFixture(source: .delete, binary: script)
+        fixture.roads = roads
+        fixture.policyKeys = policy
+        try await fixture.startReceiver()
+        let port = try #require(fixture.address.split(separator: ":").last)
+        fixture.destination = "http://nas.example.test:\(port)/files/"
+        let server = try roads.site.start(
+            "/usr/bin/python3",
+            [
+                "-B", Repository.root.appending("Tests/Fixtures/name_server.py").display, TwoRoads.server,
+                TwoRoads.server, "10.1.0.1", "10.2.0.1",
+            ],
+            output: fixture.folder.path.appending("names.out"), errors: fixture.folder.path.appending("names.err"))
+        _ = try await server.line(after: "ready")
+        return Scene(roads: roads, fixture: fixture, server: server, folder: folder)
+    }
+
+    private static let lteIsMetered = "networks: [{interface: lte0, metered: true}, {interface: wan0, metered: false}]"
+
+    @Test("where the kernel's way is metered they go by the free one, as the bytes do, and are counted")
+    func free() async throws {
+        let scene = try await scene(["metered: pause", Self.lteIsMetered], servers: [TwoRoads.server])
+        defer { scene.server.end(with: SIGKILL) }
+        let roads = scene.roads
+        // From now on the kernel itself prefers the metered way.
+        try await blocking { try roads.addRoute("lte", metric: 1) }
+        try scene.fixture.startDaemon()
+        try Files.replace(scene.fixture.drop.appending("a.mp4"), with: noise(300_000))
+        try await eventually("it has arrived; \(scene.fixture.lastWords())", within: .seconds(40)) {
+            try await scene.fixture.status()?.counts.completed == 1
+        }
+        let (wan, lte) = try await blocking {
+            (try roads.bytes(by: "wan-names"), try roads.bytes(by: "lte-names"))
+        }
+        #expect(wan > 0 && lte == 0)
+        #expect(try await blocking { try roads.bytes(by: "lte") } == 0)
+        let check = try Child(
+            scene.fixture.binary, ["check", "--config", scene.fixture.config.display],
+            output: scene.fixture.folder.path.appending("check.out"),
+            errors: scene.fixture.folder.path.appending("check.err"))
+        _ = try await check.end(within: .seconds(30))
+        // Its tables break their lines.
+        let said = try check.printed().split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        #expect(said.contains("\(TwoRoads.server): asked by allowed networks alone"), "\(said)")
+        let carried = try await blocking { try roads.bytes(by: "wan") } + wan
+        var told: Int64 = 0
+        do {
+            try await eventually("all of it is charged") {
+                let text = try await scene.fixture.ask("status", ["--json"]) ?? ""
+                told = text.firstMatch(of: /"sent_today"\s*:\s*(\d+)/).flatMap { Int64($0.1) } ?? 0
+                return told >= carried
+            }
+        } catch {
+            Issue.record("told \(told), carried \(carried), \(wan) of it for names; check said: \(said)")
+        }
+        #expect(try await scene.fixture.stopDaemon()?.ending == .status(0))
+    }
+
+    @Test(
+        "a server that only the metered way leads to is not asked, which is said; when another one is there, all goes on"
+    )
+    func forbidden() async throws {
+        let scene = try await scene(["metered: pause", Self.lteIsMetered], servers: ["10.2.0.1"])
+        defer { scene.server.end(with: SIGKILL) }
+        let roads = scene.roads
+        try scene.fixture.startDaemon()
+        try Files.replace(scene.fixture.drop.appending("a.mp4"), with: noise(300_000))
+        try await eventually("it is said; \(scene.fixture.lastWords())", within: .seconds(40)) {
+            try await scene.fixture.ask("list", ["--json"])?.contains(
+                "nas.example.test cannot be looked up: no allowed network leads to the DNS server 10.2.0.1") == true
+        }
+        let (wan, lte) = try await blocking {
+            (
+                try roads.bytes(by: "wan-names") + roads.bytes(by: "wan"),
+                try roads.bytes(by: "lte-names") + roads.bytes(by: "lte")
+            )
+        }
+        #expect(wan == 0 && lte == 0)
+        // Its subnet is routed by the free network, too: another way to the same server.
+        try await blocking { try roads.box.ip("addr", "del", "10.2.0.2/24", "dev", "lte0") }
+        try await eventually("it has arrived; \(scene.fixture.lastWords())", within: .seconds(60)) {
+            try await scene.fixture.status()?.counts.completed == 1
+        }
+        #expect(try await blocking { try roads.bytes(by: "lte-names") } == 0)
+        #expect(try await scene.fixture.stopDaemon()?.ending == .status(0))
+    }
+
+    @Test(
+        "another server that is written into the file is asked, though no link changes; until then check names what waits"
+    )
+    func rewritten() async throws {
+        let scene = try await scene(["metered: pause", Self.lteIsMetered], servers: ["10.2.0.1"])
+        defer { scene.server.end(with: SIGKILL) }
+        let roads = scene.roads
+        try scene.fixture.startDaemon()
+        try Files.replace(scene.fixture.drop.appending("a.mp4"), with: noise(300_000))
+        try await eventually("it waits; \(scene.fixture.lastWords())", within: .seconds(40)) {
+            try await scene.fixture.ask("list", ["--json"])?.contains("DNS server 10.2.0.1") == true
+        }
+        let check = try roads.box.start(
+            scene.fixture.binary, ["check", "--config", scene.fixture.config.display],
+            output: scene.fixture.folder.path.appending("check.out"),
+            errors: scene.fixture.folder.path.appending("check.err"))
+        _ = try await check.end(within: .seconds(30))
+        let said = try check.printed().split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        #expect(said.contains("no allowed network leads to 10.2.0.1 now"), "\(said)")
+        // Whoever asks by hand is let go over it.
+        let before = try await blocking { try roads.bytes(by: "lte-names") + roads.bytes(by: "lte") }
+        // In place, as the file of the daemon's own mount has to be.
+        let file = scene.folder.path.appending("resolv.conf")
+        let handle = try #require(file.withCString { fopen($0, "w") })
+        fputs("nameserver 10.1.0.1\n", handle)
+        fclose(handle)
+        try await eventually("it has arrived; \(scene.fixture.lastWords())", within: .seconds(60)) {
+            try await scene.fixture.status()?.counts.completed == 1
+        }
+        #expect(try await blocking { try roads.bytes(by: "lte-names") + roads.bytes(by: "lte") } == before)
+        #expect(try await scene.fixture.stopDaemon()?.ending == .status(0))
+    }
+
+    @Test(
+        "without any rule about networks the system looks names up, also right after a reload that takes the last one away"
+    )
+    func reloaded() async throws {
+        let scene = try await scene(["metered: pause", Self.lteIsMetered], servers: ["10.2.0.1"])
+        defer { scene.server.end(with: SIGKILL) }
+        try scene.fixture.startDaemon()
+        try Files.replace(scene.fixture.drop.appending("a.mp4"), with: noise(300_000))
+        try await eventually("it waits; \(scene.fixture.lastWords())", within: .seconds(40)) {
+            try await scene.fixture.ask("list", ["--json"])?.contains("DNS server 10.2.0.1") == true
+        }
+        scene.fixture.policyKeys = []
+        try scene.fixture.writeConfiguration()
+        #expect(try await scene.fixture.ask("reload") != nil)
+        try await eventually("it has arrived; \(scene.fixture.lastWords())", within: .seconds(60)) {
+            try await scene.fixture.status()?.counts.completed == 1
+        }
+        #expect(try await scene.fixture.stopDaemon()?.ending == .status(0))
+    }
+}

@@ -1,0 +1,353 @@
+import Core
+import Digests
+import FoundationEssentials
+import Glibc
+import Linux
+import Synchronization
+import TestKit
+import Testing
+
+/// Hooks as a user has them: programs and a server, told by the built program.
+@Suite("hooks, from the built program", .timeLimit(.minutes(Patience.minutes(3))))
+struct HookTests {
+    private typealias Scene = Hooks.Scene
+    private typealias Web = Hooks.Web
+
+    @Test("a command gets each completed and each failed upload of its folder as one JSON object, and nothing else")
+    func command() async throws {
+        let scene = try Scene()
+        let tell = try scene.script("tell", "cat >> \(scene.out.display)")
+        let other = scene.fixture.folder.path.appending("other")
+        let tellOther = try scene.script("tell-other", "cat >> \(other.display)")
+        scene.fixture.archiveKeys = ", taken: fail"
+        scene.fixture.topKeys = [
+            "hooks:", "  - {name: tell, command: [\(tell.display)], folders: [camera], destinations: [archive]}",
+            "  - {on: [added], command: [\(tellOther.display)]}",
+        ]
+        try Files.replace(scene.fixture.archive.appending("2.mp4"), with: Array("another".utf8))
+        try scene.fixture.startDaemon()
+        try await scene.upload(1...1)
+        try scene.camera.drop(Clip(number: 2, size: 1000, relative: "2.mp4"))
+        let told = try await eventually("both are told") {
+            let told = try scene.told()
+            return told.count >= 2 ? told : nil
+        }
+        #expect(told.map(\.type) == ["completed", "failed"])
+        #expect(told.map { $0.op?.name } == ["1.mp4", "2.mp4"])
+        #expect(told.map { $0.op?.list } == ["completed", "failed"])
+        #expect(told.allSatisfy { $0.op?.folder == "camera" && $0.op?.destination == "archive" })
+        #expect(told[0].op?.path == scene.fixture.drop.appending("1.mp4").display)
+        // Byte for byte what the stream of events says.
+        let lines = String(decoding: try Files.read(scene.out), as: UTF8.self).split(separator: "\n")
+        let stream = scene.fixture.folder.path.appending("stream")
+        let curl = try Child(
+            "/usr/bin/curl",
+            [
+                "-sSN", "--max-time", "2", "--unix-socket",
+                scene.fixture.folder.path.appending("control.sock").display,
+                "http://sluice/v1/events?since=0&types=completed,failed",
+            ], output: stream, errors: scene.fixture.folder.path.appending("curl.err"))
+        _ = try await curl.end(within: .seconds(20))
+        let data = try curl.printed().split(separator: "\n").filter { $0.hasPrefix("data: ") }.map { $0.dropFirst(6) }
+        #expect(lines.map(Self.withoutSource) == data.map(Self.withoutSource))
+        #expect(try scene.told(other).map(\.type) == ["added", "added"])
+        let hooks = try await scene.hooks()
+        #expect(hooks.map(\.name) == ["tell", "hook-2"])
+        #expect(hooks.map(\.told) == [2, 2])
+        #expect(hooks.allSatisfy { $0.waiting == 0 && $0.hold == nil })
+        #expect(
+            try #require(try await scene.fixture.ask("status")).contains("hook      tell  \(tell.display), 0 waiting"))
+    }
+
+    /// What became of the source may be known in between.
+    private static func withoutSource(_ line: Substring) -> String {
+        line.split(separator: ",").filter { !$0.contains("\"source_") }.joined(separator: ",")
+    }
+
+    @Test(
+        "a server that is away or ill gets each notice once it is back, signed, in the order of each upload; no secret and no path is shown"
+    )
+    func web() async throws {
+        let scene = try Scene()
+        let web = try Web(503)
+        let secret = "whsec_" + "aHVudGVyMi1odW50ZXIyLWh1bnRlcjI="
+        try scene.fixture.folder.write("key", Array(secret.utf8))
+        let key = scene.fixture.folder.path.appending("key").display
+        scene.fixture.topKeys = [
+            "hooks:",
+            "  - {name: web, on: [added, completed], url: \"\(web.url)/hidden-path\", secret: {file: \(key)}, "
+                + "headers: {Authorization: {env: TOKEN}}, retry: {first: 100ms, max: 400ms}, timeout: 2s}",
+        ]
+        try scene.fixture.startDaemon(environment: ["TOKEN": "Bearer hunter2hunter2"])
+        try await scene.upload(1...5)
+        let hold = try await eventually("it says that the hook fails") {
+            try await scene.hooks().first { $0.hold != nil && $0.waiting == 10 }
+        }
+        #expect(hold.hold?.text == "\(web.url) answered 503")
+        #expect(hold.target == web.url)
+        #expect(hold.oldest != nil)
+        web.answer(200)
+        let events = try await eventually("all are told") {
+            let events = try web.events
+            return Set(events.map(\.seq)).count >= 10 ? events : nil
+        }
+        for upload in Set(events.compactMap { $0.op?.id }) {
+            let types = events.filter { $0.op?.id == upload }.map(\.type)
+            #expect(types == ["added", "completed"])
+        }
+        for one in web.got.withLock({ $0 }) {
+            let signed = Array("\(one.id).\(one.moment).".utf8) + one.body
+            let code = Hasher.authentication(.sha256, of: signed, key: Array("hunter2-hunter2-hunter2".utf8))
+            #expect(one.signature == "v1," + base64(code))
+        }
+        try await eventually("nothing waits") {
+            try await scene.hooks().allSatisfy { $0.waiting == 0 && $0.told == 10 && $0.hold == nil }
+        }
+        #expect(try scene.log().contains("hook failed, tried again hook=web"))
+        #expect(try scene.log().contains("hook works again hook=web"))
+        let metrics = try #require(try await scene.fixture.ask("metrics"))
+        #expect(metrics.contains("sluice_hook_notices_total{hook=\"web\",result=\"told\"} 10"))
+        #expect(metrics.contains("sluice_hook_waiting_notices{hook=\"web\"} 0"))
+        let config = try #require(try await scene.fixture.ask("config"))
+        let status = try #require(try await scene.fixture.ask("status", ["--json"]))
+        for text in [try scene.log(), metrics, config, status] {
+            #expect(!text.contains("hunter2") && !text.contains("aHVudGVy") && !text.contains("hidden-path"))
+        }
+    }
+
+    @Test(
+        "killed behind each step, nothing that was completed is left untold",
+        arguments: CrashSteps.hooks + ["committed"])
+    func killed(_ step: String) async throws {
+        let scene = try Scene()
+        let tell = try scene.script("tell", "cat >> \(scene.out.display)")
+        scene.fixture.topKeys = ["hooks:", "  - {name: tell, on: [completed], command: [\(tell.display)]}"]
+        for number in 1...6 {
+            try scene.camera.drop(Clip(number: number, size: 1000, relative: FilePath("\(number).mp4")))
+        }
+        var kills = 0
+        for round in 1...6 {
+            try scene.fixture.startDaemon(environment: ["SLUICE_TEST_CRASH": "\(step):\(round)"])
+            _ = try await eventually("it is killed, or has nothing to do") { () -> Bool? in
+                if scene.fixture.daemon?.ended != nil { return true }
+                return try Set(scene.told().compactMap { $0.op?.name }).count == 6 ? true : nil
+            }
+            if scene.fixture.daemon?.ended == .signal(SIGKILL) { kills += 1 }
+            scene.fixture.killDaemon()
+        }
+        #expect(kills > 0)
+        try scene.fixture.startDaemon()
+        try await eventually("each is told") { try Set(scene.told().compactMap { $0.op?.name }).count == 6 }
+        try await eventually("nothing waits") {
+            let hooks = try await scene.hooks()
+            return !hooks.isEmpty && hooks.allSatisfy { $0.waiting == 0 }
+        }
+        // Once more for each time that it was killed between the telling and the note of it.
+        #expect(try scene.told().count <= 12)
+    }
+
+    @Test("a hook that is new is told what happens from then on; one that is gone is forgotten")
+    func reload() async throws {
+        let scene = try Scene()
+        let tell = try scene.script("tell", "cat >> \(scene.out.display)")
+        let fail = try scene.script("fail", "exit 1")
+        try scene.fixture.startDaemon()
+        try await scene.upload(1...2)
+        scene.fixture.topKeys = [
+            "hooks:", "  - {name: tell, command: [\(tell.display)]}", "  - {name: fail, command: [\(fail.display)]}",
+        ]
+        try scene.fixture.writeConfiguration()
+        let reply = try #require(try await scene.fixture.ask("reload"))
+        #expect(reply.contains("hook tell added"))
+        try await scene.upload(3...3)
+        try await eventually("the new one is told") { try scene.told().count == 1 }
+        #expect(try scene.told().map { $0.op?.name } == ["3.mp4"])
+        try await eventually("the other waits") {
+            try await scene.hooks().contains { $0.name == "fail" && $0.waiting == 1 }
+        }
+        scene.fixture.topKeys = ["hooks:", "  - {name: tell, command: [\(tell.display)]}"]
+        try scene.fixture.writeConfiguration()
+        #expect(try await scene.fixture.ask("reload") != nil)
+        #expect(try await scene.hooks().map(\.name) == ["tell"])
+        scene.fixture.topKeys += ["  - {name: fail, command: [\(fail.display)]}"]
+        try scene.fixture.writeConfiguration()
+        #expect(try await scene.fixture.ask("reload") != nil)
+        #expect(try await scene.hooks().map(\.waiting) == [0, 0])
+        // Across a stop and a start nothing is told again.
+        #expect(try await scene.fixture.stopDaemon()?.ending == .status(0))
+        try scene.fixture.startDaemon()
+        try await scene.upload(4...4)
+        try await eventually("the next is told") { try scene.told().count == 2 }
+        #expect(try scene.told().map { $0.op?.name } == ["3.mp4", "4.mp4"])
+    }
+
+    @Test(
+        "commands that hang are ended at their time-out, never more than four at once, and uploads and a stop do not wait for them"
+    )
+    func hanging() async throws {
+        let scene = try Scene()
+        let marks = scene.fixture.folder.path.appending("marks")
+        try Files.makeFolders(marks)
+        let hang = try scene.script(
+            "hang", "mkdir \(marks.display)/$$; ls \(marks.display) | wc -l >> \(scene.out.display); sleep 1000")
+        // The one that works cleans up behind itself, and the next one behind those that were killed.
+        scene.fixture.topKeys =
+            ["hooks:"] + (1...5).map { "  - {name: h\($0), command: [\(hang.display)], timeout: 1m}" }
+        try scene.fixture.startDaemon()
+        try await scene.upload(1...4)
+        func running() throws -> Int { try Files.names(in: marks).count }
+        try await eventually("four are at work") { try running() == 4 }
+        try await scene.upload(5...8)
+        #expect(try running() == 4)
+        let stopped = try #require(try await scene.fixture.stopDaemon())
+        #expect(stopped.ending == .status(0))
+        #expect(stopped.took < .seconds(2 * Patience.factor))
+        for name in try Files.names(in: marks) {
+            #expect(kill(try #require(pid_t(name.display)), 0) != 0, "\(name) is still there")
+            try Files.removeTree(marks.appending(name))
+        }
+        // With a time-out that is over soon each of the five has its turn.
+        scene.fixture.topKeys =
+            ["hooks:"]
+            + (1...5).map {
+                "  - {name: h\($0), command: [\(hang.display)], timeout: 300ms, retry: {first: 1h, max: 1h}}"
+            }
+        try scene.fixture.startDaemon()
+        try await eventually("each has hung, and been ended") {
+            let hooks = try await scene.hooks()
+            return hooks.count == 5 && hooks.allSatisfy { $0.hold?.text.contains("did not end within") == true }
+        }
+        #expect(try await scene.hooks().map(\.waiting) == [8, 8, 8, 8, 8])
+    }
+
+    @Test(
+        "what is refused for good, or fails for too long, is given up, counted and said; of too many the oldest are dropped"
+    )
+    func givenUp() async throws {
+        let scene = try Scene()
+        let web = try Web(410)
+        let gone = scene.fixture.folder.path.appending("nowhere").display
+        scene.fixture.topKeys = [
+            "hooks:", "  - {name: gone, url: \"\(web.url)\"}",
+            "  - {name: worn, command: [\(gone)], retry: {first: 100ms, max: 200ms, attempts: 2}}",
+            "  - {name: late, command: [\(gone)], retry: {first: 100ms, max: 200ms}, give_up_after: 1s}",
+            "  - {name: full, on: [added, state, completed, source], command: [\(gone)], retry: {first: 1h, max: 1h}}",
+        ]
+        try scene.fixture.startDaemon()
+        try await scene.upload(1...2)
+        try await eventually("three have given up") {
+            let hooks = try await scene.hooks()
+            return hooks.count == 4 && hooks.prefix(3).allSatisfy { $0.givenUp == 2 && $0.waiting == 0 }
+        }
+        for name in ["gone", "worn", "late"] { #expect(try scene.log().contains("notices given up hook=\(name)")) }
+        #expect(try scene.log().contains("\(web.url) answered 410"))
+        try await scene.upload(3...420)
+        let full = try await eventually("the fourth is full") {
+            try await scene.hooks().first { $0.name == "full" && $0.dropped > 0 && $0.waiting == 1000 }
+        }
+        #expect(full.hold?.text.contains("cannot be started") == true)
+        let said = try scene.log().split(separator: "\n").count { $0.contains("too many notices wait for a hook") }
+        #expect(said == 1)
+    }
+
+    @Test("of what comes faster than a hook takes it, nothing is dropped")
+    func burst() async throws {
+        let scene = try Scene()
+        let tell = try scene.script("tell", "cat >> \(scene.out.display)")
+        scene.fixture.topKeys = ["hooks:", "  - {name: tell, on: [added, completed], command: [\(tell.display)]}"]
+        for number in 1...600 {
+            try scene.camera.drop(Clip(number: number, size: 100, relative: FilePath("\(number).mp4")))
+        }
+        try scene.fixture.startDaemon()
+        try await eventually("all are told", within: .seconds(60), every: .milliseconds(200)) {
+            try scene.told().count >= 1200
+        }
+        #expect(Set(try scene.told().map(\.seq)).count == 1200)
+        #expect(try await scene.hooks().map(\.dropped) == [0])
+    }
+
+    @Test("`sluice hook` tells one by hand, and `check` names what cannot be told")
+    func byHand() async throws {
+        let scene = try Scene()
+        let tell = try scene.script("tell", "cat >> \(scene.out.display)")
+        scene.fixture.topKeys = [
+            "hooks:", "  - {name: tell, command: [\(tell.display)]}", "  - {name: gone, command: [/nowhere/tell]}",
+        ]
+        try scene.fixture.writeConfiguration()
+        let said = try await scene.fixture.ask("hook", ["tell"])
+        #expect(said == "tell, \(tell.display): it ended with exit status 0\n")
+        let told = try scene.told()
+        #expect(told.map(\.type) == ["test"])
+        #expect(told.first?.detail == ["hook": "tell"])
+        #expect(try await scene.fixture.ask("hook", ["gone"]) == nil)
+        #expect(try await scene.fixture.ask("check") == nil)
+    }
+
+    @Test("a run that ends by itself tells what it can before it leaves")
+    func once() async throws {
+        let scene = try Scene()
+        let tell = try scene.script("tell", "cat >> \(scene.out.display)")
+        scene.fixture.topKeys = [
+            "hooks:", "  - {name: tell, command: [\(tell.display)]}", "  - {name: gone, command: [/nowhere/tell]}",
+        ]
+        try scene.camera.drop(Clip(number: 1, size: 1000, relative: "1.mp4"))
+        try scene.fixture.writeConfiguration()
+        #expect(try await scene.fixture.ask("run", ["--once", "--wait", "2s"]) != nil)
+        #expect(try scene.told().map { $0.op?.name } == ["1.mp4"])
+    }
+
+    @Test("the examples of the manual do what they say")
+    func manual() async throws {
+        let scene = try Scene()
+        let text = String(
+            decoding: try Files.read(Repository.root.appending("docs/hooks.md")), as: UTF8.self
+        )
+        func example(_ language: String) throws -> String {
+            let start = try #require(text.firstRange(of: "```\(language)\n")).upperBound
+            let end = try #require(text[start...].firstRange(of: "\n```")).lowerBound
+            return String(text[start..<end])
+        }
+        // The shell's.
+        let list = scene.fixture.folder.path.appending("completed.txt").display
+        var shell = try example("sh").replacing("/var/lib/sluice/completed.txt", with: list)
+        if try FileLook.ifPresent(at: "/usr/bin/jq") == nil {
+            shell = shell.replacing(
+                "jq -r .op.path", with: "python3 -c 'import json,sys; print(json.load(sys.stdin)[\"op\"][\"path\"])'")
+        }
+        let tell = try scene.script("example", String(shell.dropFirst("#!/bin/sh\n".count)))
+        let web = try Web()
+        try scene.fixture.folder.write("key", Array("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n".utf8))
+        scene.fixture.topKeys = [
+            "hooks:", "  - {command: [\(tell.display)]}",
+            "  - {url: \"\(web.url)\", secret: {file: \(scene.fixture.folder.path.appending("key").display)}}",
+        ]
+        try scene.fixture.startDaemon()
+        try await scene.upload(1...1)
+        try await eventually("the shell has written it down") {
+            (try? Files.read(FilePath(list))) == Array("\(scene.fixture.drop.display)/1.mp4\n".utf8)
+        }
+        // Python's, with what has come, and with what the specification has published.
+        try await eventually("the server has it") { web.got.withLock { $0.count } == 1 }
+        let got = try #require(web.got.withLock { $0.first })
+        try scene.fixture.folder.write("body", got.body)
+        let program =
+            try example("python") + """
+
+                secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+                body = open("\(scene.fixture.folder.path.appending("body").display)", "rb").read()
+                headers = {"webhook-id": "\(got.id)", "webhook-timestamp": "\(got.moment)", "webhook-signature": "\(got.signature)"}
+                assert verify(secret, headers, body)
+                assert not verify(secret, headers, body + b" ")
+                assert not verify(secret, headers, body, now=time.time() + 600)
+                known = {"webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek", "webhook-timestamp": "1614265330",
+                         "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="}
+                assert verify(secret, known, b'{"test": 2432232314}', now=1614265330)
+                """
+        try scene.fixture.folder.write("verify.py", Array(program.utf8))
+        let python = try Child(
+            "/usr/bin/env", ["python3", scene.fixture.folder.path.appending("verify.py").display],
+            output: scene.fixture.folder.path.appending("py.out"), errors: scene.fixture.folder.path.appending("py.err")
+        )
+        #expect(try await python.end(within: .seconds(20)) == .status(0), "\((try? python.complained()) ?? "")")
+    }
+}

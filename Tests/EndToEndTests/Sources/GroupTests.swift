@@ -1,0 +1,282 @@
+import Core
+import Glibc
+import Linux
+import TestKit
+import Testing
+
+/// Videos with their sidecars, from the built program.
+@Suite("files that travel together", .timeLimit(.minutes(Patience.minutes(3))))
+struct GroupTests {
+    private func fixture(_ keys: String = "wait: 500ms") throws -> DaemonFixture {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        fixture.folderKeys = ["include: [\"*.mp4\"]", "group: {by: stem, \(keys)}"]
+        return fixture
+    }
+
+    private func drop(_ name: String, _ fixture: DaemonFixture, size: Int = 20_000) throws {
+        try fixture.folder.write(FilePath("beside/\(name)"), noise(size, seed: UInt64(name.utf8.count)))
+        try Files.rename(
+            fixture.folder.path.appending(FilePath("beside/\(name)")), to: fixture.drop.appending(FilePath(name)))
+    }
+
+    private func received(_ fixture: DaemonFixture) throws -> Set<String> {
+        Set(try Outcome.files(in: fixture.received, hidden: false).map(\.display))
+    }
+
+    private func left(_ fixture: DaemonFixture) throws -> Set<String> {
+        Set(try Outcome.files(in: fixture.drop, hidden: true).map(\.display))
+    }
+
+    @Test("a video and its sidecars go together; a sidecar without a video waits, and says for what")
+    func together() async throws {
+        let fixture = try fixture()
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try drop("lone.xml", fixture)
+        for name in ["clip.srt", "clip.mp4", "clip.XML"] { try drop(name, fixture) }
+        try await eventually("the clip is over", within: .seconds(30)) { try left(fixture) == ["lone.xml"] }
+        #expect(try received(fixture) == ["clip.srt", "clip.mp4", "clip.XML"])
+        try await eventually("it is said", within: .seconds(20), every: .milliseconds(100)) {
+            try await fixture.ask("status", [])?.contains("a sidecar file that waits for its lone.*") == true
+        }
+        try drop("lone.mp4", fixture)
+        try await eventually("the lone one goes with its video", within: .seconds(30)) { try left(fixture).isEmpty }
+        #expect(try received(fixture).count == 5)
+    }
+
+    @Test("a group waits for a sidecar that is still written")
+    func written() async throws {
+        let fixture = try fixture()
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        let path = fixture.drop.appending("clip.srt")
+        let subtitles = try Descriptor.open(path, for: .creating)
+        try subtitles.write(noise(1000), named: path)
+        try drop("clip.mp4", fixture)
+        try await eventually("it is said", within: .seconds(20), every: .milliseconds(100)) {
+            try await fixture.ask("status", [])?.contains("waits for clip.srt, which has not settled") == true
+        }
+        #expect(try received(fixture).isEmpty)
+        try subtitles.close(named: path)
+        try await eventually("both are over", within: .seconds(30)) { try left(fixture).isEmpty }
+        #expect(try received(fixture) == ["clip.srt", "clip.mp4"])
+    }
+
+    @Test("no source of a group goes before all of it is verified, also not that of a late sidecar")
+    func released() async throws {
+        let fixture = try fixture()
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try await eventually("it answers", within: .seconds(20), every: .milliseconds(100)) {
+            try await fixture.ask("pause", ["--all"]) != nil
+        }
+        for name in ["clip.mp4", "clip.xml"] { try drop(name, fixture) }
+        func ids(_ name: String) async throws -> [String] {
+            guard let text = try await fixture.ask("list", ["--text", name, "--json"]) else { return [] }
+            return text.matches(of: /"id":"([0-9A-Z]{26})"/).map { String($0.1) }
+        }
+        try await eventually("both are taken", within: .seconds(20), every: .milliseconds(100)) {
+            try await ids("clip.").count == 2
+        }
+        let sidecar = try #require(await ids("clip.xml").first)
+        _ = try #require(await fixture.ask("pause", [sidecar]))
+        _ = try #require(await fixture.ask("resume", ["--all"]))
+        try await eventually("the video is there", within: .seconds(20)) { try received(fixture) == ["clip.mp4"] }
+        try await eventually("it is verified", within: .seconds(20), every: .milliseconds(100)) {
+            try await fixture.ask("status", ["--json"])?.contains("\"completed\":1,") == true
+        }
+        try drop("clip.srt", fixture)
+        try await eventually("the late one is there", within: .seconds(20)) { try received(fixture).count == 2 }
+        try await eventually("it is verified", within: .seconds(20), every: .milliseconds(100)) {
+            try await fixture.ask("status", ["--json"])?.contains("\"completed\":2,") == true
+        }
+        #expect(try left(fixture) == ["clip.mp4", "clip.xml", "clip.srt"])
+        fixture.killDaemon()
+        try fixture.startDaemon()
+        try await eventually("it answers", within: .seconds(20), every: .milliseconds(100)) {
+            try await fixture.ask("resume", [sidecar]) != nil
+        }
+        try await eventually("all are over", within: .seconds(30)) { try left(fixture).isEmpty }
+        #expect(try received(fixture).count == 3)
+    }
+
+    @Test("an empty video leads nobody: its sidecar waits until it is filled, and then they go together")
+    func emptyVideo() async throws {
+        let fixture = try fixture("wait: 200ms")
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try drop("clip.mp4", fixture, size: 0)
+        try drop("clip.xml", fixture)
+        try await eventually("it waits", every: .milliseconds(100)) {
+            try await fixture.ask("status", [])?.contains("waits for its clip.*") == true
+        }
+        #expect(try received(fixture).isEmpty)
+        let path = fixture.drop.appending("clip.mp4")
+        let video = try Descriptor.open(path, for: .updating)
+        try video.write(noise(1000), named: path)
+        try video.close(named: path)
+        try await eventually("both are over") { try left(fixture).isEmpty }
+        #expect(try received(fixture) == ["clip.mp4", "clip.xml"])
+    }
+
+    @Test("a sidecar that comes when its video was released already goes after it; one that is removed is forgotten")
+    func late() async throws {
+        let fixture = try fixture("wait: 200ms")
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try drop("clip.mp4", fixture)
+        try await eventually("the video is over") { try left(fixture).isEmpty && received(fixture) == ["clip.mp4"] }
+        try drop("clip.srt", fixture)
+        try await eventually("the late one is over") { try left(fixture).isEmpty && received(fixture).count == 2 }
+        try drop("lone.xml", fixture)
+        try await eventually("it waits", every: .milliseconds(100)) {
+            try await fixture.ask("status", [])?.contains("lone.xml") == true
+        }
+        try Files.remove(fixture.drop.appending("lone.xml"))
+        try await eventually("it is forgotten", within: .seconds(60), every: .milliseconds(200)) {
+            try await fixture.ask("status", [])?.contains("lone.xml") == false
+        }
+    }
+
+    @Test("a new version of a verified video is not released before the sidecar that still waits")
+    func newVersion() async throws {
+        let fixture = try fixture("wait: 200ms")
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try await eventually("it answers", every: .milliseconds(100)) {
+            try await fixture.ask("pause", ["--all"]) != nil
+        }
+        for name in ["clip.mp4", "clip.xml"] { try drop(name, fixture) }
+        let sidecar = try await eventually("both are taken", every: .milliseconds(100)) {
+            try await fixture.ask("list", ["--text", "clip.xml", "--json"])?.firstMatch(of: /"id":"([0-9A-Z]{26})"/).map
+            {
+                String($0.1)
+            }
+        }
+        _ = try #require(await fixture.ask("pause", [sidecar]))
+        _ = try #require(await fixture.ask("resume", ["--all"]))
+        try await eventually("the video is verified", every: .milliseconds(100)) {
+            try await fixture.ask("status", ["--json"])?.contains("\"completed\":1,") == true
+        }
+        try drop("clip.mp4", fixture, size: 30_000)
+        try await eventually("its new version is too", every: .milliseconds(100)) {
+            try await fixture.ask("status", ["--json"])?.contains("\"completed\":2,") == true
+        }
+        // The release has looked at it when it has looked at one that came later.
+        try drop("other.mp4", fixture)
+        try await eventually("another one is over") { try left(fixture) == ["clip.mp4", "clip.xml"] }
+        _ = try #require(await fixture.ask("resume", [sidecar]))
+        try await eventually("all are over") { try left(fixture).isEmpty }
+    }
+
+    @Test("a rebuild knows what travels together, and what the recordings said")
+    func rebuilt() async throws {
+        let fixture = try fixture()
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try await eventually("it answers", every: .milliseconds(100)) {
+            try await fixture.ask("pause", ["--all"]) != nil
+        }
+        let clip = Repository.root.appending("config/demo/clip.mp4")
+        try fixture.folder.write("beside/clip.mp4", try Files.read(clip))
+        try Files.rename(fixture.folder.path.appending("beside/clip.mp4"), to: fixture.drop.appending("clip.mp4"))
+        try drop("clip.xml", fixture)
+        try await eventually("both are staged", every: .milliseconds(100)) {
+            try await fixture.ask("list", ["--json"])?.split(separator: "\"sha256\"").count == 3
+        }
+        let before = try #require(try await fixture.ask("show", ["clip.mp4", "--json"]))
+        #expect(before.contains("\"duration\""))
+        #expect(try await fixture.stopDaemon()?.ending == .status(0))
+        _ = try #require(try await fixture.ask("rebuild", ["--yes", "--force"]))
+        try fixture.startDaemon()
+        let sidecar = try await eventually("it answers", every: .milliseconds(100)) {
+            try await fixture.ask("show", ["clip.xml", "--json"])?.firstMatch(of: /"id":"([0-9A-Z]{26})"/).map {
+                String($0.1)
+            }
+        }
+        #expect(try await fixture.ask("show", ["clip.mp4", "--json"])?.contains("\"duration\"") == true)
+        _ = try #require(await fixture.ask("pause", [sidecar]))
+        _ = try #require(await fixture.ask("resume", ["--all"]))
+        try await eventually("the video is verified", every: .milliseconds(100)) {
+            try await fixture.ask("status", ["--json"])?.contains("\"completed\":1,") == true
+        }
+        #expect(try left(fixture) == ["clip.mp4", "clip.xml"])
+        _ = try #require(await fixture.ask("resume", [sidecar]))
+        try await eventually("both are over") { try left(fixture).isEmpty }
+        #expect(try received(fixture) == ["clip.mp4", "clip.xml"])
+    }
+
+    @Test("a sidecar may have its video's whole name, and come before it or behind it")
+    func wholeName() async throws {
+        let fixture = try fixture()
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try drop("first.mp4.json", fixture)
+        try await eventually("it waits", within: .seconds(20), every: .milliseconds(100)) {
+            try await fixture.ask("status", [])?.contains("waits for its first.mp4.*") == true
+        }
+        for name in ["first.mp4", "second.mp4", "second.mp4.XML"] { try drop(name, fixture) }
+        try await eventually("all are over", within: .seconds(30)) { try left(fixture).isEmpty }
+        #expect(try received(fixture) == ["first.mp4", "first.mp4.json", "second.mp4", "second.mp4.XML"])
+    }
+
+    @Test("a command makes what is uploaded of the video; its sidecar goes as it is, and both sources go in the end")
+    func exported() async throws {
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        fixture.afterKeys = ", until_free: 1000000 TB"
+        fixture.folderKeys = [
+            "include: [\"*.mp4\"]", "group: {by: stem, wait: 200ms}",
+            "export: {command: [/bin/sh, -c, 'cat \"$0\" \"$0\" > \"$1\"', \"{input}\", \"{output}\"], output: \"{stem}.twice\"}",
+        ]
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        for name in ["clip.mp4", "clip.xml"] { try drop(name, fixture) }
+        try await eventually("both are over", within: .seconds(30)) { try left(fixture).isEmpty }
+        #expect(try received(fixture) == ["clip.twice", "clip.xml"])
+        let twice = noise(20_000, seed: 8)
+        #expect(try Files.read(fixture.received.appending("clip.twice")) == twice + twice)
+        #expect(try Files.read(fixture.received.appending("clip.xml")) == twice)
+    }
+
+    @Test("a file that its folder leaves out holds no group back for ever")
+    func leftOut() async throws {
+        let fixture = try fixture("wait: 200ms")
+        fixture.folderKeys.append("max_size: 50 kB")
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try drop("clip.json", fixture, size: 60_000)
+        try drop("clip.mp4", fixture)
+        try await eventually("the video goes", within: .seconds(120), every: .milliseconds(200)) {
+            try left(fixture) == ["clip.json"]
+        }
+        #expect(try received(fixture) == ["clip.mp4"])
+    }
+
+    @Test("a sidecar that an ignore file leaves out is not waited for")
+    func ignored() async throws {
+        let fixture = try fixture("wait: 200ms")
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try Files.replace(fixture.drop.appending(".sluiceignore"), with: Array("*.json\n!kept.json\n".utf8))
+        for name in ["clip.json", "clip.mp4", "kept.json", "kept.mp4"] { try drop(name, fixture) }
+        try await eventually("the others go", within: .seconds(30), every: .milliseconds(200)) {
+            try left(fixture) == [".sluiceignore", "clip.json"]
+        }
+        #expect(try received(fixture) == ["clip.mp4", "kept.json", "kept.mp4"])
+    }
+
+    @Test("a run that ends by itself waits for groups, and names what misses its video")
+    func once() async throws {
+        let fixture = try fixture("wait: 1s")
+        try await fixture.startReceiver()
+        for name in ["clip.mp4", "clip.xml", "lone.srt"] { try drop(name, fixture) }
+        try fixture.writeConfiguration()
+        let out = fixture.folder.path.appending("once.out"), errors = fixture.folder.path.appending("once.err")
+        let child = try Child(
+            fixture.binary, ["run", "--once", "--config", fixture.config.display], output: out, errors: errors)
+        #expect(try await child.end(within: .seconds(60)) == .status(75))
+        #expect(try received(fixture) == ["clip.mp4", "clip.xml"])
+        let text = try child.printed() + child.complained()
+        #expect(text.contains("lone.srt"), "\(text)")
+    }
+}
