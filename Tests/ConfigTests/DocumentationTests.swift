@@ -36,15 +36,8 @@ struct DocumentationTests {
     func threatModel() throws {
         let text = String(decoding: try Files.read(top.appending("docs/security.md")), as: UTF8.self)
             .split(whereSeparator: \.isWhitespace).joined(separator: " ")
-        var tests = ""
-        let folder = top.appending("Tests")
-        for target in try Files.names(in: folder) where target.bytes.last != UInt8(ascii: "d") {
-            for file in try Files.names(in: folder.appending(target)) where file.display.hasSuffix(".swift") {
-                // Some are links to those of another target.
-                if try FileLook(at: folder.appending(target).appending(file)).isLink { continue }
-                tests += String(decoding: try Files.read(folder.appending(target).appending(file)), as: UTF8.self)
-            }
-        }
+        let tests = try Repository.swiftFiles(below: "Tests").map { String(decoding: try Files.read($0), as: UTF8.self) }
+            .joined()
         // Every second piece stands between two marks of its kind.
         func marked(_ mark: Character) -> [Substring] {
             text.split(separator: mark, omittingEmptySubsequences: false).enumerated().filter { $0.offset % 2 == 1 }

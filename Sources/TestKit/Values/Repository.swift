@@ -10,5 +10,18 @@ package enum Repository {
         return folder
     }()
 
+    /// The sources in a folder of it and in all folders below, without links.
+    package static func swiftFiles(below folder: FilePath) throws -> [FilePath] {
+        var (found, folders) = ([FilePath](), [root.appending(folder)])
+        while let next = folders.popLast() {
+            for path in try Files.names(in: next).map({ next.appending($0) }) {
+                let look = try FileLook(at: path)
+                if look.isDirectory { folders.append(path) }
+                if look.isRegular, path.fileExtension == "swift" { found.append(path) }
+            }
+        }
+        return found
+    }
+
     private static func isThere(_ path: FilePath) -> Bool { (try? FileLook(at: path)) != nil }
 }

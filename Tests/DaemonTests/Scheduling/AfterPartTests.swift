@@ -72,7 +72,7 @@ struct AfterPartTests {
 
     @Test(
         "resumed before the part has arrived, the attempt goes on as if nothing had been said",
-        arguments: Scope.allCases)
+        arguments: Tier.sample(Scope.allCases))
     func resumed(_ scope: Scope) async throws {
         let (scene, id) = try await begun()
         _ = try await scene.agent.pause(Self.selection(scope, id, afterPart: true))

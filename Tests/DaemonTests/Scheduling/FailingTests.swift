@@ -24,7 +24,8 @@ struct FailingTests {
 
     @Test(
         "what the network or the service does uses no attempt, however often it happens",
-        arguments: [Remedy.again(after: nil), .holdDestination(after: .zero), .rateLimit(after: .zero), .misconfigured])
+        arguments: Tier.sample(
+            [Remedy.again(after: nil), .holdDestination(after: .zero), .rateLimit(after: .zero), .misconfigured], 2))
     func noAttempt(_ remedy: Remedy) async throws {
         let scene = try await scene(Self.quick)
         scene.remote.standard = .fail(remedy)
@@ -64,7 +65,8 @@ struct FailingTests {
 
     @Test(
         "`give_up_after` ends what fails for so long, whatever the cause is, and a retry begins it again",
-        arguments: [Remedy.again(after: nil), .holdDestination(after: nil), .refused(after: nil), .authenticate])
+        arguments: Tier.sample(
+            [Remedy.again(after: nil), .holdDestination(after: nil), .refused(after: nil), .authenticate], 2))
     func givesUp(_ remedy: Remedy) async throws {
         let clocks = ManualClocks()
         let scene = try await scene(

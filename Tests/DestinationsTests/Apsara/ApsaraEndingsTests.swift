@@ -32,7 +32,7 @@ struct ApsaraEndingsTests {
 
     @Test(
         "an answer to the end that is lost is found out without a new right to what is whole",
-        arguments: [ApsaraEnd.Way.key, .service], [100, 3 * ApsaraTests.part])
+        arguments: [ApsaraEnd.Way.key, .service], Tier.sample([100, 3 * ApsaraTests.part]))
     func lostEnd(_ way: ApsaraEnd.Way, _ size: Int) async throws {
         try await ApsaraEnd.open(way) { end in
             let operation = size == 100 ? "PutObject" : "CompleteMultipartUpload"

@@ -84,7 +84,7 @@ struct FormBodiesTests {
         #expect(!page([]) && !page(Array("\u{FEFF}\u{200B}".utf8)) && !page([0, 0]) && !page([0xFF, 0xFE]))
     }
 
-    @Test("a 200 whose body speaks of an error acknowledges nothing", arguments: FormScene.presets)
+    @Test("a 200 whose body speaks of an error acknowledges nothing", arguments: Tier.sample(FormScene.presets, 3))
     func refused(_ preset: String) async throws {
         for refusal in Self.refusals {
             let server = try FakeServer { exchange in

@@ -58,7 +58,9 @@ struct FormFuzzTests {
         }
     }
 
-    @Test("a file of any name and size arrives whole and under its own name", arguments: FormScene.presets)
+    @Test(
+        "a file of any name and size arrives whole and under its own name", arguments: Tier.sample(FormScene.presets, 3)
+    )
     func names(_ preset: String) async throws {
         let scene = try FormScene(preset)
         let seeds = [
@@ -97,7 +99,7 @@ struct FormFuzzTests {
 
     @Test(
         "a server whose answers are damaged ends every attempt, is believed nothing impossible, and is told no secret",
-        arguments: FormScene.presets)
+        arguments: Tier.sample(FormScene.presets, 3))
     func replies(_ preset: String) async throws {
         let good = Self.answers(preset)
         let bad = [404, 413, 422, 429, 500, 503].map {

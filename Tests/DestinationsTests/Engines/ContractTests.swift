@@ -24,7 +24,7 @@ struct ContractTests {
 
     @Test(
         "takes a file of any size, whole", arguments: Remote.all,
-        [0, 1, chunk - 1, chunk, chunk + 1, 3 * chunk, 3 * chunk + 1])
+        Tier.sample([0, 1, chunk - 1, chunk, chunk + 1, 3 * chunk, 3 * chunk + 1], 3))
     func sizes(_ remote: Remote, _ size: Int) async throws {
         try await remote.open { end in
             let parcel = try Parcel(size)
@@ -132,7 +132,7 @@ struct ContractTests {
         }
     }
 
-    @Test("stopped at any note and begun again, it is there once and whole", arguments: Remote.all)
+    @Test("stopped at any note and begun again, it is there once and whole", arguments: Tier.sample(Remote.all, 4))
     func stopped(_ remote: Remote) async throws {
         try await remote.open { end in
             var expected: [FilePath: [UInt8]] = [:]
@@ -151,7 +151,7 @@ struct ContractTests {
         }
     }
 
-    @Test("finished and asked again, it is done without a byte", arguments: Remote.all, [true, false])
+    @Test("finished and asked again, it is done without a byte", arguments: Remote.all, Tier.sample([true, false]))
     func again(_ remote: Remote, remembers: Bool) async throws {
         try await remote.open { end in
             let parcel = try Parcel(2 * Self.chunk)
@@ -199,7 +199,9 @@ struct ContractTests {
         case missing, shorter, longer, folder
     }
 
-    @Test("a staged copy that is not what was recorded is staged again", arguments: Remote.all, Mishap.allCases)
+    @Test(
+        "a staged copy that is not what was recorded is staged again", arguments: Remote.all,
+        Tier.sample(Mishap.allCases, 2))
     func damagedCopy(_ remote: Remote, _ mishap: Mishap) async throws {
         try await remote.open { end in
             let parcel = try Parcel(2 * Self.chunk)

@@ -28,7 +28,9 @@ struct TogetherTests {
         }
     }
 
-    @Test("each is there whole under its name, whatever it is called and however small", arguments: Remote.all)
+    @Test(
+        "each is there whole under its name, whatever it is called and however small",
+        arguments: Tier.sample(Remote.all, 3))
     func all(_ remote: Remote) async throws {
         try await remote.open { end in
             let parcels = try parcels(
@@ -67,7 +69,7 @@ struct TogetherTests {
         }
     }
 
-    @Test("what is not plain is left out, and goes alone without loss", arguments: Remote.all)
+    @Test("what is not plain is left out, and goes alone without loss", arguments: Tier.sample(Remote.all, 3))
     func notPlain(_ remote: Remote) async throws {
         try await remote.open { end in
             let parcels = try parcels([
@@ -120,7 +122,9 @@ struct TogetherTests {
         }
     }
 
-    @Test("stopped when it had begun, each is there once and whole after the next attempt", arguments: Remote.all)
+    @Test(
+        "stopped when it had begun, each is there once and whole after the next attempt",
+        arguments: Tier.sample(Remote.all, 3))
     func stopped(_ remote: Remote) async throws {
         try await remote.open { end in
             let parcels = try parcels((0..<20).map { FilePath("\($0).mp4") })

@@ -39,7 +39,9 @@ struct S3FaultTests {
         Trouble(.head, .error(500, "")), Trouble(.head, .loseReply),
     ]
 
-    @Test("is there once and whole after each of these, and nothing is left beside it", arguments: troubles)
+    @Test(
+        "is there once and whole after each of these, and nothing is left beside it",
+        arguments: Tier.sample(troubles, 6))
     func recovers(_ trouble: Trouble) async throws {
         let scene = try Scene()
         defer { scene.emulator.stop() }

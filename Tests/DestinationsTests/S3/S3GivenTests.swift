@@ -71,7 +71,9 @@ struct S3GivenTests {
         Moment(testDescription: "for a part", question: 2, size: S3PresignTests.size, heard: ["head", "create"]),
     ]
 
-    @Test("it is refused before a byte of the file leaves, and told without its signature", arguments: lies, moments)
+    @Test(
+        "it is refused before a byte of the file leaves, and told without its signature",
+        arguments: Tier.sample(lies, 5), moments)
     func refused(_ lie: Lie, _ moment: Moment) async throws {
         let scene = try Scene()
         for _ in 0..<moment.question { scene.signer.script(.address { $0 }) }

@@ -14,7 +14,7 @@ struct S3ServersTests {
 
     @Test(
         "takes files of any size, in one request or in parts, and is asked whether it has them",
-        arguments: S3Maker.here, [0, 1, 1 << 20, (1 << 20) + 1, 5 << 20, (10 << 20) + 1])
+        arguments: Tier.sample(S3Maker.here), [0, 1, 1 << 20, (1 << 20) + 1, 5 << 20, (10 << 20) + 1])
     func sizes(_ maker: S3Maker, _ size: Int) async throws {
         try await S3End.open(maker) { end in
             let parcel = try Parcel(size)
@@ -37,7 +37,7 @@ struct S3ServersTests {
         }
     }
 
-    @Test("goes on with what the server has after a stop at any note", arguments: S3Maker.here)
+    @Test("goes on with what the server has after a stop at any note", arguments: Tier.sample(S3Maker.here))
     func stops(_ maker: S3Maker) async throws {
         try await S3End.open(maker, ["parallel": .whole(1)]) { end in
             let parcel = try Parcel(2 * Self.part + 1)
@@ -61,7 +61,7 @@ struct S3ServersTests {
         }
     }
 
-    @Test("keeps odd names as they are", arguments: S3Maker.here)
+    @Test("keeps odd names as they are", arguments: Tier.sample(S3Maker.here))
     func names(_ maker: S3Maker) async throws {
         let names: [FilePath] = [
             "a b+c.mp4", "100%.mp4", "%2F.mp4", "é視頻/日本.mp4", "q?x=1&y#z.mp4", "(1) '!*~.mp4", "a;b=c@d:e$f.mp4",
@@ -147,7 +147,7 @@ struct S3ServersTests {
 
     @Test(
         "with a condition also the end of an upload in parts sees who was faster",
-        arguments: S3Maker.here.filter(\.guardsEnds))
+        arguments: Tier.sample(S3Maker.here.filter(\.guardsEnds)))
     func faster(_ maker: S3Maker) async throws {
         try await S3End.open(maker, ["preset": .text("minio"), "parallel": .whole(1)]) { end in
             let slow = try Parcel(2 * Self.part, id: "2", seed: 2)
@@ -209,7 +209,7 @@ struct S3ServersTests {
         }
     }
 
-    @Test("cancelled on its way, nothing is left of it", arguments: S3Maker.here.filter(\.hasUploadList))
+    @Test("cancelled on its way, nothing is left of it", arguments: Tier.sample(S3Maker.here.filter(\.hasUploadList)))
     func aborts(_ maker: S3Maker) async throws {
         try await S3End.open(maker, ["parallel": .whole(1)]) { end in
             let parcel = try Parcel(2 * Self.part)

@@ -201,7 +201,7 @@ struct WaysTests {
         }
     }
 
-    @Test("a way is left for an equal one alone", arguments: WaysScene.all)
+    @Test("a way is left for an equal one alone", arguments: Tier.sample(WaysScene.all, 10))
     func scene(_ scene: WaysScene) throws {
         let network = try network(scene.commands)
         let ways = try names(network, to: scene.address).map(\.name)

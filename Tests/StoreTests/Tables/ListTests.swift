@@ -5,7 +5,9 @@ import Testing
 
 @Suite("Lists")
 struct ListTests {
-    @Test("what a list asks for is what a look at every row finds, whatever is asked together", arguments: 1...40)
+    @Test(
+        "what a list asks for is what a look at every row finds, whatever is asked together",
+        arguments: Tier.sample(1...40, 8))
     func filters(_ seed: UInt64) async throws {
         var dice = Dice(seed: seed)
         func one<T>(_ values: [T]) throws -> T { try #require(values.randomElement(using: &dice)) }

@@ -115,7 +115,7 @@ struct S3PresignTests {
         #expect(scene.signer.asked == ["head", "create", "part+2", "part+1", "part", "complete", "head"])
     }
 
-    @Test("is there once and whole after each fault of the bucket", arguments: S3FaultTests.troubles)
+    @Test("is there once and whole after each fault of the bucket", arguments: Tier.sample(S3FaultTests.troubles, 4))
     func recovers(_ trouble: S3FaultTests.Trouble) async throws {
         let scene = try Scene()
         let parcel = try Parcel(Self.size)
@@ -125,7 +125,7 @@ struct S3PresignTests {
         #expect(scene.emulator.requests.filter { $0 == "create" }.count <= 2, "\(scene.emulator.requests)")
     }
 
-    @Test("goes on with what is there after a stop at any note", arguments: ["md5", "crc64nvme"])
+    @Test("goes on with what is there after a stop at any note", arguments: Tier.sample(["md5", "crc64nvme"]))
     func stops(_ checksum: String) async throws {
         for note in 1... {
             let scene = try Scene(["checksum": .text(checksum)])
