@@ -21,7 +21,7 @@ package final class OSSServer: Sendable {
     package let port: Int
     package var url: String { "http://127.0.0.1:\(port)" }
     package let folder = TemporaryFolder()
-    private let child: Child
+    private let fork: PythonForks.Fork
 
     package static let packages = [
         "oss2==2.19.1", "alibabacloud-oss-v2==1.4.1", "alibabacloud-tea-openapi==0.4.6",
@@ -30,19 +30,19 @@ package final class OSSServer: Sendable {
     private static let scripts = Repository.root.appending("Tests/Fixtures")
 
     package init() async throws {
-        let bin = try await blocking { try Tools.venv(Self.packages) }
+        let interpreter = try await PythonForks.of(
+            Self.packages,
+            importing: [
+                "oss_emulator", "oss2.auth", "oss2.utils", "alibabacloud_tea_openapi.utils",
+                "aliyunsdkcore.auth.composer",
+                "darabonba.request",
+            ])
         let port = try Loopback.freePort()
         self.port = port
         let script = Self.scripts.appending("oss_emulator.py")
-        let child = try Child(
-            bin.appending("python"),
-            ["-B", script.display, "--port", "\(port)", "--state", folder.path.appending("state").display],
+        fork = try await interpreter.run(
+            script, ["--port", "\(port)", "--state", folder.path.appending("state").display], at: port,
             output: folder.path.appending("out"), errors: folder.path.appending("err"))
-        self.child = child
-        try await eventually("the bucket's server listens", within: .seconds(30), every: .milliseconds(50)) {
-            try child.mustRun()
-            return Loopback.answers(port)
-        }
     }
 
     /// Runs the stand-in's own tests: each rule and fault, the vectors, and the maker's clients.
@@ -60,7 +60,7 @@ package final class OSSServer: Sendable {
         }
     }
 
-    package func stop() { child.end(with: SIGKILL) }
+    package func stop() { fork.end() }
 
     /// Steers it, or asks it; the script has the words.
     ///

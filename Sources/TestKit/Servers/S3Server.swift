@@ -65,6 +65,16 @@ package enum S3Maker: String, CaseIterable, Sendable {
         }
     }
 
+    /// What those that are Python programs import.
+    fileprivate var modules: [String] {
+        switch self {
+        case .moto: ["moto.server", "moto.s3.responses", "moto.iam.responses", "moto.sts.responses"]
+        case .localbucket: ["localbucket"]
+        case .nanio: ["nanio.cli"]
+        case .rclone, .ceph: []
+        }
+    }
+
     fileprivate func command(
         _ bin: FilePath, _ folder: FilePath, _ port: Int, isVirtual: Bool
     ) -> (program: FilePath, words: [String], environment: [String: String]) {
@@ -111,6 +121,7 @@ package final class S3Server: Sendable {
     package let folder: FilePath
     private let maker: S3Maker
     private let child: Child?
+    private let fork: PythonForks.Fork?
     private let gateway: Ceph.Gateway?
     private let data: FilePath
     private let temporary = TemporaryFolder()
@@ -131,7 +142,7 @@ package final class S3Server: Sendable {
                 return "bucket-\($0)"
             }
             folder = data
-            child = nil
+            (child, fork) = (nil, nil)
             let door: Ceph.Gateway
             if let gateway { door = gateway } else { door = try await Ceph.gateway.value }
             (url, port) = (door.url, door.port)
@@ -145,12 +156,17 @@ package final class S3Server: Sendable {
         folder = data.appending("bucket")
         try Files.makeFolders(maker.makesBuckets ? data : folder)
         let (program, words, environment) = maker.command(bin, temporary.path, port, isVirtual: isVirtual)
-        let child = try Child(
-            program, words, environment: environment, output: temporary.path.appending("out"),
-            errors: temporary.path.appending("err"))
-        self.child = child
-        try await eventually("\(maker.rawValue) listens", within: .seconds(30), every: .milliseconds(50)) {
-            try child.mustRun()
+        let (output, errors) = (temporary.path.appending("out"), temporary.path.appending("err"))
+        if maker.modules.isEmpty {
+            child = try Child(program, words, environment: environment, output: output, errors: errors)
+            fork = nil
+        } else {
+            child = nil
+            fork = try await PythonForks.of(maker.packages, importing: maker.modules).run(
+                program, words, at: port, environment: environment, output: output, errors: errors)
+        }
+        try await eventually("\(maker.rawValue) listens", within: .seconds(30), every: .milliseconds(10)) { [child] in
+            try child?.mustRun()
             return Loopback.answers(port)
         }
     }
@@ -158,6 +174,7 @@ package final class S3Server: Sendable {
     /// Ceph's own gateway stays, for the others.
     package func stop() {
         _ = child?.end(with: SIGKILL)
+        fork?.end()
         gateway?.stop()
     }
 

@@ -1,0 +1,93 @@
+package import Core
+internal import FoundationEssentials
+internal import Glibc
+internal import Linux
+internal import Synchronization
+
+/// Python programs of one virtual environment that run as forks of one interpreter (`Tests/Fixtures/fork_server.py`): it has imported their
+/// packages, which takes a second of a processor each time.
+package final class PythonForks: Sendable {
+    /// One of them. It ends with the last reference.
+    package final class Fork: Sendable {
+        private let connection: Mutex<Wire?>
+        private let port: Int
+
+        fileprivate init(_ connection: Wire, _ port: Int) {
+            self.connection = Mutex(connection)
+            self.port = port
+        }
+
+        /// It ends as a process does that is killed: no port is open any more.
+        package func end() {
+            guard connection.withLock({ wire in (wire != nil, wire = nil).0 }) else { return }
+            // The kernel closes it with the process.
+            for _ in 0..<5000 where Loopback.answers(port) { usleep(1000) }
+        }
+    }
+
+    private struct Wish: Encodable {
+        let script: String
+        let arguments: [String]
+        let environment: [String: String]
+        let output: String
+        let errors: String
+    }
+
+    private let port: Int
+    private let server: Child
+    private static let all = Mutex<[String: Task<PythonForks, any Error>]>([:])
+
+    /// The interpreter of this environment, which all tests of this process share.
+    ///
+    /// - Parameters:
+    ///   - packages: As of ``Tools/venv(_:)``.
+    ///   - modules: What is imported before the first fork, also from `Tests/Fixtures`.
+    package static func of(_ packages: [String], importing modules: [String]) async throws -> PythonForks {
+        let key = packages.joined(separator: " ")
+        let shared = all.withLock { all in
+            if let known = all[key] { return known }
+            let new = Task { try await PythonForks(packages, modules) }
+            all[key] = new
+            return new
+        }
+        return try await shared.value
+    }
+
+    private init(_ packages: [String], _ modules: [String]) async throws {
+        let bin = try await blocking { try Tools.venv(packages) }
+        let port = try Loopback.freePort()
+        let fixtures = Repository.root.appending("Tests/Fixtures")
+        let server = try Child(
+            bin.appending("python"),
+            ["-B", fixtures.appending("fork_server.py").display, "\(port)", fixtures.display] + modules,
+            output: "/dev/null", errors: "/dev/null")
+        try await eventually("the interpreter has imported \(modules)", within: .seconds(60), every: .milliseconds(50))
+        {
+            guard server.ended == nil else { throw Wire.Broken(description: "it cannot import one of \(modules)") }
+            return Loopback.answers(port)
+        }
+        (self.port, self.server) = (port, server)
+    }
+
+    /// Runs a server, and waits until it listens.
+    ///
+    /// - Parameters:
+    ///   - script: An absolute path.
+    ///   - port: Where it listens.
+    ///   - output: Standard output is appended to it, and standard error to `errors`.
+    package func run(
+        _ script: FilePath, _ arguments: [String], at port: Int, environment: [String: String] = [:], output: FilePath,
+        errors: FilePath
+    ) async throws -> Fork {
+        let wish = Wish(
+            script: script.display, arguments: arguments, environment: environment, output: output.display,
+            errors: errors.display)
+        let wire = try Wire(port: self.port)
+        try await wire.send(Array(try JSONEncoder().encode(wish)) + [UInt8(ascii: "\n")])
+        let fork = Fork(wire, port)
+        try await eventually("\(script.name.display) listens", within: .seconds(30), every: .milliseconds(5)) {
+            Loopback.answers(port)
+        }
+        return fork
+    }
+}
