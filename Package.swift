@@ -1,7 +1,7 @@
 // swift-tools-version: 6.0
 //
 // The modules. A module imports what stands to its right and nothing
-// else, which `--explicit-target-dependency-import-check error` enforces. docs/architecture.md says why.
+// else, which `--explicit-target-dependency-import-check error` enforces. docs/architecture/README.md has the map.
 import PackageDescription
 
 let strict: [SwiftSetting] = [

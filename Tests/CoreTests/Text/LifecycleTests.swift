@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Lifecycle")
 struct LifecycleTests {
-    /// The table in docs/architecture.md: every arrow there is. What is not here is no arrow.
+    /// The table in docs/architecture/lifecycle.md: every arrow there is. What is not here is no arrow.
     static let arrows: [UploadState: [UploadEvent: UploadState]] = [
         .staging: [.staged: .queued, .refused: .failed, .cancelled: .cancelled],
         .queued: [.claimed: .uploading, .copyLost: .staging, .refused: .failed, .cancelled: .cancelled],
@@ -26,10 +26,14 @@ struct LifecycleTests {
         #expect(state.after(event) == Self.arrows[state]?[event])
     }
 
-    @Test("docs/architecture.md shows the same table")
+    private static func page() throws -> [Substring] {
+        let page = Repository.root.appending("docs/architecture/lifecycle.md")
+        return String(decoding: try Files.read(page), as: UTF8.self).split(separator: "\n")
+    }
+
+    @Test("docs/architecture/lifecycle.md shows the same table")
     func manual() throws {
-        let page = Repository.root.appending("docs/architecture.md")
-        let lines = String(decoding: try Files.read(page), as: UTF8.self).split(separator: "\n")
+        let lines = try Self.page()
         func words(_ text: Substring) -> [String] {
             text.split(separator: "`").enumerated().filter { $0.offset % 2 == 1 }.map { String($0.element) }
         }
@@ -45,6 +49,23 @@ struct LifecycleTests {
             }
         }
         #expect(shown == Self.arrows)
+    }
+
+    @Test("its diagram has the same arrows")
+    func diagram() throws {
+        let diagram = try Self.page().drop { $0 != "stateDiagram-v2" }.prefix { !$0.hasPrefix("```") }
+        var shown: [UploadState: [UploadEvent: UploadState]] = [:]
+        var count = 0
+        for line in diagram.dropFirst() where !line.contains("[*]") {
+            // `    queued --> uploading: claimed`
+            let words = line.split { " :".contains($0) }.map { String($0) }
+            try #require(words.count == 4 && words[1] == "-->", "\(line)")
+            let event = try #require(UploadEvent.allCases.first { words[3] == "\($0)" }, "\(line)")
+            shown[try #require(UploadState(rawValue: words[0])), default: [:]][event] = UploadState(rawValue: words[2])
+            count += 1
+        }
+        #expect(shown == Self.arrows)
+        #expect(count == Self.arrows.values.reduce(0) { $0 + $1.count })
     }
 
     @Test(
