@@ -1,7 +1,8 @@
 # make demo           install what is missing, build, and watch a video go from a folder to a receiver (DEMO=once: then stop)
 # make build          the release program: .build/release/sluice
-# make test           every test, with 50 kills of the crash test, 12 power cuts at random moments, and 2 scenes of two links and a tunnel
-# make test-full      the same with 10 scenes
+# make test           the quick tier: every unit test, some cases of the slow ones; of the end-to-end tests one upload to each kind of
+#                     destination, six kills, power cuts, a reload, `--once` and an example of the API
+# make test-full      every test with every case, 50 kills, 12 power cuts at random moments, 10 scenes of two links and a tunnel
 # make test-long      the same with the slow tests, 1,000 kills, 200 cuts and 100 scenes
 # make crash          the crash test alone: KILLS=50, SEED= to have a run again
 # make campaign       kills and servers that refuse, forget and lie at the end, for every kind of destination: KILLS=50, SEED=, KIND=form for one of them
@@ -20,7 +21,7 @@ SHELL := /bin/bash
 
 KILLS ?= 50
 CUTS ?= 12
-SCENES ?= 2
+SCENES ?= 10
 ROUNDS ?= 1000000
 SEED ?=
 ONLY ?=
@@ -45,6 +46,10 @@ FEW := --experimental-maximum-parallelization-width 8
 # Each of these has processes of its own, and all of them wait for one disk.
 FEWER := --experimental-maximum-parallelization-width 6
 
+# The end-to-end tests of the quick tier.
+QUICK := S3Tests/killed._:behind OSSTests/killed.behind ApsaraTests/killed.behind FormTests/killed._:behind ArchiveTests/killed.behind \
+	VimeoCrashTests/steps StepTests/goesOn CrashTests/ CutTests/behindSteps CutTests/atRandom ReloadTests/many OnceTests/again ExampleTests
+
 # Says a command and runs it.
 run = { printf '%s\n' '$(strip $(1))'; $(strip $(1)); }
 
@@ -64,17 +69,24 @@ build: install-deps
 	swift build $(RELEASE) --product sluice
 	@scripts/check-binary .build/release/sluice
 
-# Both runs, whatever the first says; it fails if one of them has failed.
+# Both runs, whatever the first says; it fails if one of them has failed. `Tier` has a few cases of each slow test here.
 test: install-test-deps
 	swift build --build-tests $(STRICT)
 	@failed=; \
-	$(call run,$(RUN) $(FEW) $(call record,unit) --skip EndToEndTests) || failed='the unit tests'; \
-	$(call run,SLUICE_KILLS=$(KILLS) SLUICE_CUTS=$(CUTS) SLUICE_SCENES=$(SCENES) $(RUN) $(FEWER) \
-		$(call record,end-to-end) --filter EndToEndTests) || failed="$${failed:+$$failed and }the end-to-end tests"; \
+	$(call run,SLUICE_TIER=quick $(RUN) $(FEW) $(call record,unit) --skip EndToEndTests --skip ScaleTests) \
+		|| failed='the unit tests'; \
+	$(call run,SLUICE_TIER=quick SLUICE_KILLS=6 SLUICE_CUTS=1 $(RUN) $(FEWER) $(call record,end-to-end) \
+		$(foreach test,$(QUICK),--filter EndToEndTests.$(test))) \
+		|| failed="$${failed:+$$failed and }the end-to-end tests"; \
 	if [[ $$failed ]]; then printf 'make test: failed: %s\n' "$$failed"; exit 1; fi
 
-test-full:
-	$(MAKE) test SCENES=10
+test-full: install-test-deps
+	swift build --build-tests $(STRICT)
+	@failed=; \
+	$(call run,$(RUN) $(FEW) $(call record,unit-full) --skip EndToEndTests) || failed='the unit tests'; \
+	$(call run,SLUICE_KILLS=$(KILLS) SLUICE_CUTS=$(CUTS) SLUICE_SCENES=$(SCENES) $(RUN) $(FEWER) \
+		$(call record,end-to-end-full) --filter EndToEndTests) || failed="$${failed:+$$failed and }the end-to-end tests"; \
+	if [[ $$failed ]]; then printf 'make test-full: failed: %s\n' "$$failed"; exit 1; fi
 
 test-long: install-test-deps
 	swift build --build-tests $(STRICT)

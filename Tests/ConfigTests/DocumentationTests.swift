@@ -36,8 +36,10 @@ struct DocumentationTests {
     func threatModel() throws {
         let text = String(decoding: try Files.read(top.appending("docs/security.md")), as: UTF8.self)
             .split(whereSeparator: \.isWhitespace).joined(separator: " ")
-        let tests = try Repository.swiftFiles(below: "Tests").map { String(decoding: try Files.read($0), as: UTF8.self) }
-            .joined()
+        let tests = try Repository.swiftFiles(below: "Tests").map {
+            String(decoding: try Files.read($0), as: UTF8.self)
+        }
+        .joined()
         // Every second piece stands between two marks of its kind.
         func marked(_ mark: Character) -> [Substring] {
             text.split(separator: mark, omittingEmptySubsequences: false).enumerated().filter { $0.offset % 2 == 1 }

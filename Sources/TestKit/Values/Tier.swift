@@ -11,4 +11,7 @@ package enum Tier {
         guard isQuick, all.count > count else { return all }
         return (0..<count).map { all[(2 * $0 + 1) * all.count / (2 * count)] }
     }
+
+    /// - Returns: Nothing in the quick tier, for tests that have a faster form beside them.
+    package static func onlyInFull<Cases: Collection>(_ all: Cases) -> [Cases.Element] { isQuick ? [] : Array(all) }
 }

@@ -126,7 +126,9 @@ struct CorrectedSecretTests {
 
     enum Next { case resume, probe }
 
-    @Test("the next try and `resume` take what stands there by then", arguments: places, [Next.resume, .probe])
+    @Test(
+        "the next try and `resume` take what stands there by then", arguments: Tier.sample(places, 4),
+        [Next.resume, .probe])
     func corrected(_ place: Place, _ next: Next) async throws {
         let temporary = TemporaryFolder()
         let file = try temporary.write("secret", Array(Self.wrong.utf8))

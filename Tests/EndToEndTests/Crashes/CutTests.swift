@@ -59,7 +59,7 @@ struct CutTests {
     @Test(
         "behind a durable step: every file is at the receiver once and whole, no source went too early",
         .timeLimit(.minutes(Patience.minutes(30))),
-        arguments: stepVariants + (Setting.isThorough ? moreStepVariants : []))
+        arguments: Tier.sample(stepVariants + (Setting.isThorough ? moreStepVariants : [])))
     func behindSteps(_ variant: Variant) async throws {
         // In place nothing is copied.
         let way = CrashSteps.onTheWay.filter { variant.keeping != .inPlace || !["copied", "renamed"].contains($0) }
@@ -190,7 +190,8 @@ struct CutTests {
 
     @Test(
         "at any moment: every file has arrived once and whole, no source went too early",
-        .timeLimit(.minutes(Patience.minutes(60))), arguments: randomVariants + (isLong ? moreRandomVariants : []))
+        .timeLimit(.minutes(Patience.minutes(60))),
+        arguments: Tier.sample(randomVariants + (isLong ? moreRandomVariants : [])))
     func atRandom(_ variant: Variant) async throws {
         let seed = Setting.seed
         var dice = Dice(seed: seed)

@@ -39,7 +39,8 @@ struct StepTests {
             [DaemonFixture.Source.delete, .move].map { Kill(step: step, source: $0) }
         } + CrashSteps.within.map { Kill(step: $0, source: .move) }
 
-    @Test("the next start goes on from there", .timeLimit(.minutes(Patience.minutes(3))), arguments: all)
+    @Test(
+        "the next start goes on from there", .timeLimit(.minutes(Patience.minutes(3))), arguments: Tier.sample(all, 4))
     func goesOn(_ kill: Kill) async throws {
         let fixture = try DaemonFixture(source: kill.source, binary: Setting.binary())
         fixture.folderKeys = kill.keeping.map { [$0] } ?? []

@@ -74,7 +74,9 @@ struct VimeoCrashTests {
         ]
     }
 
-    @Test("behind any step, the next start goes on: one video for each file, and nothing else", arguments: kills)
+    @Test(
+        "behind any step, the next start goes on: one video for each file, and nothing else",
+        arguments: Tier.sample(kills))
     func steps(_ kill: Kill) async throws {
         let scene = try Scene(kill.flow)
         try scene.drop(2, size: 150_000)

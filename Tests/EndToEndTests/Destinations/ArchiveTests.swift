@@ -50,7 +50,9 @@ struct ArchiveTests {
         "part-renamed:1", "part-renamed:2", "verified:1", "completed:1", "release-done:1",
     ]
 
-    @Test("killed behind a step, the next start goes on: nothing is lost, nothing is there twice", arguments: steps)
+    @Test(
+        "killed behind a step, the next start goes on: nothing is lost, nothing is there twice",
+        arguments: Tier.sample(steps))
     func killed(behind step: String) async throws {
         let fixture = try fixture(["archive"])
         let camera = Camera(fixture, dice: Dice(seed: 1))

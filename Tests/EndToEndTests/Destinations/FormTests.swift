@@ -62,7 +62,8 @@ struct FormTests {
         ]
 
     @Test(
-        "killed behind a step, the next start goes on: each file is there once and whole", arguments: presets, steps)
+        "killed behind a step, the next start goes on: each file is there once and whole",
+        arguments: Tier.sample(presets), Tier.sample(steps))
     func killed(_ preset: String, behind step: String) async throws {
         let site = try site(preset)
         for number in 0..<4 {

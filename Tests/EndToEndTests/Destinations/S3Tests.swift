@@ -47,7 +47,9 @@ struct S3Tests {
 
     private static let makers = S3Maker.here.filter { $0 == .rclone || $0 == .ceph }
 
-    @Test("killed behind a step, the next start goes on: each file is there once and whole", arguments: makers, steps)
+    @Test(
+        "killed behind a step, the next start goes on: each file is there once and whole",
+        arguments: Tier.sample(makers), Tier.sample(steps))
     func killed(_ maker: S3Maker, behind step: String) async throws {
         let site = try await Site(maker)
         try site.drop(1, size: 11_000_000)

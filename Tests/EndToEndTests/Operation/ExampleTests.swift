@@ -30,7 +30,7 @@ struct ExampleTests {
 
     @Test(
         "add and wait for the end, list what failed and retry it, and hold everything, over the socket and over TCP",
-        arguments: Example.allCases, [false, true])
+        arguments: Tier.sample(Example.allCases), Tier.sample([false, true]))
     func works(_ example: Example, overTCP: Bool) async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         fixture.uploadTo = ["nas", "archive"]

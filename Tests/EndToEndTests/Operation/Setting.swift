@@ -10,7 +10,7 @@ enum Setting {
     /// Power cuts at random moments, over all variants of the cut test; `make crash CUTS=200` sets it.
     static var cuts: Int { number("SLUICE_CUTS") ?? 12 }
     /// Scenes of two links and a tunnel; `make test-full` and `make test-long` have more.
-    static var scenes: Int { number("SLUICE_SCENES") ?? 2 }
+    static var scenes: Int { number("SLUICE_SCENES") ?? 10 }
     /// The only kind of destination that a campaign is for; `make campaign KIND=form` sets it.
     static var kind: String? { text("SLUICE_KIND") }
     /// Whether every combination is tried, and not only enough of them to meet each part.

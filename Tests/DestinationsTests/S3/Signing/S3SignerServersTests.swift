@@ -45,7 +45,7 @@ struct S3SignerServersTests {
     }
 
     @Test(
-        "takes files of any size, in one request or in parts, and is asked whether it has them", arguments: makers,
+        "takes files of any size, in one request or in parts, and is asked whether it has them", arguments: Tier.sample(makers),
         [0, 1, (1 << 20) + 1, (10 << 20) + 1])
     func sizes(_ maker: S3Maker, _ size: Int) async throws {
         try await open(maker, .service, ["storage_class": .text("STANDARD"), "tags": .map(["a": .literal("b c")])]) {
@@ -66,7 +66,7 @@ struct S3SignerServersTests {
         }
     }
 
-    @Test("a program signs as well", arguments: makers)
+    @Test("a program signs as well", arguments: Tier.sample(makers))
     func program(_ maker: S3Maker) async throws {
         try await open(maker, .command) { end, destination in
             let parcel = try Parcel((10 << 20) + 1)
@@ -95,7 +95,7 @@ struct S3SignerServersTests {
         func close() async throws { try await end.close() }
     }
 
-    @Test("goes on with what the server has after a stop at any note", arguments: makers)
+    @Test("goes on with what the server has after a stop at any note", arguments: Tier.onlyInFull(makers))
     func stops(_ maker: S3Maker) async throws {
         try await open(maker, .service, ["parallel": .whole(1)]) { end, destination in
             let signed = SignedEnd(end: end, destination: destination)
