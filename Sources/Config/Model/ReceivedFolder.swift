@@ -15,7 +15,7 @@ extension FolderSettings {
 }
 
 extension Template {
-    /// One that the program brings along.
+    /// Makes a template that is part of the program.
     static func builtIn(_ source: String) -> Template {
         do throws(Mistake) { return try Template(source) } catch {
             preconditionFailure("a built-in template is valid: \(error.problem)")

@@ -56,7 +56,6 @@ package struct Program: Sendable {
     ///   - limit: Time limit.
     ///   - line: Called with each line of its standard output and standard error; parts of lines after a carriage
     ///     return count as lines.
-    ///     count as lines.
     ///   - isStopped: Called several times a second.
     /// - Throws: The error when it cannot be started.
     package func run(
