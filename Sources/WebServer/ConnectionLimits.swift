@@ -1,9 +1,9 @@
 package import Core
 
-/// Limits on the connections of a server, for clients that are not authenticated yet and for each address.
+/// Limits on the connections of a server, for clients before their first accepted request and for each address.
 package struct ConnectionLimits: Hashable, Sendable {
-    /// Maximum number of open connections. At most half of them may have no authenticated request; of those, the oldest
-    /// is closed for a new one.
+    /// Maximum number of open connections. At most half of them may have no accepted request; of those, the oldest is
+    /// closed for a new one.
     package var connections: Int
     /// Maximum number of connections of one address (for IPv6 of a /64 network, which belongs to one customer).
     /// Loopback, a Unix socket and `trustedProxies` may use all.

@@ -6,8 +6,8 @@ internal import Synchronization
 /// The open connections of one server, and the choice of those to close.
 ///
 /// libmicrohttpd counts time from the last byte, so that one byte every minute keeps a connection for ever, and it
-/// refuses new clients when all places are taken. Here the whole head has a time limit, and unauthenticated connections
-/// are closed to make space.
+/// refuses new clients when all places are taken. Here the whole head has a time limit, and connections without an
+/// accepted request are closed to make space.
 final class Connections: Sendable {
     /// libmicrohttpd's connection, by its address, which is constant while it is open.
     struct ID: Hashable, Sendable {
@@ -22,11 +22,11 @@ final class Connections: Sendable {
         let network: [UInt8]?
         /// Increases with each connection.
         let number: UInt64
-        /// One of its requests was authenticated.
+        /// One of its requests was accepted.
         var isAdmitted = false
         /// It was shut down, and libmicrohttpd has not noticed yet.
         var isLeaving = false
-        /// The time by which it must have an authenticated request; `nil` while one is running.
+        /// The time by which it must have an accepted request; `nil` while one is running.
         var deadline: MonotonicTime?
         /// Ends a held-back reply of the connection: otherwise libmicrohttpd would not notice its end.
         var letGo: (@Sendable () -> Void)?
@@ -51,7 +51,7 @@ final class Connections: Sendable {
 
     // MARK: Events of libmicrohttpd
 
-    /// Adds a connection; if there are too many without an authenticated request, the oldest of those is closed.
+    /// Adds a connection; if there are too many without an accepted request, the oldest of those is closed.
     func opened(_ id: ID, socket: CInt, peer: WebPeer) {
         let now = clocks.monotonic()
         changing { state in
@@ -72,7 +72,7 @@ final class Connections: Sendable {
 
     func peer(of id: ID) -> WebPeer { state.withLock { $0.open[id]?.peer } ?? WebPeer() }
 
-    /// Records that one of its requests was authenticated.
+    /// Records that one of its requests was accepted.
     func admitted(_ id: ID) {
         state.withLock { state in
             state.open[id]?.isAdmitted = true
@@ -103,8 +103,8 @@ final class Connections: Sendable {
 
     // MARK: Clients behind a proxy
 
-    /// A place for a request of a client behind a trusted proxy. Authenticated clients have places of their own, so
-    /// that others with the same address cannot take them.
+    /// A place for a request of a client behind a trusted proxy. Accepted clients have places of their own, so that
+    /// others with the same address cannot take them.
     struct Forwarded: Hashable, Sendable {
         fileprivate let network: [UInt8]
         fileprivate let isAdmitted: Bool

@@ -155,7 +155,7 @@ final class Exchange: @unchecked Sendable {
         }
     }
 
-    /// Starts receiving the body of an authenticated request.
+    /// Starts receiving the body of an accepted request.
     private func serve(_ request: WebRequest, _ connection: OpaquePointer) -> Bool {
         switch desk.service.plan(request) {
         case .refuse(let reply): return refuse(WebDenial(reply), headers: request.headers, connection)

@@ -131,7 +131,7 @@ package enum BodyPlan: Sendable {
     case refuse(WebReply)
 }
 
-/// The refusal of an unauthenticated request.
+/// The refusal of a request that is not let in.
 package struct WebDenial: Sendable {
     package var reply: WebReply
     /// Only this reply is held back for this long.
