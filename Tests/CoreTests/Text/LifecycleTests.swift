@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Lifecycle")
 struct LifecycleTests {
-    /// The table in docs/architecture.md: every arrow there is. What is not here is no arrow.
+    /// The table in docs/architecture.md with all arrows. There are no others.
     static let arrows: [UploadState: [UploadEvent: UploadState]] = [
         .staging: [.staged: .queued, .refused: .failed, .cancelled: .cancelled],
         .queued: [.claimed: .uploading, .copyLost: .staging, .refused: .failed, .cancelled: .cancelled],
@@ -290,7 +290,7 @@ struct StoredIdentityTests {
         "is the same version over a remount, and another where anything known differs",
         arguments: [
             (base, true), (with { $0.inode = nil }, true), (with { $0.born = nil }, true),
-            // Copied to a new disk with its times: the same version as far as anybody can tell.
+            // Copied to a new disk with its times: the same version as far as can be known.
             (with { ($0.fileSystem, $0.inode) = ("uuid-2", 99) }, true),
             (with { $0.fileSystem = nil }, true),
             (with { $0.size = 11 }, false), (with { $0.modified = 6 }, false), (with { $0.inode = 8 }, false),
