@@ -8,7 +8,7 @@ import Testing
 
 @testable import Destinations
 
-/// The destination against a stand-in that judges each signature with the maker's own packages.
+/// The destination against a stand-in that checks each signature with the vendor's own packages.
 @Suite("oss", .needsPackages, .timeLimit(.minutes(Patience.minutes(5))))
 struct OSSTests {
     private static let part = 128 << 10
@@ -72,7 +72,7 @@ struct OSSTests {
     func expiry() async throws {
         try await OSSEnd.open([:]) { end in
             let temporary = TemporaryFolder()
-            // A program that prints a new key each time, as a security token service gives it.
+            // A program that prints a new key each time, in the form of a security token service.
             let text = "#!/bin/sh\nexec curl -sS -X POST -d '{}' \(end.server.url)/_control/keys\n"
             let program = try temporary.write("key", Array(text.utf8))
             _ = program.withCString { chmod($0, 0o755) }
@@ -129,7 +129,7 @@ struct OSSTests {
     @Test(
         "what the service answers is held against what was sent, and mended or told",
         arguments: [
-            // A checksum that is another, once: the part goes again.
+            // A wrong checksum, once: the part is sent again.
             (#"[{"do": "wrong_crc", "match": {"operation": "UploadPart"}}]"#, nil),
             (#"[{"do": "corrupt", "seen": true, "match": {"operation": "UploadPart"}}]"#, nil),
             (#"[{"do": "lower_etag", "times": 0}, {"do": "loose_xml", "times": 0}]"#, nil),
@@ -138,7 +138,7 @@ struct OSSTests {
             (#"[{"do": "drop_part", "match": {"operation": "UploadPart", "part": 1}}]"#, nil),
             (#"[{"do": "callback_failed", "match": {"operation": "CompleteMultipartUpload"}}]"#, nil),
             (#"[{"do": "error", "status": 500, "match": {"operation": "UploadPart"}}]"#, nil),
-            // The whole object is another: nobody takes it for the file.
+            // The whole object differs: it is not taken for the file.
             (
                 #"[{"do": "wrong_crc", "times": 0, "match": {"operation": "CompleteMultipartUpload"}}]"#,
                 "object_damaged"
@@ -218,7 +218,7 @@ struct OSSTests {
             let logbook = Logbook()
             let wasStopped = try await large.sendStopped(to: end, logbook) { $0.accepted >= Self.part }
             try #require(wasStopped)
-            // Somebody else's, meanwhile.
+            // Another writer's object, in the meantime.
             let other = try Parcel(50_000, id: "4", name: "large.mp4", seed: 4)
             _ = try await end.destination().upload(other.order, notes: Logbook())
             #expect(try await large.send(to: end, logbook).id == "large (2).mp4")
