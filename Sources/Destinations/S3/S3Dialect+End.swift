@@ -36,9 +36,9 @@ extension S3Dialect {
         } catch { return .failed(error) }
     }
 
-    /// Finds the parts because of which the service cannot assemble the object: the parts that its list lacks or has in
-    /// another form. Where the list agrees with ours or there is none, the result is a guess: the part that the answer
-    /// names, or all of them.
+    /// Finds the parts that prevent the service from assembling the object: those that its list lacks or has in another
+    /// form. Where the list agrees with ours or there is none, the result is a guess: the part that the answer names,
+    /// or all of them.
     private func lacking(
         _ parts: [TakenPart], _ body: XMLValue?, _ piece: PartsPiece, _ error: UploadError
     ) async throws -> PartsCompletion {

@@ -120,7 +120,7 @@ struct S3Dialect: PartsDialect {
     private enum Unanswered {
         /// The name of the upload that was created.
         case one(String)
-        /// There is none, or there are several, some of which other writers may have created.
+        /// There is none, or there are several. Other writers may have created some of them.
         case unclear
         /// The key may not ask for it.
         case untold

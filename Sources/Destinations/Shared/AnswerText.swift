@@ -2,8 +2,8 @@ internal import Core
 
 // The body of an answer as a text, regardless of its leading bytes.
 
-/// The start of the text in a body: after byte order marks, blanks and invisible characters, of which slow services
-/// send many before their answer. The zero bytes between the characters of UTF-16 and UTF-32 are left out.
+/// The start of the text in a body: after byte order marks, blanks and invisible characters. Slow services send many of
+/// these before their answer. The zero bytes between the characters of UTF-16 and UTF-32 are left out.
 func textStart(of body: [UInt8]) -> ArraySlice<UInt8> {
     let isWide = body.prefix(4).contains(0) || wideMarks.contains { body.starts(with: $0) }
     var rest = (isWide ? body.filter { $0 != 0 } : body)[...]

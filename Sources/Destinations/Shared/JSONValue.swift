@@ -1,7 +1,7 @@
 internal import Core
 internal import FoundationEssentials
 
-/// JSON from a server, of which only a few values are read: other and missing values are ignored.
+/// JSON from a server. Only a few values are read: other and missing values are ignored.
 enum JSONValue: Sendable, Hashable {
     case null
     case bool(Bool)

@@ -2,8 +2,8 @@ internal import CExpat
 internal import Core
 internal import Transport
 
-/// XML from a server, of which only a few values are read: elements with their text, by their names without prefix.
-/// Attributes and namespaces are ignored.
+/// XML from a server. Only a few values are read: elements with their text, by their names without prefix. Attributes
+/// and namespaces are ignored.
 struct XMLValue: Sendable, Hashable {
     let name: String
     private(set) var children: [XMLValue] = []

@@ -174,7 +174,7 @@ struct ContentRangeTests {
         }
     }
 
-    /// Sessions with an address each, of which the first is broken.
+    /// Sessions with an address each. The first one is broken.
     private final class Sessions: Sendable {
         struct State {
             var held: [String: [UInt8]] = [:]

@@ -1,6 +1,6 @@
 internal import Core
 
-/// Decides how an upload continues that the remote does not know any more, or of which the remote says something
+/// Decides what happens to an upload that the remote does not know any more, or about which it says something
 /// impossible.
 struct OffsetLoss {
     let engine: OffsetEngine

@@ -11,7 +11,7 @@ final class OffsetRun {
 
     /// The remote's offset when it was asked last; `nil` once bytes were sent after that.
     private var located: Int64?
-    /// How many times in this attempt this offset did not grow.
+    /// Number of answers in this attempt without progress at one offset.
     var standstills = 0
     var strangeAnswers = 0
     private(set) var renewals = 0

@@ -154,7 +154,7 @@ struct PartsPiece: Sendable {
     let order: UploadOrder
     let plan: PartPlan
     let checkpoint: Checkpoint
-    /// Set for the first part that is sent after an upload was continued of which the remote has some parts.
+    /// Set for the first part that is sent after an upload was continued, if the remote has some of its parts.
     var resumes = false
 }
 

@@ -157,7 +157,7 @@ final class WholeRun {
         try await notes.record(checkpoint)
     }
 
-    /// The checkpoint of a file of which nothing was sent.
+    /// The checkpoint of a file before anything was sent.
     static func beginning(_ order: UploadOrder, _ part: FilePath) -> Checkpoint {
         Checkpoint([
             "part": order.name.parent.appending(part).display, "sha256": hexadecimal(order.file.sha256),
