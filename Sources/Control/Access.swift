@@ -1,14 +1,14 @@
 internal import Linux
 internal import WebServer
 
-/// Who may change things: root, the daemon's own user, and members of its group.
+/// Checks who may make changes: root, the daemon's own user, and members of its group.
 ///
-/// The socket's mode (0660) has already kept everyone else out; this is the second lock, for a socket whose mode
-/// somebody widened so that all may look.
+/// The socket's mode (0660) has already refused all others. This is a second check, for a socket whose mode was widened
+/// so that every user may read.
 struct Access: Sendable {
     let user: UInt32
     let group: UInt32
-    /// Whether a user belongs to a group by the system's accounts; a peer's credentials name its first group alone.
+    /// Whether a user belongs to a group in the system's accounts; a peer's credentials only name its first group.
     let isMember: @Sendable (_ user: UInt32, _ group: UInt32) -> Bool
 
     static var ofThisProcess: Access {
@@ -18,7 +18,7 @@ struct Access: Sendable {
     func mayChange(_ peer: WebPeer) async -> Bool {
         guard let asking = peer.user else { return false }
         if asking == 0 || asking == user || peer.group == group { return true }
-        // The accounts may live in a directory far away. A failed question is a no.
+        // The accounts may be in a remote directory. A failed question is a no.
         return (try? await blocking { isMember(asking, group) }) ?? false
     }
 }

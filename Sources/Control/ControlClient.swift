@@ -4,9 +4,9 @@ internal import Glibc
 package import Linux
 package import Transport
 
-/// The other side of ``ControlServer``: asks a running daemon, in its own words.
+/// The client of ``ControlServer``: sends requests to a running daemon.
 ///
-/// Every verb throws ``Refusal`` where the daemon says no, and ``ControlError`` where there is none to say anything.
+/// Every function throws ``Refusal`` when the daemon refuses, and ``ControlError`` when it does not answer.
 package struct ControlClient: Sendable {
     package let socket: FilePath
     private let transport: any Transporting
@@ -36,7 +36,7 @@ package struct ControlClient: Sendable {
 
     package func status() async throws -> StatusView { try await get("status") }
 
-    /// As Prometheus reads it.
+    /// The text in the format of Prometheus.
     package func metrics() async throws -> [UInt8] {
         try await ask(Request("GET", "http://sluice/metrics"))
     }
@@ -46,20 +46,20 @@ package struct ControlClient: Sendable {
             "usage?" + query.pairs.map { "\($0.0)=\(PercentCoding.encode($0.1.utf8))" }.joined(separator: "&"))
     }
 
-    /// - Parameter destination: `nil` for each.
+    /// - Parameter destination: `nil` for all.
     package func allowances(of destination: String?) async throws -> [AllowanceView] {
         if let destination { return [try await get("quota/" + PercentCoding.encode(destination.utf8))] }
         let reply: AllowancesReply = try await get("quota")
         return reply.destinations
     }
 
-    /// A configuration that is wrong is an answer, not an error.
+    /// A wrong configuration is an answer, not an error.
     package func reload() async throws -> ReloadView {
         try await ask(Request("POST", url("reload")), as: ReloadView.self, also: 422)
     }
 
     package func add(_ request: AddRequest) async throws -> UploadsReply { try await post("uploads", request) }
-    /// Hands over everything that comes from `bytes` until its end.
+    /// Hands over all bytes until the end of `bytes`.
     package func receive(_ request: ReceiveRequest, from bytes: ByteStream) async throws -> UploadsReply {
         let query = request.pairs.map { "\($0.0)=\(PercentCoding.encode($0.1.utf8))" }.joined(separator: "&")
         let headers = request.headers.map { (ReceiveRequest.headerPrefix + $0.key, $0.value) }
@@ -81,7 +81,7 @@ package struct ControlClient: Sendable {
     }
     package func check(_ request: CheckRequest) async throws -> CheckReport { try await post("check", request) }
     package func tryHook(_ name: String) async throws -> HookTrial {
-        // A program may take as long as its time-out, which is 10 minutes at most.
+        // A program may take as long as its time-out, which is at most 10 minutes.
         try await ask(
             Request("POST", url("hooks/\(PercentCoding.encode(name.utf8))/test")), as: HookTrial.self,
             within: .seconds(660))
@@ -95,10 +95,11 @@ package struct ControlClient: Sendable {
     package func allow(_ request: AllowRequest) async throws -> ExceptionsReply { try await post("allow", request) }
     package func limit(_ request: LimitRequest) async throws -> ExceptionsReply { try await post("limit", request) }
 
-    /// Events after `since`, or from now on, until the caller stops reading or the daemon goes
-    /// (``ControlError/ended``). A daemon that found this reader too slow is asked again from the last event.
+    /// Events after `since`, or from now on, until the caller stops reading or the daemon stops
+    /// (``ControlError/ended``). When the daemon found this reader too slow, the request is repeated from the last
+    /// event.
     package func events(since: Int64?) -> AsyncThrowingStream<EventView, any Error> {
-        // Bounded: a reader that stands still makes the daemon hold back, then end the stream, and loses nothing.
+        // Bounded: a reader that stands still makes the daemon hold back, then end the stream, and no event is lost.
         let (stream, out) = AsyncThrowingStream.makeStream(
             of: EventView.self, bufferingPolicy: .bufferingOldest(10_000))
         let task = Task {
@@ -114,9 +115,9 @@ package struct ControlClient: Sendable {
         return stream
     }
 
-    /// One connection's worth of events.
+    /// The events of one connection.
     ///
-    /// - Returns: Whether to ask again from `last`.
+    /// - Returns: Whether to repeat the request from `last`.
     private func follow(
         _ last: inout Int64?, _ out: AsyncThrowingStream<EventView, any Error>.Continuation
     ) async throws -> Bool {
@@ -129,7 +130,7 @@ package struct ControlClient: Sendable {
             let response = try await transport.send(request)
             guard response.status == 200 else { throw failure(response.status, reading.head) }
         } catch let error as TransportError {
-            // A daemon that was killed, or left in haste, leaves the stream without its end.
+            // A daemon that was killed, or stopped in haste, leaves the stream without its end.
             if error.kind == .reset, reading.hasBegun { throw ControlError.ended(last: reading.last) }
             guard error.kind == .cancelled, !Task.isCancelled else { throw explain(error) }
         }
@@ -145,7 +146,7 @@ package struct ControlClient: Sendable {
     private func post<Reply: Decodable>(_ path: String, _ body: some Encodable) async throws -> Reply {
         let headers = [("Content-Type", "application/json")]
         let request = Request("POST", url(path), headers: headers, body: .bytes(try JSON.bytes(body)))
-        // To end a million uploads takes minutes. A daemon that goes closes the connection, so nobody waits for nobody.
+        // Ending a million uploads takes minutes. A daemon that stops closes the connection, so the wait ends.
         return try await ask(request, as: Reply.self, within: .seconds(3600))
     }
 
@@ -166,13 +167,13 @@ package struct ControlClient: Sendable {
         request.limits = Limits(
             connect: .seconds(5), sendingStall: .seconds(30), replyWait: time, whole: time * 5)
         if case .stream = request.body {
-            // As long as its bytes take. Where the disk at the other end is slow, it takes none for a while.
+            // As long as its bytes need. If the disk at the other end is slow, it accepts none for a while.
             (request.limits.whole, request.limits.sendingStall) = (nil, .seconds(600))
         }
         request.answerLimit = 64 << 20
         let response: Response
         do { response = try await transport.send(request) } catch {
-            // It went away in the middle.
+            // The daemon disconnected in the middle.
             if case .stream = request.body, error.kind == .reset { throw ControlError.ended(last: nil) }
             throw explain(error)
         }
@@ -185,7 +186,7 @@ package struct ControlClient: Sendable {
     private func url(_ path: String) -> String { "http://sluice/v1/" + path }
 
     private func failure(_ status: Int, _ body: [UInt8]) -> any Error {
-        // A body that is not ours is told by its status.
+        // If the body is not in our form, the status is the answer.
         guard let reply = try? JSON.value(ErrorReply.self, from: body) else {
             return ControlError.protocolFault("HTTP status \(status)")
         }
@@ -195,11 +196,11 @@ package struct ControlClient: Sendable {
         return ControlError.protocolFault(printable(reply.error.message))
     }
 
-    /// libcurl says only that it could not connect; the socket itself tells why.
+    /// libcurl only reports that it could not connect; the socket itself shows why.
     private func explain(_ error: TransportError) -> any Error {
         switch error.kind {
         case .cancelled: return CancellationError()
-        // What was to be sent is at fault, and not who was to take it.
+        // The bytes to be sent are at fault, and not the daemon.
         case .sourceFile: return error
         case .connect: break
         default: return ControlError.protocolFault(error.detail)
@@ -215,7 +216,7 @@ package struct ControlClient: Sendable {
         return ControlError.notRunning(socket: socket, reason: "the socket is there, but nobody listens")
     }
 
-    /// What may be used, or the first directory on the way to it that says so, belongs to a group.
+    /// The group of the socket, or of the first directory on the way that denies access.
     private var denied: ControlError {
         let group =
             Accounts.groupToJoin(for: socket, writes: true) ?? Accounts.groupToJoin(for: socket.parent, writes: false)

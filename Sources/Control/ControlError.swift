@@ -2,13 +2,13 @@ package import Core
 
 /// Why the daemon could not be asked.
 package enum ControlError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// Nobody listens on the socket; `reason` says how that was seen.
+    /// No process listens on the socket; `reason` says how that was found.
     case notRunning(socket: FilePath, reason: String)
-    /// The socket is there and is not for this user; `group` may use it, where there is one.
+    /// The socket exists and does not allow this user; `group` may use it, where there is one.
     case denied(socket: FilePath, group: String? = nil)
-    /// It was there, and stopped; `last` is the number of the last event that came from it.
+    /// The daemon was there, and stopped; `last` is the number of its last event.
     case ended(last: Int64?)
-    /// Something answered, and not as a daemon of ours does; or it went away in the middle.
+    /// The answer was not in the form of our daemon; or it disconnected in the middle.
     case protocolFault(String)
 
     package var description: String {
@@ -20,7 +20,7 @@ package enum ControlError: Error, Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// What to do about it.
+    /// Advice for the person.
     package var remedy: String {
         switch self {
         case .notRunning:

@@ -3,17 +3,17 @@ package import Daemon
 package import Linux
 package import WebServer
 
-/// The daemon's HTTP API: on a Unix socket, over which the command line speaks, and on an address where one is configured.
+/// The daemon's HTTP API: on a Unix socket for the command line, and on an address where one is configured.
 package final class ControlServer: Sendable {
-    /// An address on which it may be asked as well.
+    /// An additional address for requests.
     package struct Remote: Sendable {
         package var listen: ListenAddress
         /// Names for `Host` besides `localhost` and addresses.
         package var hosts: [String]
-        /// Whose `X-Forwarded-For` is believed.
+        /// Proxies whose `X-Forwarded-For` is trusted.
         package var trustedProxies: [IPSubnet]
         package var identity: TLSIdentity?
-        /// Reads the token, now and again while it is asked for.
+        /// Reads the token, now and again while requests come.
         package var token: @Sendable () async throws -> String
         /// Takes a line for the log.
         package var say: @Sendable (String) -> Void
@@ -32,7 +32,7 @@ package final class ControlServer: Sendable {
     }
 
     private let servers: [(server: WebServer, service: ControlService)]
-    /// Of the address; `nil` without one.
+    /// The port of the address; `nil` without one.
     package let port: Int?
 
     private init(_ servers: [(server: WebServer, service: ControlService)], port: Int?) {
@@ -42,10 +42,11 @@ package final class ControlServer: Sendable {
 
     /// Listens on `socket`, with mode 0660: owner and group of the process may connect.
     ///
-    /// The socket's folder is made when it is missing (mode 0750).
+    /// The socket's folder is created when it is missing (mode 0750).
     ///
-    /// - Parameter log: Is told what a person has changed.
-    /// - Throws: ``WebServerError`` for an address that is taken, and what reading the token throws: then nothing listens.
+    /// - Parameter log: Called for each change that a person makes.
+    /// - Throws: ``WebServerError`` for an address that is taken, and errors of reading the token: then nothing
+    ///   listens.
     package static func start(
         socket: FilePath, remote: Remote? = nil, operations: any Operations, log: Log = .silent
     ) async throws -> ControlServer {
@@ -91,19 +92,20 @@ package final class ControlServer: Sendable {
         return ControlServer(servers, port: port)
     }
 
-    /// How many may be connected, and how many of them may follow the events: fewer, so that a command is always heard.
+    /// Maximum number of connections, and how many of them may be event streams: fewer, so that a command always gets
+    /// through.
     struct Room: Hashable, Sendable {
         let connections: Int
         let subscribers: Int
 
-        /// - Parameter openFiles: Descriptors that this process may have; uploads and folders need some, too.
+        /// - Parameter openFiles: The limit of descriptors of this process; uploads and folders need some, too.
         init(openFiles: UInt64) {
             connections = min(1536, max(24, (Int(clamping: openFiles) - 256) / 2))
             subscribers = connections * 2 / 3
         }
     }
 
-    /// Ends event streams, lets running answers end, and removes the socket.
+    /// Ends event streams, waits for running answers, and removes the socket.
     package func stop() async {
         for entry in servers { entry.service.subscribers.end() }
         for entry in servers { await entry.server.stop() }

@@ -3,7 +3,7 @@ internal import Daemon
 internal import Linux
 internal import WebServer
 
-/// Answers requests by asking the daemon. Knows HTTP and nothing of uploads.
+/// Answers requests by calling the daemon. Contains HTTP and no logic of uploads.
 final class ControlService: WebService {
     private let operations: any Operations
     private let door: any Door
@@ -12,7 +12,7 @@ final class ControlService: WebService {
     private let writer = EventWriter()
     let subscribers: Subscribers
 
-    /// The largest body that says something: 1000 ids, or a context.
+    /// The largest sensible body: 1000 ids, or a context.
     static let bodyLimit = 256 << 10
 
     init(
@@ -32,7 +32,7 @@ final class ControlService: WebService {
         guard case .receive? = try? Route(method: request.method, path: request.path) else {
             return .collect(limit: Self.bodyLimit)
         }
-        // A process at the other end of the socket is seen to go; of a machine nobody may ever hear again.
+        // The end of a process on the socket is noticed; another machine may disappear without a sign.
         return .stream(patience: request.peer.user == nil ? 600 : 0)
     }
 
@@ -121,7 +121,7 @@ final class ControlService: WebService {
         case .tryHook(let name): return WebReply(json: try await operations.tryHook(name))
         case .add:
             return WebReply(json: try await operations.add(try Self.read(AddRequest.self, body)), status: 202)
-        // Only without a body that could be read.
+        // Only for a request without a readable body.
         case .receive: throw Refusal(.badRequest, "the body is to be the bytes")
         case .act(let act):
             let selection = body.isEmpty ? Selection() : try Self.read(Selection.self, body)
@@ -149,12 +149,12 @@ final class ControlService: WebService {
                 json: try await operations.receive(try ReceiveRequest(request)) { try await stream.next() }, status: 202
             )
         } catch is BodyStream.Cut {
-            // Nobody is left to read it.
+            // The client is no longer there to read it.
             throw Refusal(.badRequest, "the bytes ended too early: they are not taken")
         }
     }
 
-    /// Who asks, as people know each other.
+    /// The name of the client for people.
     private static func name(of peer: WebPeer) -> String {
         peer.user.map { Accounts.name(of: $0) ?? "user \($0)" } ?? peer.address ?? "somebody"
     }
@@ -190,7 +190,7 @@ final class ControlService: WebService {
                     code: Refusal.Code.unavailable.rawValue,
                     message: "\(subscribers.limit) readers follow the events already, and there is room for no more; "
                         + "ask again when one has left"), status: 503)
-            // So long it takes at most to notice that one has left.
+            // The most that it takes to notice that a reader has left.
             reply.headers.append(("Retry-After", String(max(1, heartbeat.components.seconds))))
             return reply
         }
@@ -225,13 +225,13 @@ extension WebReply {
         self.init(status: status) { try JSON.bytes(value) }
     }
 
-    /// - Parameter json: Writes the answer.
+    /// - Parameter json: Makes the answer.
     fileprivate init(status: Int = 200, json: () throws -> [UInt8]) {
         let headers = [("Content-Type", "application/json"), ("Cache-Control", "no-store")]
         do {
             self.init(status: status, headers: headers, body: .bytes(try json() + [UInt8(ascii: "\n")]))
         } catch {
-            // A number that is not finite is the only way here, and a fault of ours.
+            // Only a number that is not finite leads here, which is a bug of ours.
             let message = #"{"error":{"code":"internal","message":"the answer cannot be written as JSON"}}"#
             self.init(status: 500, headers: headers, body: .bytes(Array(message.utf8)))
         }

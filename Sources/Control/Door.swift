@@ -4,23 +4,23 @@ internal import Linux
 internal import Synchronization
 internal import WebServer
 
-/// Who may come in, and what they may do there.
+/// Decides which requests are accepted, and which may make changes.
 protocol Door: Sendable {
-    /// `nil`: come in. Must not wait.
+    /// `nil`: accepted. Must not wait.
     func denial(of request: WebRequest) -> WebDenial?
     func mayChange(_ peer: WebPeer) async -> Bool
 }
 
-/// Of the socket: its mode has kept everybody else out.
+/// For the socket: its mode has already refused all others.
 extension Access: Door {
     func denial(of request: WebRequest) -> WebDenial? { nil }
 }
 
-/// Of an address that others reach: whoever has the token may do everything, and nobody else anything.
+/// For an address that other machines reach: a client with the token may do everything, and any other client nothing.
 ///
-/// A page in somebody's browser may be made to ask this address under a name that leads here for the moment (DNS rebinding):
-/// such a request carries that name in `Host`, and none that is an address or one of ours. What another page sends says so in
-/// `Origin`, and gets nothing.
+/// A web page may make a browser send requests to this address under a name that temporarily resolves to it (DNS
+/// rebinding). Such a request has that name in `Host`, and not an address or one of our names. Requests of other pages
+/// have a foreign `Origin`, and are refused.
 final class TokenDoor: Door {
     private let read: @Sendable () async throws -> String
     private let names: Set<String>
@@ -35,12 +35,12 @@ final class TokenDoor: Door {
     }
     private let state: Mutex<State>
 
-    /// A token that was changed or taken back counts so long at most.
+    /// A token that was changed or revoked stays valid for at most this long.
     static let freshness: Duration = .seconds(30)
 
     /// - Parameters:
-    ///   - read: Reads the token from where it is kept.
-    ///   - say: Takes a line for the log.
+    ///   - read: Reads the token from its source.
+    ///   - say: Writes a line to the log.
     init(
         names: [String], clocks: any Clocks, say: @escaping @Sendable (String) -> Void,
         read: @escaping @Sendable () async throws -> String
@@ -81,7 +81,7 @@ final class TokenDoor: Door {
         return nil
     }
 
-    /// Behind the scheme an origin is written as `Host` is (RFC 6454, section 6.1).
+    /// After the scheme, an origin has the same form as `Host` (RFC 6454, section 6.1).
     private static func isSame(_ origin: String, _ host: String?) -> Bool {
         guard let scheme = origin.firstIndex(of: ":"), let host else { return false }
         return origin[scheme...].lowercased() == "://" + host.lowercased()

@@ -3,13 +3,13 @@ internal import Daemon
 internal import Linux
 internal import Synchronization
 
-/// The events of one subscriber on their way to its socket.
+/// Sends events to the socket of one subscriber.
 ///
-/// Between the daemon and a reader that does not read stands a queue that cannot grow: a newer progress takes the place
-/// of an older one of the same upload, and when the queue is full all the same, the subscriber gets `overflow` and the
-/// end, and comes back with its last number. Nothing here can make the daemon wait.
+/// The queue between the daemon and a slow reader is bounded. A newer progress event replaces an older one of the same
+/// upload. When the queue is full nevertheless, the subscriber gets `overflow` and the end, and reconnects with its
+/// last number. The daemon never waits here.
 final class EventFeed: Sendable {
-    /// What a subscriber wants to see.
+    /// The events that a subscriber requests.
     struct Filter: Sendable {
         var types: Set<String>?
         var destination: String?
@@ -34,7 +34,7 @@ final class EventFeed: Sendable {
         }
 
         func lets(_ event: EventView) -> Bool {
-            // Trouble with the stream itself concerns everyone.
+            // Trouble with the stream itself is sent to every subscriber.
             if event.type == "reset" || event.type == "overflow" { return true }
             return types.map { $0.contains(event.type) } ?? true
                 && destination.map { event.op?.destination == $0 || event.detail["destination"] == $0 } ?? true
@@ -45,7 +45,7 @@ final class EventFeed: Sendable {
     private let queue: EventQueue
     private let pump: Task<Void, Never>
 
-    /// - Parameter heartbeat: Time between comment lines, by which a vanished reader is noticed.
+    /// - Parameter heartbeat: Time between comment lines, which reveal a vanished reader.
     init(
         _ events: AsyncStream<EventView>, filter: Filter, heartbeat: Duration, capacity: Int = 1000,
         writer: EventWriter = EventWriter()
@@ -60,7 +60,7 @@ final class EventFeed: Sendable {
                     }
                 }
                 group.addTask {
-                    // Ends by cancellation, when the subscriber or the daemon goes.
+                    // Ends by cancellation, when the subscriber or the daemon stops.
                     while (try? await Alarms.shared.sleep(for: heartbeat)) != nil { queue.beat() }
                 }
                 await group.next()
@@ -70,12 +70,12 @@ final class EventFeed: Sendable {
         }
     }
 
-    /// Whoever reads the stream keeps the feed alive; when the stream goes, so does everything behind it.
+    /// The reader of the stream keeps the feed alive; when the stream is released, so is everything behind it.
     deinit { pump.cancel() }
 
     var stream: AsyncStream<[UInt8]> { AsyncStream(unfolding: { await self.queue.next() }, onCancel: { self.end() }) }
 
-    /// Lets the reader have what is queued, and nothing more.
+    /// Sends the queued events to the reader, and no more.
     func end() {
         pump.cancel()
         queue.end()
@@ -86,7 +86,7 @@ final class EventFeed: Sendable {
 final class EventQueue: Sendable {
     private struct Piece {
         var bytes: [UInt8]
-        /// Whose progress it is, and can be replaced.
+        /// The upload whose progress it is, so that it can be replaced.
         var progressOf: String?
     }
 
@@ -116,13 +116,13 @@ final class EventQueue: Sendable {
     /// Whether the reader waits for a piece.
     var isAwaited: Bool { state.withLock { $0.reader != nil } }
 
-    // The reader is resumed outside of the lock: `end()` runs within its task's cancellation, which holds a lock of the
-    // runtime that resuming the task wants, too.
+    // The reader is resumed without the lock: `end()` runs within its task's cancellation, which holds a lock of the
+    // runtime that resuming the task needs, too.
 
     /// - Returns: `false` when the reader is too slow or gone, and the queue has ended.
     func put(_ event: EventView) -> Bool {
-        // Every view encodes: it holds finite numbers, and nothing else can fail. An event that did not would end the
-        // stream rather than be missing from it.
+        // Every view can be encoded: its numbers are finite, and nothing else can fail. If one could not, the stream
+        // would end rather than miss it.
         guard let bytes = try? writer.lines(event) else { return false }
         let piece = Piece(bytes: bytes, progressOf: event.type == "progress" ? event.op?.id : nil)
         let (isTaken, reader) = state.withLock { state -> (Bool, Reader?) in
@@ -134,7 +134,7 @@ final class EventQueue: Sendable {
                 return (true, nil)
             }
             let last = EventView(seq: event.seq - 1, ts: event.ts, type: "overflow")
-            // Without its farewell the reader sees the end of the stream, and asks again.
+            // Without this last event the reader sees the end of the stream, and connects again.
             if let bytes = try? last.lines() { state.pieces.append(Piece(bytes: bytes)) }
             state.ended = true
             return (false, nil)
@@ -143,7 +143,7 @@ final class EventQueue: Sendable {
         return isTaken
     }
 
-    /// A comment, where nothing else is on its way.
+    /// Adds a comment, where no other piece is queued.
     func beat() {
         let comment = Array(": \n\n".utf8)
         let reader = state.withLock { state -> Reader? in

@@ -1,37 +1,38 @@
 internal import Daemon
 internal import Synchronization
 
-// Server-sent events (WHATWG HTML, section 9.2): lines `id:`, `event:` and `data:`, and a blank one behind.
+// Server-sent events (WHATWG HTML, section 9.2): lines `id:`, `event:` and `data:`, followed by a blank one.
 
 extension EventView {
-    /// The event as it goes over the wire.
+    /// The event as it is sent.
     func lines() throws -> [UInt8] {
         Array("id: \(seq)\nevent: \(type)\ndata: ".utf8) + (try JSON.bytes(self)) + Array("\n\n".utf8)
     }
 }
 
-/// Writes each event once for all who follow: most of what a reader costs is the writing.
+/// Encodes each event once for all subscribers: most of a reader's cost is the encoding.
 final class EventWriter: Sendable {
     private struct State {
         var lines: [Int64: [UInt8]] = [:]
         var order: [Int64] = []
-        /// Of each upload the newest progress: it has no number of its own, and all who have seen as much see the same.
+        /// The newest progress of each upload. It has no number of its own, and all subscribers with the same position
+        /// see the same.
         var progress: [String: (event: EventView, lines: [UInt8])] = [:]
     }
 
     private let state = Mutex(State())
     private static let capacity = 512
-    /// Uploads of which a progress is kept.
+    /// Number of uploads whose progress is kept.
     private static let running = 64
 
     func lines(_ event: EventView) throws -> [UInt8] {
-        // What the stream says of itself has no number of its own.
+        // Events about the stream itself have no number of their own.
         if event.type == "reset" || event.type == "overflow" { return try event.lines() }
         if event.type == "progress", let id = event.op?.id {
             if let known = state.withLock({ $0.progress[id] }), known.event == event { return known.lines }
             let lines = try event.lines()
             state.withLock { state in
-                // Those that have ended are of no use, and who runs comes again at once.
+                // Ended uploads are of no use, and running ones report again at once.
                 if state.progress.count >= Self.running { state.progress = [:] }
                 state.progress[id] = (event, lines)
             }
@@ -50,17 +51,17 @@ final class EventWriter: Sendable {
     }
 }
 
-/// Puts events together from pieces of a stream, cut anywhere.
+/// Assembles events from pieces of a stream, cut anywhere.
 struct EventParser {
     private var line: [UInt8] = []
     private var data: [UInt8] = []
 
-    /// An event that never ends is none of ours: bytes of a line, and of all lines of an event.
+    /// Limit for the bytes of a line, and of all lines of an event: an event without an end is not ours.
     static let longest = 4 << 20
 
     /// The events that end in `piece`.
     ///
-    /// - Throws: What `JSONDecoder` throws, ``ControlError/protocolFault(_:)`` for an event without an end.
+    /// - Throws: Errors of `JSONDecoder`, ``ControlError/protocolFault(_:)`` for an event without an end.
     mutating func take(_ piece: [UInt8]) throws -> [EventView] {
         var events: [EventView] = []
         for byte in piece {
@@ -79,7 +80,7 @@ struct EventParser {
                 let value = line.dropFirst(5)
                 data += value.first == UInt8(ascii: " ") ? value.dropFirst() : value
             }
-            // `id:` and `event:` stand in the data too; `retry:` and comments are for browsers and idle connections.
+            // The data contains `id:` and `event:` too; `retry:` and comments are for browsers and idle connections.
             line = []
         }
         return events

@@ -1,7 +1,7 @@
 internal import Daemon
 internal import Synchronization
 
-/// What one connection to the event stream has brought so far. The transport's thread writes, the caller reads after.
+/// The state of one connection to the event stream. The transport's thread writes it, and the caller reads it later.
 final class EventReading: Sendable {
     private struct State {
         var parser = EventParser()
@@ -21,15 +21,15 @@ final class EventReading: Sendable {
 
     /// The number of the last event that was passed on.
     var last: Int64? { state.withLock { $0.last } }
-    /// Something of the answer has come.
+    /// Part of the answer has come.
     var hasBegun: Bool { !head.isEmpty }
     /// The first bytes of the answer, in case it is an error.
     var head: [UInt8] { state.withLock { $0.head } }
-    /// The stream ended because somebody could not keep up; asking again from `last` loses nothing.
+    /// The stream ended because this reader was too slow; connecting again from `last` loses nothing.
     var wasTooSlow: Bool { state.withLock { $0.wasTooSlow } }
     var fault: (any Error)? { state.withLock { $0.fault } }
 
-    /// - Returns: Whether to go on.
+    /// - Returns: Whether to continue.
     func take(_ piece: [UInt8]) -> Bool {
         state.withLock { state in
             if state.head.count < 64 << 10 { state.head += piece }

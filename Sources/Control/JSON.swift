@@ -2,20 +2,20 @@ internal import Core
 package import Daemon
 internal import FoundationEssentials
 
-/// The views as they travel: JSON with snake_case names, sorted, so that two replies can be compared by eye.
+/// The JSON form of the views: snake_case names, sorted, so that a person can compare two replies.
 package enum JSON {
     package static func bytes(_ value: some Encodable) throws -> [UInt8] {
         Array(try encoder().encode(value))
     }
 
-    /// The same of a page, its uploads written one after another: the encoder holds everything that it writes as a tree,
-    /// which for a thousand uploads has many times the size of their text.
+    /// The same for a page, with its uploads written one after another: the encoder keeps its whole output as a tree,
+    /// which for a thousand uploads is many times the size of their text.
     package static func bytes(_ page: UploadPage) throws -> [UInt8] {
         let encoder = encoder()
         var around = page
         around.uploads = []
         var out = Array(try encoder.encode(around))
-        // The keys are sorted, and this one is the last: its list stands open.
+        // The keys are sorted, and this one is the last: its list is still open.
         out.removeLast(2)
         for (index, upload) in page.uploads.enumerated() {
             if index > 0 { out.append(UInt8(ascii: ",")) }
@@ -24,7 +24,7 @@ package enum JSON {
         return out + [UInt8(ascii: "]"), UInt8(ascii: "}")]
     }
 
-    /// A new one each time: it is not Sendable, and costs nothing beside the encoding.
+    /// A new one each time: it is not Sendable, and is cheap compared with the encoding.
     private static func encoder() -> JSONEncoder {
         let encoder = JSONEncoder()
         encoder.keyEncodingStrategy = .convertToSnakeCase
@@ -44,7 +44,8 @@ package enum JSON {
     }
 }
 
-/// An error as it travels: `{"error": {"code", "message", "id"}}`. The code is text, since a newer daemon may know more.
+/// The JSON form of an error: `{"error": {"code", "message", "id"}}`. The code is text, since a newer daemon may have
+/// more codes.
 struct ErrorReply: Codable {
     struct Content: Codable {
         var code: String
@@ -62,7 +63,7 @@ struct ErrorReply: Codable {
 }
 
 extension Refusal.Code {
-    /// The HTTP status that carries it.
+    /// The HTTP status for it.
     package var status: Int {
         switch self {
         case .badRequest: 400

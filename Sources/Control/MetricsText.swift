@@ -1,11 +1,11 @@
 internal import Core
 package import Daemon
 
-/// Numbers as Prometheus reads them: text format 0.0.4.
+/// Metrics in the format of Prometheus: text format 0.0.4.
 package enum MetricsText {
     package static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 
-    /// Metrics by their names, and each one's numbers by their labels, so that two answers can be compared by eye.
+    /// Metrics sorted by name, and the values of each by label, so that a person can compare two answers.
     package static func bytes(_ view: MetricsView) -> [UInt8] {
         var out = ""
         for (metric, numbers) in view.numbers.sorted(by: { $0.key.name < $1.key.name }) where !numbers.isEmpty {
@@ -23,7 +23,7 @@ package enum MetricsText {
         return Array(out.utf8)
     }
 
-    /// Each bucket holds what is in the smaller ones, too.
+    /// Each bucket includes the counts of the smaller ones.
     private static func lines(_ out: inout String, _ name: String, _ labels: [String], _ histogram: Histogram) {
         var count: Int64 = 0
         for (bound, more) in zip(Histogram.bounds + [.infinity], histogram.counts) {
@@ -59,7 +59,7 @@ package enum MetricsText {
 }
 
 extension Reporting {
-    /// Files that say what the daemon would answer at this moment.
+    /// The files with the same content as the daemon's present answers.
     package static let asAnswered = Reporting(
         metrics: { MetricsText.bytes($0) }, status: { try JSON.bytes($0) + [UInt8(ascii: "\n")] },
         event: { try JSON.bytes($0) + [UInt8(ascii: "\n")] })

@@ -2,9 +2,9 @@ internal import Core
 internal import Daemon
 internal import WebServer
 
-/// What a request asks for: method and path in, verb out. The table of the manual, as a function.
+/// The operation that a request asks for, from its method and path. This function implements the table in the manual.
 enum Route: Hashable, Sendable {
-    /// A verb that acts on uploads.
+    /// An operation on uploads.
     enum Act: String, Sendable, CaseIterable { case pause, resume, cancel, retry, remove }
 
     case list
@@ -13,7 +13,7 @@ enum Route: Hashable, Sendable {
     case show(String)
     case why(String)
     case plan
-    /// On one upload, whose reference stands in the path.
+    /// On one upload, whose reference is in the path.
     case actOn(String, Act)
     /// On a selection in the body.
     case act(Act)
@@ -24,7 +24,7 @@ enum Route: Hashable, Sendable {
     case status
     case metrics
     case usage
-    /// Of one destination, or of all.
+    /// For one destination, or for all.
     case quota(String?)
     case events
     case reload
@@ -34,11 +34,11 @@ enum Route: Hashable, Sendable {
     case check
     /// A hook, by its name.
     case tryHook(String)
-    /// What a destination holds.
+    /// The objects that a destination holds.
     case remote(String)
     case orphans(String)
 
-    /// No such path, or a path that does not know the method.
+    /// The path does not exist, or does not support the method.
     enum Mistake: Error, Hashable, Sendable {
         case noSuchPath
         case method(allowed: String)
@@ -55,14 +55,14 @@ enum Route: Hashable, Sendable {
         }
     }
 
-    /// - Parameter path: Decoded. A reference may hold slashes: keys and paths do.
+    /// - Parameter path: Decoded. A reference may contain slashes, as keys and paths do.
     init(method: String, path: String) throws(Mistake) {
-        /// A path that is read is asked for its head as well; `also` is what it knows besides.
+        /// A path with GET also supports HEAD; `also` names further methods.
         func only(_ wanted: String, _ route: Route, also: String = "") throws(Mistake) -> Route {
             if method == wanted || method == "HEAD" && wanted == "GET" { return route }
             throw .method(allowed: (wanted == "GET" ? "GET, HEAD" : wanted) + also)
         }
-        // Where everybody's scraper looks for it, without a version: the text has one of its own.
+        // The path that every scraper expects, without a version: the text format has a version of its own.
         if path == "/metrics" {
             self = try only("GET", .metrics)
             return
@@ -103,7 +103,7 @@ enum Route: Hashable, Sendable {
                 self = method == "DELETE" ? .remove(reference) : try only("GET", .show(reference), also: ", DELETE")
                 return
             }
-            // A key may end in a verb, so that it can be asked for.
+            // A key may end in the name of an operation, so such a reference is possible here.
             self =
                 method == "POST"
                 ? .actOn(String(reference[..<cut]), act) : try only("GET", .show(reference), also: ", POST")
@@ -157,7 +157,7 @@ extension ListQuery {
 }
 
 extension ReceiveRequest {
-    /// Before the name of a further request header, which may be a secret and has no place in a URL.
+    /// Prefix of the name of a further request header, which may be a secret and must not be in a URL.
     static let headerPrefix = "sluice-header-"
 
     /// From the head of a request.
@@ -190,7 +190,7 @@ extension ReceiveRequest {
     }
 }
 
-/// Before the name of a pair: `context.camera=door`.
+/// Prefix of the name of a pair: `context.camera=door`.
 private let contextPrefix = "context."
 
 private func contextPairs(in query: [String: String]) -> [String: String] {
@@ -258,7 +258,7 @@ extension PlanQuery {
     }
 }
 
-/// A time of RFC 3339; parts of a second count for nothing. `+` in a query is a space.
+/// A time of RFC 3339; fractions of a second are ignored. `+` in a query is a space.
 private func wallTime(_ name: String, in query: [String: String]) throws(Refusal) -> WallTime? {
     guard let written = query[name] else { return nil }
     if let time = WallTime(rfc3339: written.replacing(" ", with: "+")) { return time }

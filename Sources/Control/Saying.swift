@@ -2,16 +2,16 @@ internal import Core
 internal import Daemon
 internal import WebServer
 
-/// What a person has changed, in words for the log: nothing happens to an upload of which no line tells.
+/// Describes a person's change for the log: every such change of an upload is logged.
 struct Saying: Hashable, Sendable {
     let verb: String
     let what: String
 
-    /// `nil` for what changes nothing, and what the daemon tells of by itself.
+    /// `nil` for a request without a change, and for a change that the daemon logs itself.
     ///
-    /// - Parameter body: Of a request that was understood.
+    /// - Parameter body: The body of a valid request.
     init?(_ route: Route, _ request: WebRequest, body: [UInt8]) {
-        // It was read before: what cannot be read was refused, and what is not there is what stands for nothing.
+        // It was decoded before: an invalid body was refused, and an empty one has a default meaning.
         func read<T: Decodable>(_ type: T.Type) -> T? { try? JSON.value(type, from: body) }
         switch route {
         case .add:

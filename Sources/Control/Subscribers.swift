@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// The open event streams of all doors: how many there may be, and the end of them all.
+/// The open event streams of all addresses: limits their number, and ends all of them.
 final class Subscribers: Sendable {
     let limit: Int
     private let feeds = Mutex<[WeakFeed]>([])
@@ -9,7 +9,7 @@ final class Subscribers: Sendable {
 
     init(limit: Int) { self.limit = limit }
 
-    /// - Returns: `false` when as many as may are there.
+    /// - Returns: `false` when the limit is reached.
     func enter(_ feed: EventFeed) -> Bool {
         feeds.withLock { feeds in
             if feeds.count >= limit { feeds.removeAll { $0.feed == nil } }

@@ -3,7 +3,7 @@ internal import Daemon
 internal import Linux
 internal import WebServer
 
-/// Answers on the control socket before there is a daemon to ask: each request is refused with what the start waits for.
+/// Answers on the control socket before the daemon runs: each request is refused with the reason why the start waits.
 package final class WaitingServer: Sendable {
     private let server: WebServer
 
@@ -23,9 +23,9 @@ package final class WaitingServer: Sendable {
         }
     }
 
-    /// Listens as ``ControlServer`` does.
+    /// Listens like ``ControlServer``.
     ///
-    /// - Parameter reason: What is waited for, now.
+    /// - Parameter reason: The present reason for the wait.
     /// - Throws: ``WebServerError``, `SystemError`.
     package init(socket: FilePath, reason: @escaping @Sendable () -> String) throws {
         try Files.makeFolders(socket.parent)

@@ -1,13 +1,13 @@
 package import Core
 
-/// Hands out the headers that a destination wants, and reads their secrets again when they were refused.
+/// Provides the headers that a destination needs, and reads their secrets again when they were refused.
 ///
 /// An actor shared by all uploads of a destination, so that one reading serves them all.
 package actor CredentialProvider {
-    /// A header whose value is a secret, or text that the configuration holds as a literal.
+    /// A header whose value is a secret, or a literal text of the configuration.
     package struct Header: Sendable {
         package let name: String
-        /// Stands before the secret: `Bearer `.
+        /// Text before the secret: `Bearer `.
         package let prefix: String
         package let source: SecretSource
 
@@ -20,22 +20,22 @@ package actor CredentialProvider {
 
     private let headers: [Header]
     private let reader: SecretReader
-    /// Their values are sent as they are.
+    /// Their values are sent unchanged.
     private let areSent: Bool
     private var cached: [(String, String)]?
     /// The reader's ``SecretReader/renewals`` when they were read.
     private var age = 0
-    /// Counts the readings, so that one refusal of old headers does not throw away new ones.
+    /// Number of the reading, so that a refusal of old headers does not discard new ones.
     private var reading = 0
 
-    /// - Parameter areSent: The values stand in requests as they are; else they are what something else is made of.
+    /// - Parameter areSent: The values are sent unchanged in requests; otherwise other values are computed from them.
     package init(_ headers: [Header], reader: SecretReader, areSent: Bool = true) {
         self.headers = headers
         self.reader = reader
         self.areSent = areSent
     }
 
-    /// - Returns: The headers, and the number of the reading they are from, for ``refused(_:)``.
+    /// - Returns: The headers, and the number of their reading, for ``refused(_:)``.
     package func current() async throws(SecretError) -> (headers: [(String, String)], reading: Int) {
         let now = reader.renewals
         if let cached, age == now { return (cached, reading) }
@@ -56,6 +56,6 @@ package actor CredentialProvider {
         return (lines, reading)
     }
 
-    /// The remote did not take the headers of this reading: the next ones are read anew.
+    /// The remote refused the headers of this reading: the next call reads them again.
     package func refused(_ reading: Int) { if reading == self.reading { cached = nil } }
 }

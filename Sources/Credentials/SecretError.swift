@@ -1,6 +1,6 @@
 package import Core
 
-/// A secret that could not be read: from where, why, and what to do. Never what it contains.
+/// A secret that could not be read: its source, the reason, and what to do. Never its content.
 package struct SecretError: Error, Hashable, Sendable, CustomStringConvertible {
     /// For people: `the file /etc/sluice/token`.
     package let source: String
@@ -17,7 +17,7 @@ package struct SecretError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 extension SecretSource {
-    /// Where it comes from, for people, without the secret.
+    /// The source for people, without the secret.
     package var shown: String {
         switch self {
         case .file(let path): "the file \(path.display)"

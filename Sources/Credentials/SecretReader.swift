@@ -3,15 +3,15 @@ internal import Glibc
 internal import Linux
 internal import Synchronization
 
-/// Reads secrets from where they are kept, anew each time: they change while the daemon runs.
+/// Reads secrets from their sources, again each time: they change while the daemon runs.
 package struct SecretReader: Sendable {
-    /// Larger ones are taken for the wrong file.
+    /// A larger file is probably the wrong one.
     static let limit = 64 << 10
 
     private let variable: @Sendable (String) -> String?
     private let patience: Duration
     private let age = Age()
-    /// Who reads with this copy; `nil` for no one in particular.
+    /// The owner that uses this copy; `nil` for none.
     private var owner: String?
 
     /// How often secrets were declared out of date. Shared by the copies of one reader.
@@ -22,7 +22,7 @@ package struct SecretReader: Sendable {
 
     /// - Parameters:
     ///   - variable: The environment.
-    ///   - patience: How long a command may take.
+    ///   - patience: Time limit of a command.
     package init(
         variable: @escaping @Sendable (String) -> String? = { name in getenv(name).map { String(cString: $0) } },
         patience: Duration = .seconds(30)
@@ -38,7 +38,7 @@ package struct SecretReader: Sendable {
         return reader
     }
 
-    /// What was read before is out of date: whoever keeps it reads again.
+    /// Declares all secrets out of date, so that their users read them again.
     package func renew() { age.all.add(1, ordering: .relaxed) }
     /// The same for the secrets of one owner.
     package func renew(of owner: String) { age.byOwner.withLock { $0[owner, default: 0] += 1 } }
@@ -48,9 +48,9 @@ package struct SecretReader: Sendable {
         return age.all.load(ordering: .relaxed) + own
     }
 
-    /// Text without the one end of a line that editors put at the end of a file; anything else in it stays.
+    /// Returns the text without one final line end, which editors add to a file; everything else stays.
     ///
-    /// - Throws: ``SecretError`` also for a secret that is empty, longer than 64 KiB, or no UTF-8.
+    /// - Throws: ``SecretError``, also for a secret that is empty, longer than 64 KiB, or not UTF-8.
     package func read(_ source: SecretSource) async throws(SecretError) -> Secret {
         switch source {
         case .json:

@@ -2,11 +2,11 @@ package import Core
 package import Credentials
 package import Transport
 
-/// One kind of destination: its row for the configuration, and how one is made.
+/// One kind of destination: its configuration keys, and the function that makes a destination of this kind.
 package struct DestinationKind: Sendable {
     package let type: DestinationType
-    /// - Parameter values: Checked against ``type`` already.
-    /// - Throws: ``UnusableSetting`` for what only this kind can judge.
+    /// - Parameter values: Values that were checked against ``type`` already.
+    /// - Throws: ``UnusableSetting`` for a value that only this kind can judge.
     package let make: @Sendable (_ values: [String: SettingValue], _ tools: DestinationTools) throws -> any Destination
 
     package init(
@@ -18,14 +18,14 @@ package struct DestinationKind: Sendable {
     }
 }
 
-/// What every destination is given.
+/// The tools that every destination is given.
 package struct DestinationTools: Sendable {
     package var transport: any Transporting
     package var secrets: SecretReader
     package var clocks: any Clocks
     /// The destination's name in the configuration, for messages.
     package var name: String
-    /// One line for the log. No secrets.
+    /// Writes one line to the log. The line contains no secrets.
     package var log: @Sendable (String) -> Void
 
     package init(
@@ -40,9 +40,9 @@ package struct DestinationTools: Sendable {
     }
 }
 
-/// A value that its type allows and its destination cannot use.
+/// A value that its type allows but its destination cannot use.
 package struct UnusableSetting: Error, Hashable, Sendable, CustomStringConvertible {
-    /// Its whole name, as in `video.name`.
+    /// The full key, as in `video.name`.
     package let key: String
     package let problem: String
     private var place: Place?
@@ -58,7 +58,7 @@ package struct UnusableSetting: Error, Hashable, Sendable, CustomStringConvertib
         self.problem = problem
     }
 
-    /// The same with where it stands.
+    /// The same error with the place of the value in the configuration.
     package func standing(at place: String, in destination: String) -> UnusableSetting {
         var placed = self
         placed.place = Place(at: place, destination: destination)
@@ -70,7 +70,7 @@ package struct UnusableSetting: Error, Hashable, Sendable, CustomStringConvertib
     }
 }
 
-/// Every kind there is. A new one is its folder and a line here.
+/// All kinds of destinations. A new kind is a folder and a line here.
 package enum DestinationTable {
     package static let builtIn: [DestinationKind] = [
         Tus.kind,

@@ -1,5 +1,5 @@
 extension Hasher {
-    /// What only somebody with `key` can add up: HMAC (RFC 2104). Every algorithm here works on blocks of 64 bytes.
+    /// An HMAC, which only a holder of `key` can compute (RFC 2104). Every algorithm here works on blocks of 64 bytes.
     package static func authentication(_ algorithm: Algorithm, of bytes: [UInt8], key: [UInt8]) -> [UInt8] {
         let block = 64
         var key = key.count > block ? digest(algorithm, of: key) : key

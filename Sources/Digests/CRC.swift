@@ -1,17 +1,17 @@
-/// A cyclic redundancy check of the reflected kind, begun and ended with all ones. It grows with the bytes it is given, and
-/// those of two neighbouring ranges make that of both.
+/// A cyclic redundancy check of the reflected kind, with all ones as initial and final value. It is updated with the
+/// bytes that it is given, and the values of two adjacent ranges can be combined.
 package struct CRC: Hashable, Sendable {
     package enum Kind: String, Hashable, Sendable, CaseIterable {
-        /// IEEE 802.3, as zip and PNG have it.
+        /// IEEE 802.3, used by zip and PNG.
         case crc32
         /// Castagnoli (RFC 3720, appendix B.4).
         case crc32c
-        /// ECMA-182, as in xz files.
+        /// ECMA-182, used by xz files.
         case crc64xz
         /// NVM Express, NVM Command Set Specification 1.0, section 5.2.1.3.4.
         case crc64nvme
 
-        /// Bytes of the value.
+        /// Size of the value in bytes.
         package var length: Int {
             switch self {
             case .crc32, .crc32c: 4
@@ -52,7 +52,7 @@ package struct CRC: Hashable, Sendable {
             return product
         }
 
-        /// x to the power of eight times `count`, modulo the polynomial: what `count` zero bytes make of it.
+        /// x to the power of eight times `count`, modulo the polynomial: the effect of `count` zero bytes.
         fileprivate func power(_ count: Int64) -> UInt64 {
             var (result, square, left) = (one, one >> 8, count)
             while left > 0 {
@@ -91,7 +91,7 @@ package struct CRC: Hashable, Sendable {
         state = crc
     }
 
-    /// Of all bytes so far.
+    /// The value of all bytes so far.
     package var value: UInt64 { state ^ kind.ones }
 
     /// ``value``, highest byte first.
@@ -101,17 +101,17 @@ package struct CRC: Hashable, Sendable {
         (0..<kind.length).reversed().map { UInt8(truncatingIfNeeded: value >> UInt64($0 * 8)) }
     }
 
-    /// The value of bytes that follow each other, of those of both.
+    /// The value of two adjacent ranges, from the values of both.
     ///
     /// - Parameters:
-    ///   - first: The value of what comes first.
-    ///   - second: The value of what follows.
-    ///   - length: How many bytes follow.
+    ///   - first: The value of the first range.
+    ///   - second: The value of the second range.
+    ///   - length: Number of bytes in the second range.
     package static func combined(_ first: UInt64, _ second: UInt64, length: Int64, _ kind: Kind) -> UInt64 {
         kind.times(kind.power(length), first) ^ second
     }
 
-    /// Eight tables of 256 each: the first is that of a byte, each other one that of a byte with one more zero byte behind it.
+    /// Eight tables of 256 each: the first is for a byte, and each other one for a byte followed by one more zero byte.
     private enum Tables {
         static let crc32 = make(.crc32)
         static let crc32c = make(.crc32c)

@@ -1,11 +1,11 @@
 internal import CCrypto
 
-/// A digest that grows with the bytes it is given. One owner at a time; not `Sendable`.
+/// A digest that is updated with the bytes it is given. One owner at a time; not `Sendable`.
 package final class Hasher {
     package enum Algorithm: String, Hashable, Sendable, CaseIterable {
         case sha256, sha1, md5
 
-        /// Bytes of the finished digest.
+        /// Size of the finished digest in bytes.
         package var length: Int {
             switch self {
             case .sha256: 32
@@ -24,7 +24,7 @@ package final class Hasher {
         check(EVP_DigestInit_ex2(context, Methods.all[algorithm], nil), "EVP_DigestInit_ex2")
     }
 
-    /// A second digest that has seen the same bytes so far and goes its own way from here.
+    /// A second digest with the same bytes so far, which continues independently.
     package init(copying other: Hasher) {
         algorithm = other.algorithm
         context = Self.newContext()
@@ -37,7 +37,7 @@ package final class Hasher {
 
     package func update(_ bytes: [UInt8]) { bytes.withUnsafeBytes { update($0) } }
 
-    /// The digest of all bytes so far; afterwards the hasher is as new.
+    /// The digest of all bytes so far; afterwards the hasher is reset.
     package func finish() -> [UInt8] {
         var digest = [UInt8](repeating: 0, count: algorithm.length)
         check(EVP_DigestFinal_ex(context, &digest, nil), "EVP_DigestFinal_ex")
@@ -45,18 +45,18 @@ package final class Hasher {
         return digest
     }
 
-    /// The digest of bytes that are all there.
+    /// The digest of bytes in memory.
     package static func digest(_ algorithm: Algorithm, of bytes: [UInt8]) -> [UInt8] {
         let hasher = Hasher(algorithm)
         hasher.update(bytes)
         return hasher.finish()
     }
 
-    /// The digest of all that `read` gives, whatever it reads from.
+    /// The digest of all bytes from `read`, for any source.
     ///
     /// - Parameters:
-    ///   - expected: How many bytes there probably are, so that a small file takes little memory.
-    ///   - read: Fills the buffer from the offset, and gives fewer bytes than fit only at the end.
+    ///   - expected: The probable number of bytes, so that a small file needs little memory.
+    ///   - read: Fills the buffer from the offset, and returns fewer bytes than fit only at the end.
     package static func digest<E: Error>(
         _ algorithm: Algorithm, expecting expected: Int64 = .max,
         reading read: (_ into: UnsafeMutableRawBufferPointer, _ offset: Int64) throws(E) -> Int
@@ -109,7 +109,7 @@ private struct Methods: @unchecked Sendable {
     }
 }
 
-/// libcrypto's digests fail only for want of memory or misuse.
+/// libcrypto's digests fail only for lack of memory or misuse.
 private func check(_ result: CInt, _ call: StaticString) {
     guard result == 1 else { fatalError("\(call): libcrypto refused") }
 }

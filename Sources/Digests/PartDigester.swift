@@ -1,6 +1,6 @@
 package import Core
 
-/// Digests each part of a file while its bytes come by. One owner at a time; not `Sendable`.
+/// Digests each part of a file as its bytes pass. One owner at a time; not `Sendable`.
 package final class PartDigester {
     private enum Sum {
         case hash(Hasher)
@@ -9,7 +9,7 @@ package final class PartDigester {
 
     package let wish: PartDigests.Wish
     private var sum: Sum
-    /// Bytes of the part that is open.
+    /// Bytes of the current part.
     private var filled: Int64 = 0
     private var digests: [UInt8] = []
 
@@ -58,7 +58,7 @@ package final class PartDigester {
         filled = 0
     }
 
-    /// - Returns: The digests of all parts, one behind the other; an empty file is one part without a byte.
+    /// - Returns: The digests of all parts, one after the other; an empty file is one part without a byte.
     package func finish() -> [UInt8] {
         if filled > 0 || digests.isEmpty { close() }
         return digests

@@ -1,10 +1,10 @@
 internal import Core
 
-// Facts of MP4 and QuickTime files: ISO/IEC 14496-12, 8.2 to 8.4, and the QuickTime File Format's chapters on user data
-// and metadata.
+// Metadata of MP4 and QuickTime files: ISO/IEC 14496-12, 8.2 to 8.4, and the QuickTime File Format's chapters on user
+// data and metadata.
 
 extension BoxFile {
-    /// Longer texts are no name of a camera.
+    /// Longer texts are not the name of a camera.
     private static let longest = 256
 
     static func read(_ facts: inout MediaFacts, _ pieces: Pieces) throws(Pieces.Stop) {
@@ -23,14 +23,14 @@ extension BoxFile {
             default: try readMetadata(part, &said, pieces)
             }
         }
-        // The metadata's time knows the zone; the header's is often local time that claims to be UTC.
+        // The metadata's time has a zone; the header's is often local time that claims to be UTC.
         if let recorded = said.recorded { facts.recorded = recorded }
         facts.duration = facts.duration ?? Facts.milliseconds(said.fragments, scale: said.scale)
         facts.make = said.make
         facts.model = said.model
     }
 
-    /// What stands in more than one place, the better place first.
+    /// Values that occur in more than one place, the better place first.
     private struct Said {
         var scale: UInt64 = 0
         /// The length of all fragments, in units of ``scale``.
@@ -40,7 +40,7 @@ extension BoxFile {
         var model: String?
     }
 
-    /// `mvhd`: seconds since 1904 in UTC, units a second, and how many of them. Version 1 has 64-bit times.
+    /// `mvhd`: seconds since 1904 in UTC, units a second, and the number of units. Version 1 has 64-bit times.
     private static func readHeader(
         _ box: Box, _ facts: inout MediaFacts, _ said: inout Said, _ pieces: Pieces
     ) throws(Pieces.Stop) {
@@ -49,12 +49,12 @@ extension BoxFile {
         let created = isLong ? fields.big(4, 8) : fields.big(4, 4)
         said.scale = isLong ? fields.big(20, 4) : fields.big(12, 4)
         let length = isLong ? fields.big(24, 8) : fields.big(16, 4)
-        // From 1904 to 1970. A camera that knows no time writes 0 there, or the beginning of its own count.
+        // From 1904 to 1970. A camera without a clock writes 0 there, or the beginning of its own count.
         let epoch: UInt64 = 2_082_844_800
         if created > epoch, created - epoch < 1 << 34 {
             facts.recorded = WallTime(milliseconds: Int64(created - epoch) * 1000)
         }
-        // All ones: unknown.
+        // All ones mean unknown.
         if length != (isLong ? UInt64.max : UInt64(UInt32.max)) {
             facts.duration = Facts.milliseconds(length, scale: said.scale)
         }
@@ -86,12 +86,12 @@ extension BoxFile {
 
     private static func pictureSize(_ box: Box, _ pieces: Pieces) throws(Pieces.Stop) -> (width: Int, height: Int)? {
         let isLong = try pieces.bytes(at: box.content, 1).first == 1
-        // The matrix stands 36 bytes before the size, which is the end of the box.
+        // The matrix is 36 bytes before the size, which is at the end of the box.
         let matrix = box.content + (isLong ? 52 : 40)
         guard matrix + 44 <= box.end, let fields = try pieces.all(at: matrix, 44) else { return nil }
         guard let width = Facts.pixels(fields.big(36, 4) >> 16), let height = Facts.pixels(fields.big(40, 4) >> 16)
         else { return nil }
-        // The matrix is a b u, c d v, x y w. A picture turned by a quarter has no a and no d.
+        // The matrix is a b u, c d v, x y w. A picture rotated by 90 degrees has no a and no d.
         let isTurned = fields.big(0, 4) == 0 && fields.big(16, 4) == 0 && fields.big(4, 4) != 0
         return isTurned ? (height, width) : (width, height)
     }
@@ -111,9 +111,9 @@ extension BoxFile {
         }
     }
 
-    /// `meta` with the handler `mdta`: `keys` names, `ilst` has the values, each under the number of its name.
+    /// `meta` with the handler `mdta`: `keys` has the names, `ilst` the values, each under the number of its name.
     private static func readMetadata(_ box: Box, _ said: inout Said, _ pieces: Pieces) throws(Pieces.Stop) {
-        // ISO's has a version before its boxes, QuickTime's has none; the first box is `hdlr` in both.
+        // ISO's `meta` has a version before its boxes, QuickTime's has none; the first box is `hdlr` in both.
         let isPlain = try pieces.all(at: box.content, 8)?.word(4) == "hdlr"
         var parts = box.inside(of: pieces, skipping: isPlain ? 0 : 4)
         var names: [UInt32: String] = [:]
@@ -122,7 +122,7 @@ extension BoxFile {
                 names = try metadataNames(part, pieces)
             } else {
                 var items = part.inside(of: pieces)
-                // The item's name is a number, which is no word.
+                // The item's name is a number, which is not a word.
                 while let (number, value) = try metadataItem(&items, pieces, in: part) {
                     guard let name = names[number] else { continue }
                     take(name, value, &said)
@@ -140,7 +140,7 @@ extension BoxFile {
         }
     }
 
-    /// `keys`: a count, then size, namespace and name of each.
+    /// `keys`: a count, then size, namespace and name of each key.
     private static func metadataNames(_ box: Box, _ pieces: Pieces) throws(Pieces.Stop) -> [UInt32: String] {
         var names: [UInt32: String] = [:]
         var offset = box.content + 8
@@ -165,7 +165,7 @@ extension BoxFile {
         guard let item = try items.numbered() else { return nil }
         var inside = item.inside(of: pieces)
         guard let data = try inside.find(["data"]), data.end - data.content > 8 else { return (item.type.value, []) }
-        // Type and country stand before the text.
+        // Type and country come before the text.
         let count = Int(min(Int64(longest), data.end - data.content - 8))
         return (item.type.value, try pieces.bytes(at: data.content + 8, count))
     }

@@ -1,6 +1,7 @@
-/// MP4, QuickTime and their family (ISO/IEC 14496-12; QuickTime File Format): the whole file is boxes.
+/// MP4, QuickTime and related formats (ISO/IEC 14496-12; QuickTime File Format): the whole file consists of boxes.
 enum BoxFile {
-    /// What may stand first besides `ftyp`, in older QuickTime files and in pieces of a stream. Others could be any text.
+    /// Boxes that may come first besides `ftyp`, in older QuickTime files and in segments of a stream. Others could be
+    /// any text.
     private static let openings: Set<Word> = ["moov", "mdat", "wide", "free", "skip", "pnot"]
 
     static func begins(_ head: Fields, size: Int64) -> Bool {
@@ -10,11 +11,11 @@ enum BoxFile {
         return openings.contains(type) && (length <= 1 || (length >= 8 && length <= UInt64(max(0, size))))
     }
 
-    /// Whole: the boxes cover the file exactly, the one that explains the others is there, and so is what it explains.
+    /// Complete when the boxes cover the file exactly, and both the index box and the data that it describes are there.
     ///
-    /// A recorder writes `moov` last, or goes back and puts it first when it is done; one that writes fragments ends
-    /// each with its `mdat`. Stills (HEIF) have `meta` in the place of `moov`; pieces of a stream, which begin with
-    /// `styp`, have neither.
+    /// A recorder writes `moov` last, or goes back and puts it first when it is done; a recorder of fragments ends each
+    /// with its `mdat`. Stills (HEIF) have `meta` instead of `moov`; segments of a stream, which begin with `styp`,
+    /// have neither.
     static func verdict(_ pieces: Pieces) throws(Pieces.Stop) -> Container.Verdict {
         var boxes = Boxes(pieces, from: 0, to: pieces.size)
         var first: Word?
@@ -55,8 +56,8 @@ enum BoxFile {
         return .whole(.mp4)
     }
 
-    /// Whether it has no end of its own: its last box reaches to the end of the file, wherever that is, or it is written in
-    /// fragments, or may be, and another one may follow at any time.
+    /// Whether it has no end of its own: either its last box extends to the end of the file, or it is or may be written
+    /// in fragments, so that another one may follow at any time.
     static func mayGrow(_ pieces: Pieces) throws(Pieces.Stop) -> Bool {
         var boxes = Boxes(pieces, from: 0, to: pieces.size)
         while case .box(let box) = try boxes.step() {

@@ -1,28 +1,28 @@
 internal import Core
 
-/// A part of an MP4 or QuickTime file: four letters, and what they stand for up to `end` (ISO/IEC 14496-12, 4.2).
+/// A part of an MP4 or QuickTime file: a name of four letters, and the content up to `end` (ISO/IEC 14496-12, 4.2).
 struct Box {
     let type: Word
-    /// Where its header begins, its content begins, and what comes next begins.
+    /// The offsets of its header, of its content, and of the next box.
     let start: Int64
     let content: Int64
     let end: Int64
-    /// Its size field is 0: it takes what is left.
+    /// Its size field is 0: it extends to the end.
     let isOpenEnded: Bool
 
-    /// The boxes inside it, from `skipping` bytes behind the start of its content.
+    /// The boxes inside it, from `skipping` bytes after the start of its content.
     func inside(of pieces: Pieces, skipping: Int64 = 0) -> Boxes {
         Boxes(pieces, from: content + skipping, to: end)
     }
 }
 
-/// The boxes of a stretch of a file, one after the other, by their headers alone.
+/// The boxes in a range of a file, one after the other, by their headers alone.
 struct Boxes {
     enum Step {
         case box(Box)
-        /// The last box ended exactly where the stretch ends.
+        /// The last box ended exactly at the end of the range.
         case end
-        /// What stands there is no box, or one that does not fit.
+        /// There is no box at this place, or one that does not fit.
         case broken(String)
     }
 
@@ -38,7 +38,7 @@ struct Boxes {
 
     mutating func step() throws(Pieces.Stop) -> Step { try step(isNumbered: false) }
 
-    /// The next box of a list whose boxes have numbers in the place of a name; `nil` where none follows.
+    /// The next box of a list whose boxes have numbers instead of names; `nil` at the end.
     mutating func numbered() throws(Pieces.Stop) -> Box? {
         if case .box(let box) = try step(isNumbered: true) { return box }
         return nil
@@ -73,7 +73,7 @@ struct Boxes {
         return .box(box)
     }
 
-    /// The next of these boxes; `nil` when there is none, or what follows is no box. For who looks for facts.
+    /// The next of these boxes; `nil` when there is none, or the bytes there are no box. Used to find metadata.
     mutating func find(_ types: Set<Word>) throws(Pieces.Stop) -> Box? {
         while case .box(let box) = try step() { if types.contains(box.type) { return box } }
         return nil

@@ -1,7 +1,7 @@
 package import Core
 package import Linux
 
-/// The containers whose end can be told from their headers.
+/// The container formats whose completeness can be judged from their headers.
 package enum Container: String, Hashable, Sendable, CaseIterable {
     case mp4
     case matroska
@@ -9,23 +9,24 @@ package enum Container: String, Hashable, Sendable, CaseIterable {
     case avi
     case jpeg
 
-    /// What the headers say of a file.
+    /// The judgement from a file's headers.
     package enum Verdict: Hashable, Sendable {
-        /// Finished, as far as this container can tell: `docs/media.md` says how far that is, for each.
+        /// Complete, as far as this format can show: `docs/media.md` says how far that is, for each.
         case whole(Container)
-        /// Still written, or broken off; what is missing, in words that follow the file's name.
+        /// Incomplete, because it is still written or was interrupted; the missing part, as a text that follows the
+        /// file's name.
         case notWhole(Container, reason: String)
-        /// Nothing is known for or against it.
+        /// Nothing is known about its completeness.
         case unknownFormat
-        /// A container that has more parts than may be looked at.
+        /// A container with more parts than the limit.
         case tooLong(Container)
     }
 
-    /// What the headers say: a bounded number of short reads, whatever stands in the file.
+    /// Judges the headers with a bounded number of short reads, for any content.
     ///
     /// - Parameter name: The file's name. It only decides whether a file that begins with zeros should have been a
     ///   container.
-    /// - Throws: What the reader threw.
+    /// - Throws: Errors of the reader.
     package static func verdict(of pieces: Pieces, named name: FilePath) throws(SystemError) -> Verdict {
         var container: Container?
         do throws(Pieces.Stop) {
@@ -46,10 +47,11 @@ package enum Container: String, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// Whether a file is whole, and its container has an end of its own that was written: nothing is to be added to it. A transport
-    /// stream has none, and neither has a recording in fragments, or an `mdat` that reaches to the end of the file: each may be as whole in the middle of its writing.
+    /// Whether a file is complete, and its container has an explicit end that was written, so that nothing will be
+    /// added. A transport stream has no such end, and neither has a recording in fragments, or an `mdat` that extends
+    /// to the end of the file: each looks complete in the middle of its writing too.
     ///
-    /// - Throws: What the reader threw.
+    /// - Throws: Errors of the reader.
     package static func isClosed(_ pieces: Pieces, named name: FilePath) throws(SystemError) -> Bool {
         guard case .whole(let container) = try verdict(of: pieces, named: name) else { return false }
         switch container {
@@ -63,7 +65,7 @@ package enum Container: String, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// By what the file begins with. Its name counts only where the beginning was never written.
+    /// Recognised by the beginning of the file. Its name counts only where the beginning was never written.
     static func recognised(_ pieces: Pieces, _ name: FilePath) throws(Pieces.Stop) -> Container? {
         let head = Fields(try pieces.bytes(at: 0, 16))
         if BoxFile.begins(head, size: pieces.size) { return .mp4 }

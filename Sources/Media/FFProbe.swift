@@ -3,11 +3,11 @@ internal import FoundationEssentials
 internal import Glibc
 package import Linux
 
-/// ffmpeg's `ffprobe`, asked about formats that no reader of ours knows. Used where it is installed, and never needed.
+/// Runs ffmpeg's `ffprobe` for formats that our readers do not know. Used where it is installed, and never required.
 package struct FFProbe: Sendable {
     private let program: FilePath
     private let patience: Duration
-    /// Bytes that it may print.
+    /// Maximum size of its output in bytes.
     private static let limit = 256 << 10
 
     /// - Parameter patience: It is killed after this long.
@@ -16,7 +16,7 @@ package struct FFProbe: Sendable {
         self.patience = patience
     }
 
-    /// The first of that name in the folders of `PATH`; `nil` when there is none.
+    /// The first program with that name in the folders of `PATH`; `nil` when there is none.
     package static func installed(path: String? = getenv("PATH").map { String(cString: $0) }) -> FFProbe? {
         for folder in (path ?? "").split(separator: ":") where folder.hasPrefix("/") {
             let program = FilePath(String(folder)).appending("ffprobe")
@@ -25,31 +25,31 @@ package struct FFProbe: Sendable {
         return nil
     }
 
-    /// What it says of a file; empty when it says nothing, takes too long or fails. Waits on this thread.
+    /// Its metadata of a file; empty when it has none, takes too long or fails. Waits on this thread.
     ///
-    /// It sees the file alone: no protocol but `file` is allowed to it, so that no playlist can lead it elsewhere on the
-    /// net.
+    /// It only reads the file: no protocol except `file` is allowed, so that no playlist can make it access the
+    /// network.
     package func facts(of file: borrowing Descriptor) -> MediaFacts { file.withNumber { facts(of: $0) } }
 
-    /// The program inherits the open file, so that what has its path by then does not matter.
+    /// The program inherits the open file, so that a replaced path has no effect.
     private func facts(of file: CInt) -> MediaFacts {
         let words = [
             program.display, "-v", "error", "-protocol_whitelist", "file", "-print_format", "json", "-show_entries",
             "format=duration:format_tags=creation_time,make,model:stream=codec_type,width,height",
             "file:/proc/self/fd/\(file)",
         ]
-        // A file that is no recording fails it, which is no error here.
+        // For a file that is no recording it fails, which is no error here.
         let program = Program(words: words.map { Array($0.utf8) }, environment: ["LC_ALL=C"], folder: ".", lent: file)
         guard let answer = try? program.answer(atMost: Self.limit, within: patience) else { return MediaFacts() }
         return Self.facts(from: answer)
     }
 
     static func facts(from answer: [UInt8]) -> MediaFacts {
-        // What it prints is another program's word: what cannot be read says nothing.
+        // Its output comes from another program: an unreadable output gives no metadata.
         guard (try? checkJSON(answer)) != nil, let answer = try? JSONDecoder().decode(Answer.self, from: Data(answer))
         else { return MediaFacts() }
         let video = answer.streams?.first { $0.codec_type == "video" }
-        // A picture of no size is what it says of bytes that it only knows by the file's name.
+        // For data that it only recognises by the file's name it reports a picture without a size.
         if let video, (video.width ?? 0) <= 0 || (video.height ?? 0) <= 0 { return MediaFacts() }
         var facts = MediaFacts()
         if let seconds = answer.format?.duration.flatMap({ Double($0) }), seconds > 0, seconds <= 366 * 86_400 {
@@ -66,7 +66,7 @@ package struct FFProbe: Sendable {
         return facts
     }
 
-    /// Its own names.
+    /// The names of its own output.
     private struct Answer: Decodable {
         struct Format: Decodable {
             var duration: String?

@@ -1,6 +1,6 @@
 internal import Core
 
-// Facts of JPEG pictures: the frame header (ITU-T T.81, B.2.2) and Exif 2.32, sections 4.6.2 to 4.6.5.
+// Metadata of JPEG pictures: the frame header (ITU-T T.81, B.2.2) and Exif 2.32, sections 4.6.2 to 4.6.5.
 
 extension JPEG {
     static func read(_ facts: inout MediaFacts, _ pieces: Pieces) throws(Pieces.Stop) {
@@ -8,7 +8,7 @@ extension JPEG {
         var isTurned = false
         while let segment = try segments.next(), segment.marker != 0xDA {
             switch segment.marker {
-            // SOFn; the three that are left out are other tables in the same row.
+            // SOFn; the three excluded markers are other tables in the same range.
             case 0xC0...0xCF where ![0xC4, 0xC8, 0xCC].contains(segment.marker):
                 guard let fields = try pieces.all(at: segment.content, 5) else { break }
                 facts.height = Facts.pixels(fields.big(1, 2))
@@ -30,7 +30,7 @@ private struct Exif {
     private let end: Int64
     private let isLittle: Bool
 
-    /// - Returns: `nil` when it does not begin as one.
+    /// - Returns: `nil` when it does not begin like one.
     init?(_ pieces: Pieces, from start: Int64, to end: Int64) throws(Pieces.Stop) {
         self.pieces = pieces
         self.start = start
@@ -40,7 +40,7 @@ private struct Exif {
         guard isLittle || head.big(0, 2) == 0x4D4D else { return nil }
     }
 
-    /// - Returns: Whether the picture is shown turned by a quarter.
+    /// - Returns: Whether the picture is shown rotated by 90 degrees.
     func read(_ facts: inout MediaFacts) throws(Pieces.Stop) -> Bool {
         var isTurned = false
         var details: UInt64?
@@ -48,7 +48,7 @@ private struct Exif {
             switch entry.tag {
             case 0x010F: facts.make = Facts.text(try bytes(entry))
             case 0x0110: facts.model = Facts.text(try bytes(entry))
-            // 5 to 8 have rows and columns exchanged.
+            // For 5 to 8, rows and columns are exchanged.
             case 0x0112: isTurned = (5...8).contains(try number(entry.value, 2))
             case 0x8769: details = try number(entry.value, 4)
             default: break
@@ -68,11 +68,11 @@ private struct Exif {
     private struct Entry {
         let tag: UInt64
         let count: UInt64
-        /// Where the value stands, or its offset when it is longer than four bytes.
+        /// The offset of the value field, which contains another offset when the value is longer than four bytes.
         let value: UInt64
     }
 
-    /// A directory has a count and twelve bytes for each entry. Only two are read, so none can lead in a circle.
+    /// A directory has a count and twelve bytes for each entry. Only two are read, so there can be no endless loop.
     private func entries(at offset: UInt64) throws(Pieces.Stop) -> [Entry] {
         var entries: [Entry] = []
         let count = try number(offset, 2)
@@ -84,7 +84,7 @@ private struct Exif {
         return entries
     }
 
-    /// A text value; what is longer than any name is cut.
+    /// A text value; longer ones than any name are cut.
     private func bytes(_ entry: Entry) throws(Pieces.Stop) -> ArraySlice<UInt8> {
         let count = min(entry.count, 256)
         let offset = entry.count <= 4 ? entry.value : try number(entry.value, 4)
@@ -92,7 +92,7 @@ private struct Exif {
         return try pieces.bytes(at: start + Int64(offset), Int(count))
     }
 
-    /// A number at an offset of the TIFF, in its byte order; 0 outside of it.
+    /// A number at an offset of the TIFF, in its byte order; 0 outside it.
     private func number(_ offset: UInt64, _ count: Int) throws(Pieces.Stop) -> UInt64 {
         guard offset <= UInt64(end - start) - UInt64(count) else { return 0 }
         let fields = Fields(try pieces.bytes(at: start + Int64(offset), count))

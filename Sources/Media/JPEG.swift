@@ -1,6 +1,6 @@
 /// JPEG: segments up to the picture's data, which ends with a marker of its own (ITU-T T.81, annex B).
 enum JPEG {
-    /// How much of the end is looked at first, and how much of the picture's data then.
+    /// How many bytes at the end are searched first, and then of the picture's data.
     private static let tail: Int64 = 64 << 10
     private static let most: Int64 = 8 << 20
     private static let block = 64 << 10
@@ -16,12 +16,12 @@ enum JPEG {
         let pieces: Pieces
         var offset: Int64 = 2
 
-        /// - Returns: `nil` where none stands.
+        /// - Returns: `nil` where there is none.
         mutating func next() throws(Pieces.Stop) -> Segment? {
             while let head = try pieces.all(at: offset, 2), head.byte(0) == 0xFF {
                 let marker = head.byte(1)
                 switch marker {
-                // Any number of these may stand before a marker.
+                // Any number of these may come before a marker.
                 case 0xFF: offset += 1
                 // Markers without a segment: TEM and RSTn.
                 case 0x01, 0xD0...0xD7: offset += 2
@@ -37,11 +37,11 @@ enum JPEG {
         }
     }
 
-    /// Whole: the segments lead to the picture's data, and the marker of its end (EOI) stands somewhere behind its
+    /// Complete when the segments lead to the picture's data, and the marker of its end (EOI) comes somewhere after its
     /// beginning.
     ///
-    /// Within a picture's data an EOI cannot occur by chance, since 0xFF is followed by 0 there. What phones append (a
-    /// short film, a map of depths) is no fault.
+    /// Within a picture's data an EOI cannot occur by chance, since 0xFF is followed by 0 there. Data that phones
+    /// append (a short film, a depth map) is no fault.
     static func verdict(_ pieces: Pieces) throws(Pieces.Stop) -> Container.Verdict {
         var segments = Segments(pieces: pieces)
         while let segment = try segments.next() {
@@ -50,7 +50,7 @@ enum JPEG {
             let near = max(segment.end, pieces.size - tail)
             if try hasEnd(pieces, near..<pieces.size) { return .whole(.jpeg) }
             let far = min(near, segment.end + most)
-            // One byte more: the marker may stand across the border.
+            // One more byte: the marker may be across the border.
             if try hasEnd(pieces, segment.end..<min(far + 1, pieces.size)) { return .whole(.jpeg) }
             return far < near ? .tooLong(.jpeg) : .notWhole(.jpeg, reason: "has no end of its picture yet")
         }

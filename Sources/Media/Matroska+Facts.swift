@@ -1,6 +1,6 @@
 internal import Core
 
-// Facts of Matroska and WebM files: RFC 9559, 5.1.2 (Info) and 5.1.4 (Tracks).
+// Metadata of Matroska and WebM files: RFC 9559, 5.1.2 (Info) and 5.1.4 (Tracks).
 
 extension Matroska {
     private static let cluster: UInt64 = 0x1F43_B675
@@ -10,7 +10,7 @@ extension Matroska {
     static func read(_ facts: inout MediaFacts, _ pieces: Pieces) throws(Pieces.Stop) {
         guard let top = try find(segment, from: 0, to: pieces.size, in: pieces) else { return }
         var parts = Elements(pieces, from: top.content, to: min(top.end ?? pieces.size, pieces.size))
-        // What comes behind the first Cluster is looked for by players alone: it may be at the far end.
+        // Elements after the first Cluster are not searched for: they may be at the far end.
         while let part = try parts.next(), part.id != cluster {
             let end = min(part.end ?? pieces.size, pieces.size)
             if part.id == info { try readInfo(&facts, part.content, end, pieces) }
@@ -84,7 +84,7 @@ extension Matroska {
         return Fields(try pieces.bytes(at: element.content, Int(end - element.content)))
     }
 
-    /// The elements of a stretch, by their headers. Ends behind one without a size: it takes what is left.
+    /// The elements in a range, by their headers. Ends after one without a size, which extends to the end.
     private struct Elements {
         let pieces: Pieces
         var offset: Int64

@@ -5,13 +5,14 @@ enum Matroska {
     /// The first four bytes of every file: the ID of the EBML header.
     static let header: UInt64 = 0x1A45_DFA3
     static let segment: UInt64 = 0x1853_8067
-    /// What may stand beside a Segment: another header, Void, CRC-32.
+    /// Elements that may occur beside a Segment: another header, Void, CRC-32.
     private static let besides: Set<UInt64> = [header, 0xEC, 0xBF]
 
-    /// Whole: every element at the top has a size, one of them is a Segment, and they cover the file exactly.
+    /// Complete when every element at the top level has a size, one of them is a Segment, and they cover the file
+    /// exactly.
     ///
-    /// A recorder leaves the Segment's size unknown (all ones) and fills it in at the end. One that was made for a live
-    /// stream leaves it so for ever; it cannot be told from an unfinished one.
+    /// A recorder leaves the Segment's size unknown (all ones) and fills it in at the end. A live stream leaves it
+    /// unknown for ever, and cannot be distinguished from an unfinished file.
     static func verdict(_ pieces: Pieces) throws(Pieces.Stop) -> Container.Verdict {
         var offset: Int64 = 0
         var hasSegment = false
@@ -37,10 +38,10 @@ enum Matroska {
 struct Element {
     let id: UInt64
     let content: Int64
-    /// Where the next one begins; `nil` when the size is unknown. May lie behind the end of the file.
+    /// The offset of the next element; `nil` when the size is unknown. May be after the end of the file.
     let end: Int64?
 
-    /// - Returns: `nil` when the bytes there are no header.
+    /// - Returns: `nil` when the bytes there are not a header.
     init?(at offset: Int64, in pieces: Pieces) throws(Pieces.Stop) {
         let head = Fields(try pieces.bytes(at: offset, 12))
         let idLength = head.byte(0).leadingZeroBitCount + 1
@@ -48,7 +49,7 @@ struct Element {
         guard idLength <= 4, lengthLength <= 8, head.count >= idLength + lengthLength else { return nil }
         id = head.big(0, idLength)
         content = offset + Int64(idLength + lengthLength)
-        // The length's first one bit marks how long it is; all ones behind it mean that the size is unknown.
+        // The first one bit of the length field marks its width; all ones after it mean that the size is unknown.
         let ones = UInt64.max >> UInt64(64 - 7 * lengthLength)
         let length = head.big(idLength, lengthLength) & ones
         if length == ones {

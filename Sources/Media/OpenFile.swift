@@ -27,7 +27,7 @@ private final class OpenFile {
 
     func read(_ offset: Int64, _ count: Int) throws(SystemError) -> [UInt8] {
         var buffer = [UInt8](repeating: 0, count: count)
-        // Out of the closure as a value: the standard library's function passes no typed error on.
+        // The error leaves the closure as a value: the standard library's function does not pass on a typed error.
         let result = buffer.withUnsafeMutableBytes { bytes -> Result<Int, SystemError> in
             do throws(SystemError) { return .success(try descriptor.read(into: bytes, at: offset, named: path)) } catch
             {

@@ -1,41 +1,41 @@
 internal import Core
 package import Linux
 
-/// A file's bytes, read a few at a time and never many: all that the readers of this room see of a file.
+/// A file's bytes, read a few at a time: the only access that the readers of this module have to a file.
 ///
-/// A file that would take long to look through, by accident or by intent, ends in ``Stop/enough`` and not in a wait.
+/// A file that would take long to examine, by accident or on purpose, ends in ``Stop/enough`` and not in a wait.
 package final class Pieces {
-    /// Why a look at a file ended early.
+    /// Why reading a file ended early.
     package enum Stop: Error {
         /// The limits of ``Pieces`` are used up.
         case enough
         case unreadable(SystemError)
     }
 
-    /// Bytes from an offset, as many as asked and fewer only at the end of the file.
+    /// Reads bytes from an offset: as many as requested, and fewer only at the end of the file.
     package typealias Reader = (_ offset: Int64, _ count: Int) throws(SystemError) -> [UInt8]
 
-    /// Questions that are answered in all.
+    /// Maximum number of reads.
     package static let questions = 50_000
-    /// Bytes that are read in all.
+    /// Maximum number of bytes read.
     package static let bytes = 32 << 20
-    /// The least that is read at once: headers stand close to each other, and the kernel reads whole pages anyway.
+    /// The least that is read at once: headers are close to each other, and the kernel reads whole pages anyway.
     private static let window = 512
 
     package let size: Int64
     private let read: Reader
     private var questions = Pieces.questions
     private var allowance = Pieces.bytes
-    /// What was read last.
+    /// The last bytes that were read.
     private var held: (from: Int64, bytes: [UInt8]) = (0, [])
 
-    /// - Parameter size: What lies behind it does not exist, whatever the reader would give.
+    /// - Parameter size: Bytes after it are ignored, even if the reader returns some.
     package init(size: Int64, read: @escaping Reader) {
         self.size = size
         self.read = read
     }
 
-    /// The bytes at `offset`; fewer than asked only at the end of the file, none outside of it.
+    /// The bytes at `offset`; fewer than requested only at the end of the file, none outside it.
     func bytes(at offset: Int64, _ count: Int) throws(Stop) -> ArraySlice<UInt8> {
         guard questions > 0 else { throw .enough }
         questions -= 1
@@ -51,14 +51,14 @@ package final class Pieces {
         return held.bytes.prefix(wanted)
     }
 
-    /// As ``bytes(at:_:)``, with all of `count` bytes; `nil` when the file ends before.
+    /// Like ``bytes(at:_:)``, but with all of `count` bytes; `nil` when the file ends before.
     func all(at offset: Int64, _ count: Int) throws(Stop) -> Fields? {
         let bytes = try bytes(at: offset, count)
         return bytes.count == count ? Fields(bytes) : nil
     }
 }
 
-/// Numbers and words in a few bytes of a header. What lies outside of them is 0 or nothing, never a trap.
+/// Numbers and words in a few bytes of a header. Outside its bytes it returns 0 or nothing, and never traps.
 struct Fields {
     private let bytes: ArraySlice<UInt8>
 
@@ -79,7 +79,7 @@ struct Fields {
     /// The least significant byte first.
     func little(_ at: Int, _ count: Int) -> UInt64 { slice(at, count).reversed().reduce(0) { $0 << 8 | UInt64($1) } }
 
-    /// Four letters, as formats name their parts.
+    /// Four letters, the form in which formats name their parts.
     func word(_ at: Int) -> Word { Word(UInt32(truncatingIfNeeded: big(at, 4))) }
 }
 
@@ -98,7 +98,7 @@ struct Word: Hashable, ExpressibleByStringLiteral, CustomStringConvertible {
 
     private var letters: [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * $0)) } }
 
-    /// Letters, digits, space and their like, or `©`.
+    /// Whether it consists of printable ASCII characters or `©`.
     var isPlain: Bool { letters.allSatisfy { (0x20..<0x7F).contains($0) || $0 == 0xA9 } }
 
     var description: String { FilePath(bytes: letters).display }

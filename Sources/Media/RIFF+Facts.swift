@@ -1,7 +1,7 @@
 internal import Core
 
 extension RIFF {
-    /// From the main header, `avih`: length and size. The format has no agreed place for a time or a camera.
+    /// Reads length and size from the main header, `avih`. The format has no agreed place for a time or a camera.
     static func read(_ facts: inout MediaFacts, _ pieces: Pieces) throws(Pieces.Stop) {
         guard let riff = try chunk(at: 0, in: pieces) else { return }
         var chunks = Chunks(pieces: pieces, offset: riff.content, end: pieces.size)

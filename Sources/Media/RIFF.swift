@@ -1,6 +1,6 @@
 internal import Core
 
-/// AVI: chunks in lists in a RIFF, more of which may follow in a large file (Microsoft's AVI RIFF File Reference, and the
+/// AVI: chunks in lists in a RIFF. A large file may have more RIFFs (Microsoft's AVI RIFF File Reference, and the
 /// OpenDML AVI File Format Extensions 1.02).
 enum RIFF {
     struct Chunk {
@@ -9,7 +9,7 @@ enum RIFF {
         let form: Word
         let content: Int64
         let end: Int64
-        /// Where the next one begins: on an even offset.
+        /// The offset of the next chunk, which is even.
         var next: Int64 { end + end % 2 }
         var isList: Bool { type == "LIST" || type == "RIFF" }
     }
@@ -24,7 +24,8 @@ enum RIFF {
             end: offset + 8 + Int64(head.little(4, 4)))
     }
 
-    /// The chunks from `start` that end before `end`, by their headers. Whoever gets `nil` asks whether `offset` is there.
+    /// The chunks from `start` that end before `end`, by their headers. A caller that gets `nil` checks whether
+    /// `offset` is there.
     struct Chunks {
         let pieces: Pieces
         var offset: Int64
@@ -36,14 +37,14 @@ enum RIFF {
             return chunk
         }
 
-        /// Every chunk was there, and the last one ended where the list ends.
+        /// Every chunk was read, and the last one ended where the list ends.
         var isAtEnd: Bool { offset >= end }
     }
 
-    /// Whole: the RIFFs cover the file exactly, the chunks of each cover it, the first has `hdrl` and `movi`, and an
-    /// index where its header promises one.
+    /// Complete when the RIFFs cover the file exactly, the chunks of each cover it, and the first has `hdrl`, `movi`,
+    /// and an index where its header promises one.
     ///
-    /// A recorder leaves the RIFF's size at 0 or at the largest number, and fills it in at the end, behind the index.
+    /// A recorder leaves the RIFF's size at 0 or at the largest number, and fills it in at the end, after the index.
     static func verdict(_ pieces: Pieces) throws(Pieces.Stop) -> Container.Verdict {
         func notWhole(_ reason: String) -> Container.Verdict { .notWhole(.avi, reason: reason) }
         var offset: Int64 = 0
@@ -84,11 +85,11 @@ enum RIFF {
         return nil
     }
 
-    /// What the list `hdrl` tells.
+    /// The contents of the list `hdrl`.
     struct Header {
         /// AVIF_HASINDEX.
         var promisesIndex = false
-        /// An OpenDML index stands in one of its streams.
+        /// One of its streams contains an OpenDML index.
         var hasIndex = false
         var microsecondsPerFrame: UInt64 = 0
         var frames: UInt64 = 0

@@ -2,7 +2,7 @@
 /// camcorders each has four bytes of time before it.
 enum TransportStream {
     private static let sync: UInt8 = 0x47
-    /// Packets that are looked at, at each end.
+    /// Number of packets that are checked at each end.
     private static let looked: Int64 = 5
 
     struct Packet {
@@ -21,9 +21,9 @@ enum TransportStream {
         return nil
     }
 
-    /// Whole: a multiple of the packet's length, and packets at the end as at the beginning.
+    /// Complete when the length is a multiple of the packet's, with the same packets at the end as at the beginning.
     ///
-    /// The format has no end of its own: a stream cut between two packets is as whole as any.
+    /// The format has no end mark: a stream that is cut between two packets counts as complete.
     static func verdict(_ pieces: Pieces) throws(Pieces.Stop) -> Container.Verdict {
         guard let packet = try packet(of: pieces) else {
             return .notWhole(.transportStream, reason: "begins with zeros: nothing was written there yet")

@@ -2,17 +2,17 @@ package import Core
 internal import Glibc
 internal import Linux
 
-/// The addresses behind names of hosts, as the system finds them (getaddrinfo(3)).
+/// Looks up the addresses of host names with the system's resolver (getaddrinfo(3)).
 package enum HostNames {
     package struct Unknown: Error, Hashable, Sendable, CustomStringConvertible {
         package let description: String
     }
 
-    /// Waits for the servers that know the names, perhaps for half a minute, on a thread that is there for such things.
+    /// Waits for name servers, perhaps for half a minute, on a background thread.
     ///
     /// - Parameter host: A name, or an address without brackets.
-    /// - Returns: In the order in which they are to be tried (RFC 6724), each once.
-    /// - Throws: ``Unknown`` when there are none, or nobody could be asked.
+    /// - Returns: The addresses in the order in which they should be tried (RFC 6724), each once.
+    /// - Throws: ``Unknown`` when there are none, or no server could be asked.
     package static func addresses(of host: String) async throws -> [IPAddress] {
         if let address = IPAddress(host) { return [address] }
         return try await blocking { try look(host) }
@@ -39,11 +39,11 @@ package enum HostNames {
         return found
     }
 
-    /// The address in a `sockaddr`; `nil` for what is none of IPv4 or IPv6.
+    /// The address in a `sockaddr`; `nil` if it is neither IPv4 nor IPv6.
     static func address(_ socket: UnsafePointer<sockaddr>?, _ length: Int) -> IPAddress? {
         guard let socket else { return nil }
         let bytes = UnsafeRawBufferPointer(start: socket, count: length)
-        // `sin_addr` and `sin6_addr` of ip(7) and ipv6(7): behind the port, and behind port and flow.
+        // `sin_addr` and `sin6_addr` of ip(7) and ipv6(7): after the port, and after port and flow.
         switch CInt(socket.pointee.sa_family) {
         case AF_INET where bytes.count >= 8: return IPAddress(Array(bytes[4..<8]))
         case AF_INET6 where bytes.count >= 24: return IPAddress(Array(bytes[8..<24]))

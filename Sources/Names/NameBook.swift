@@ -1,7 +1,8 @@
 package import Core
 internal import Synchronization
 
-/// The addresses behind names that were looked up lately, and what it took to ask for them and nobody was charged with yet.
+/// The addresses of names that were looked up lately, and the traffic of the look-ups that was not charged to a request
+/// yet.
 package final class NameBook: Sendable {
     package typealias Ask = @Sendable (String, NameServers) async throws -> NameQuestion.Answer
 
@@ -13,7 +14,7 @@ package final class NameBook: Sendable {
 
     private let entries = Mutex<[String: Entry]>([:])
     private let ask: Ask
-    /// As long as libcurl believes its own answers.
+    /// As long as libcurl trusts its own answers.
     private static let goodFor: Duration = .seconds(60)
 
     /// - Parameter ask: Finds the addresses of a name.
@@ -21,8 +22,9 @@ package final class NameBook: Sendable {
 
     /// - Parameters:
     ///   - host: A name.
-    ///   - isFresh: Asks whatever is known.
-    /// - Throws: ``NameQuestion/Failure``, `CancellationError`, or `SystemError` where nobody can be asked for want of means.
+    ///   - isFresh: Asks even if the addresses are known.
+    /// - Throws: ``NameQuestion/Failure``, `CancellationError`, or `SystemError` when the question cannot be sent for
+    ///   lack of resources.
     package func addresses(of host: String, _ servers: NameServers, isFresh: Bool = false) async throws -> [IPAddress] {
         if !isFresh {
             let known = entries.withLock { $0[host] }
@@ -46,7 +48,7 @@ package final class NameBook: Sendable {
         }
     }
 
-    /// What it took to ask for a name; whoever takes it pays for it.
+    /// The uncharged traffic of look-ups of a name; the caller must charge it.
     package func takeOwed(for host: String) -> Spending {
         entries.withLock { entries in
             defer { entries[host]?.owed = .none }
@@ -54,7 +56,7 @@ package final class NameBook: Sendable {
         }
     }
 
-    /// In another network the names may mean something else.
+    /// Forgets all names: in another network they may have other addresses.
     package func forget() {
         entries.withLock { entries in for host in entries.keys { entries[host]?.foundAt = nil } }
     }

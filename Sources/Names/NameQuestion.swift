@@ -4,20 +4,19 @@ internal import Glibc
 internal import Linux
 internal import Synchronization
 
-/// One question for the addresses of a name, which goes to DNS servers over the interfaces that they may be asked by, and nowhere
-/// else (c-ares).
+/// One question for the addresses of a name. It is sent to DNS servers only over their permitted interfaces (c-ares).
 package final class NameQuestion: Sendable {
     package struct Answer: Hashable, Sendable {
-        /// In the order in which they are to be tried (RFC 6724), each once.
+        /// In the order in which they should be tried (RFC 6724), each once.
         package var addresses: [IPAddress]
-        /// What left this machine and came back, with IP headers.
+        /// Sent and received bytes, with IP headers.
         package var spent: Spending
     }
 
     package enum Failure: Error, Hashable, Sendable, CustomStringConvertible {
         /// No server may be asked.
         case notAllowed(String)
-        /// None has an answer, or none answered.
+        /// No server has an answer, or none answered.
         case unknown(String, Spending)
         case cancelled(Spending)
 
@@ -27,7 +26,7 @@ package final class NameQuestion: Sendable {
             case .cancelled: "cancelled"
             }
         }
-        /// What it took all the same.
+        /// The traffic that it cost nevertheless.
         package var spent: Spending {
             switch self {
             case .notAllowed: .none
@@ -47,10 +46,10 @@ package final class NameQuestion: Sendable {
         bell = try Bell()
     }
 
-    /// Asks, on a thread that is there for such things. A cancelled task has its question ended at once.
+    /// Asks on a background thread. Cancelling the task ends the question at once.
     ///
     /// - Parameter host: A name.
-    /// - Throws: ``Failure``; `SystemError` where nobody can be asked for want of means.
+    /// - Throws: ``Failure``; `SystemError` when the question cannot be sent for lack of resources.
     package static func ask(_ host: String, _ servers: NameServers) async throws -> Answer {
         let question = try NameQuestion(host, servers)
         return try await withTaskCancellationHandler {
@@ -62,7 +61,8 @@ package final class NameQuestion: Sendable {
     }
 
     private func run() throws -> Answer {
-        // Neither a resolver on this machine nor multicast DNS can be held to an interface: the system asks as it does.
+        // Neither a resolver on this machine nor multicast DNS can be bound to an interface: the system asks in its own
+        // way.
         if servers.hasLocal || host.lowercased().hasSuffix(".local") {
             let most = Self.most(for: host)
             do { return Answer(addresses: try HostNames.look(host), spent: most) } catch {
@@ -94,7 +94,7 @@ package final class NameQuestion: Sendable {
                 }, context)
         }
         while sockets.result == nil { turn(channel.channel) }
-        // Its sockets are closed by it, which `sockets` is there for.
+        // c-ares closes its sockets here, which needs `sockets`.
         ares_cancel(channel.channel)
         let (status, addresses) = sockets.result ?? (CInt(ARES_ECANCELLED), [])
         if isCancelled.load(ordering: .acquiring) { throw Failure.cancelled(sockets.spent) }
@@ -107,7 +107,7 @@ package final class NameQuestion: Sendable {
         throw Failure.unknown("\(printable(host)): \(String(cString: ares_strerror(status)))", sockets.spent)
     }
 
-    /// Waits until a socket is ready or a time is over, and lets c-ares go on.
+    /// Waits until a socket is ready or a time is over, and lets c-ares continue.
     private func turn(_ channel: ares_channel) {
         var numbers = [ares_socket_t](repeating: -1, count: 16)
         let ready = UInt32(bitPattern: ares_getsock(channel, &numbers, 16))
@@ -135,9 +135,9 @@ package final class NameQuestion: Sendable {
         if isIdle { ares_process_fd(channel, -1, -1) }
     }
 
-    /// What a resolver of its own ways sends for a name at most, as far as anybody outside can tell: two questions, each sent twice
-    /// (RFC 1035, section 4.1; 11 bytes of EDNS, RFC 6891), over IPv6. An answer has 1,232 bytes at the most that servers send
-    /// by UDP (DNS flag day 2020).
+    /// The most that a local resolver sends for a name, as far as that can be estimated from outside: two questions,
+    /// each sent twice (RFC 1035, section 4.1; 11 bytes of EDNS, RFC 6891), over IPv6. An answer has at most 1,232
+    /// bytes, the limit of servers over UDP (DNS flag day 2020).
     private static func most(for host: String) -> Spending {
         Spending(bytes: 4 * Int64(host.utf8.count + 2 + 12 + 4 + 11 + 48), received: 4 * (1232 + 48))
     }

@@ -2,13 +2,14 @@ internal import CCares
 package import Core
 internal import Glibc
 
-/// The DNS servers of this machine, and over which interface each of them may be asked.
+/// The DNS servers of this machine, with the interface over which each of them may be asked.
 package struct NameServers: Hashable, Sendable {
     /// By the server's address.
     package var interfaces: [IPAddress: String]
-    /// Those that may not be asked.
+    /// Servers that may not be asked.
     package var forbidden: [IPAddress]
-    /// A resolver on this machine asks in our place, by ways of its own: a socket to it cannot be bound to an interface.
+    /// A resolver on this machine asks in our place, over routes of its own: a socket to it cannot be bound to an
+    /// interface.
     package var hasLocal: Bool
 
     package init(interfaces: [IPAddress: String] = [:], forbidden: [IPAddress] = [], hasLocal: Bool = false) {
@@ -17,7 +18,7 @@ package struct NameServers: Hashable, Sendable {
         self.hasLocal = hasLocal
     }
 
-    /// The servers that are configured (resolv.conf(5)), in their order.
+    /// The configured servers (resolv.conf(5)), in their order.
     package static func configured() -> [IPAddress] {
         guard let channel = NameChannel() else { return [] }
         return channel.servers
@@ -28,9 +29,9 @@ package struct NameServers: Hashable, Sendable {
 struct NameChannel: ~Copyable {
     let channel: ares_channel
 
-    /// - Parameter lookups: `fb` asks files first and then servers, `f` files alone.
+    /// - Parameter lookups: `fb` reads files first and then asks servers, `f` reads files alone.
     init?(lookups: String = "fb") {
-        // Counted: one more than needed costs nothing.
+        // Counted by c-ares: one more call than needed does no harm.
         guard ares_library_init(ARES_LIB_INIT_ALL) == ARES_SUCCESS else { return nil }
         var options = ares_options()
         var channel: ares_channel?

@@ -3,12 +3,13 @@ internal import Core
 internal import Glibc
 internal import Linux
 
-/// The sockets of one ``NameQuestion``: each is held to the interface of the server that it goes to, and counts what it sends and gets.
+/// The sockets of one ``NameQuestion``. Each is bound to the interface of its server, and its sent and received bytes
+/// are counted.
 ///
 /// Used on one thread.
 final class NameSockets {
     private let interfaces: [IPAddress: String]
-    /// Those that may send, by their numbers, and what a header takes there.
+    /// Sockets that may send, by their numbers, and the size of a header there.
     private var bound: [CInt: Int64] = [:]
     private var streams: Set<CInt> = []
     private(set) var spent = Spending.none
@@ -29,7 +30,8 @@ final class NameSockets {
         result = (status, found)
     }
 
-    /// `nonisolated(unsafe)`, proof: written once, before anybody has it. c-ares keeps the address for as long as a channel lives.
+    /// `nonisolated(unsafe)`, proof: written once, before its first use. c-ares keeps the address for as long as a
+    /// channel lives.
     nonisolated(unsafe) static let functions: UnsafePointer<ares_socket_functions> = {
         let functions = UnsafeMutablePointer<ares_socket_functions>.allocate(capacity: 1)
         functions.initialize(to: made)
@@ -68,8 +70,8 @@ final class NameSockets {
         context.map { Unmanaged<NameSockets>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    /// To a server over its interface. Other addresses are those of the answer, which c-ares connects a socket to, and sends
-    /// nothing, to learn which of them to try first.
+    /// Connects to a server over its interface. Other addresses come from the answer: c-ares connects a socket to them,
+    /// without sending, to find out which of them to try first.
     private func connect(_ number: CInt, _ address: UnsafePointer<sockaddr>, _ length: ares_socklen_t) -> CInt {
         if let server = HostNames.address(address, Int(length)), let interface = interfaces[server] {
             let overhead: Int64
@@ -83,7 +85,7 @@ final class NameSockets {
             let isStream = streams.contains(number)
             let header = (server.isIPv6 ? 40 : 20) + (isStream ? 32 : 8) + overhead
             bound[number] = header
-            // A connection begins, acknowledges and ends.
+            // A connection is opened, acknowledged and closed.
             if isStream { spent += Spending(bytes: 6 * (header + 8), received: 6 * (header + 8)) }
         }
         return Glibc.connect(number, address, length)

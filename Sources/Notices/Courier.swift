@@ -3,7 +3,7 @@ package import Credentials
 internal import Linux
 package import Transport
 
-/// Delivers notices, each by one try. What went wrong is said without secrets.
+/// Delivers notices, each with one try. Errors are described without secrets.
 package struct Courier: Sendable {
     private let transport: any Transporting
     private let secrets: SecretReader
@@ -22,8 +22,8 @@ package struct Courier: Sendable {
         }
     }
 
-    /// Whether all that a hook needs can be read and run; `nil`, or what is wrong. Nothing is sent or started but the commands
-    /// of secrets.
+    /// Checks whether everything that a hook needs can be read and run; `nil`, or the problem. It sends nothing, and
+    /// starts only the commands of secrets.
     package func obstacle(of hook: Hook) async -> String? {
         let web: WebHook
         switch hook.target {
@@ -35,7 +35,7 @@ package struct Courier: Sendable {
         return nil
     }
 
-    /// Why a command cannot be run, as far as that shows without running it; `nil` when it can.
+    /// Why a command cannot be run, as far as that can be found out without running it; `nil` when it can.
     package static func obstacle(running words: [String]) async -> String? {
         let path = FilePath(words.first ?? "")
         var problem: String?
@@ -82,7 +82,7 @@ package struct Courier: Sendable {
         }
     }
 
-    /// The last line that it complained with: a program says there what it lacks.
+    /// The last line of its standard error, in which a program usually says what it lacks.
     private func lastWords(_ complaint: String) -> String {
         guard let line = complaint.split(whereSeparator: \.isNewline).last else { return "" }
         return ": " + redacted(printable(String(line.prefix(200))))
@@ -99,7 +99,7 @@ package struct Courier: Sendable {
         request.caFile = web.caFile
         request.limits = Limits(
             connect: min(limit, .seconds(30)), sendingStall: limit, replyWait: limit, whole: limit)
-        // What it says may be long, and costs what comes in.
+        // The answer may be long, and received bytes cost.
         (request.wantsStatusAlone, request.answerLimit) = (true, 16 << 10)
         let response: Response
         do { response = try await transport.send(request) } catch {
@@ -112,13 +112,13 @@ package struct Courier: Sendable {
         case 408, 425, 429, 500...:
             return .again(answer, code: answer, after: retryAfter(response.headers, now: clocks.wall()))
         case 300..<400:
-            // Perhaps a portal, which is gone tomorrow.
+            // Perhaps a portal's redirect, which is gone tomorrow.
             return .again(answer + ", a redirect, which is not followed", code: answer, after: nil)
         default: return .refused(answer)
         }
     }
 
-    /// - Throws: What keeps a secret from being used, in words without it.
+    /// - Throws: Why a secret cannot be used, as a text without the secret.
     private func headers(of web: WebHook, _ notice: Notice) async throws -> [(String, String)] {
         let moment = clocks.wall().milliseconds / 1000
         var headers = [
@@ -134,7 +134,7 @@ package struct Courier: Sendable {
         return headers
     }
 
-    /// Without what is in the headers, should a library repeat one.
+    /// Removes the values of headers, in case a library repeats one.
     private func covered(_ text: String, _ headers: [(String, String)]) -> String {
         let bytes = headers.map(\.1.utf8).filter { $0.count >= 8 }.reduce(Array(text.utf8)) {
             $0.replacing($1, with: "***".utf8)

@@ -1,8 +1,8 @@
-/// One event on its way to one hook.
+/// One event for one hook.
 package struct Notice: Hashable, Sendable {
-    /// The same at each try, so that who gets it twice can tell. No full stop is in it.
+    /// The same at each try, so that a receiver recognises a repeat. It contains no full stop.
     package var id: String
-    /// The event as JSON, as `/v1/events` has it.
+    /// The event as JSON, in the form of `/v1/events`.
     package var body: [UInt8]
 
     package init(id: String, body: [UInt8]) {
@@ -11,14 +11,15 @@ package struct Notice: Hashable, Sendable {
     }
 }
 
-/// What came of a try.
+/// The result of a try.
 package enum Telling: Hashable, Sendable {
-    /// Told; in words for whoever tried it by hand.
+    /// Delivered; contains a description for a person who tried it by hand.
     case told(String)
-    /// It may work later, and not before `after`. The code is the same for what would be told the same way.
+    /// It may succeed later, not before `after`. The code is the same for all errors that are described in the same
+    /// way.
     case again(String, code: String, after: Duration?)
-    /// It will not work, however often.
+    /// It will never succeed.
     case refused(String)
-    /// The task was cancelled: nobody knows.
+    /// The task was cancelled: the result is unknown.
     case stopped
 }

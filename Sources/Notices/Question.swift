@@ -2,19 +2,20 @@ package import Core
 internal import FoundationEssentials
 internal import Linux
 
-/// Asks a program whether an upload may go.
+/// Asks a program whether an upload may start.
 package enum Question {
-    /// Bytes of an answer.
+    /// Maximum size of an answer in bytes.
     static let longest = 64 << 10
-    /// A wait is not longer, whatever the program says: it is asked again.
+    /// The longest wait, even if the program asks for more: after it the program is asked again.
     static let longestWait: Duration = .seconds(7 * 86_400)
 
-    /// Why there is no answer, in words that follow the program's place. What it complained with is in none of them.
+    /// Why there is no answer, as a text that follows the program's place. It never contains the program's standard
+    /// error.
     package struct Unanswered: Error, Hashable, CustomStringConvertible {
         package let description: String
     }
 
-    /// - Parameter upload: What it reads, as JSON.
+    /// - Parameter upload: Its standard input, as JSON.
     /// - Throws: ``Unanswered``; `CancellationError` when the task was cancelled, and the program killed.
     package static func ask(_ rule: BeforeUpload, about upload: [UInt8]) async throws -> BeforeUpload.Answer {
         let program = Program(
@@ -46,7 +47,7 @@ package enum Question {
         }
 
         static let known: Set<String> = ["answer", "for", "reason", "name", "metadata", "context"]
-        /// The first that nobody knows: perhaps one of those, misspelt.
+        /// The first unknown key, which may be a misspelt known one.
         let strange: String?
 
         init(from decoder: any Decoder) throws {
@@ -55,7 +56,7 @@ package enum Question {
         }
     }
 
-    /// What a program has printed. Nothing means go.
+    /// Reads the output of a program. An empty output allows the upload.
     static func answer(_ bytes: [UInt8]) throws(Unanswered) -> BeforeUpload.Answer {
         if bytes.allSatisfy({ [0x20, 0x0A, 0x0D, 0x09].contains($0) }) { return .go(.init()) }
         let (written, strange): (Written, String?)
@@ -102,7 +103,7 @@ package enum Question {
         return changes
     }
 
-    /// As a `remote_name` is: below the place of the destination.
+    /// Like a `remote_name`: a path below the place of the destination.
     private static func name(_ text: String) throws(Unanswered) -> FilePath {
         let path = FilePath(text)
         let parts = path.components

@@ -1,8 +1,8 @@
 internal import Core
 internal import Digests
 
-/// The signature of a notice, by the Standard Webhooks specification 1.0.0, "Signature scheme": HMAC-SHA256 over id, moment
-/// and body with full stops between them, in base 64 behind the version `v1`.
+/// The signature of a notice, by the Standard Webhooks specification 1.0.0, "Signature scheme": HMAC-SHA256 over id,
+/// moment and body with full stops between them, in base 64 after the version `v1`.
 package struct Signature: Sendable {
     package struct Unusable: Error, CustomStringConvertible {
         package let description: String
@@ -10,7 +10,7 @@ package struct Signature: Sendable {
 
     private let key: [UInt8]
 
-    /// - Parameter secret: `whsec_` and the key in base 64; any other text is the key as it stands.
+    /// - Parameter secret: `whsec_` and the key in base 64; any other text is the key itself.
     /// - Throws: ``Unusable``, without the secret.
     package init(secret: String) throws(Unusable) {
         let mark = "whsec_"

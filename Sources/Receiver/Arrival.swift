@@ -4,30 +4,30 @@ internal import Linux
 internal import Synchronization
 internal import WebServer
 
-/// One upload on its way in, or come in not long ago.
+/// One upload that is being received, or was received recently.
 ///
-/// Two numbers matter: how far the file was written, and how far it is known to be on the disk. Only the second is ever
-/// told to a client.
+/// Two numbers matter: how far the file was written, and how far it is known to be on the disk. Clients only learn the
+/// second.
 ///
-/// The newest request wins: a HEAD or another PATCH takes the right to write away from the PATCH before, which may
-/// belong to a connection that died without a word and would otherwise block its own client's return. The older one,
-/// should it live, gets a 423 at its next byte.
+/// The newest request wins: a HEAD or another PATCH takes the right to write from the earlier PATCH. That PATCH may
+/// belong to a dead connection, and would otherwise block its own client's return. If it is still alive, it gets a 423
+/// at its next byte.
 final class Arrival: Sendable {
-    /// What became of a piece of a body.
+    /// The result of taking a piece of a body.
     enum Appended: Hashable, Sendable {
         case stored
-        /// The piece goes beyond the announced length; nothing of it is kept.
+        /// The piece exceeds the announced length; none of it is kept.
         case tooLong
         /// A newer request has the upload, or it was deleted.
         case interrupted
         case failed(SystemError)
     }
 
-    /// Where an upload stands, all of it durable.
+    /// The state of an upload, all of it durable.
     enum Standing: Hashable, Sendable {
         case partial(Int64)
         case finished
-        /// The content is not what was announced; the upload is back at 0.
+        /// The content differs from the announced one; the upload is back at 0.
         case refused(String)
         case gone
     }
@@ -37,9 +37,9 @@ final class Arrival: Sendable {
     let metadata: Metadata
     let wish: FilePath
 
-    /// A digest under way.
+    /// A running digest.
     ///
-    /// `@unchecked Sendable`: it stands in `state` and nowhere else, and is touched under that lock alone.
+    /// `@unchecked Sendable`: it is stored only in `state`, and accessed only with its lock held.
     private struct Digesting: @unchecked Sendable {
         private let hasher = Hasher(.sha256)
         func update(_ bytes: UnsafeRawBufferPointer) { hasher.update(bytes) }
@@ -50,17 +50,17 @@ final class Arrival: Sendable {
         var record: Record
         /// Bytes written so far.
         var offset: Int64
-        /// Has seen exactly the bytes below `offset`; `nil` when they must be read again.
+        /// The digest of exactly the bytes below `offset`; `nil` when they must be read again.
         var hasher: Digesting?
         /// The number of the request that may write.
         var writer: UInt64 = 0
         var isFinished: Bool
         var isGone = false
-        /// Where the last sync under way began.
+        /// Where the last running sync began.
         var flushedTo: Int64
     }
     private let state: Mutex<State>
-    /// Held for work that waits for the disk, which one request at a time does. Never taken on the server's threads.
+    /// Held during work that waits for the disk, by one request at a time. Never taken on the server's threads.
     private let work = Mutex<Void>(())
 
     /// - Parameter offset: How far the data can be trusted.
@@ -77,15 +77,16 @@ final class Arrival: Sendable {
 
     var record: Record { state.withLock(\.record) }
     var isFinished: Bool { state.withLock(\.isFinished) }
-    /// Where the next byte goes; HEAD waits for the disk before it says so.
+    /// The offset of the next byte; HEAD waits for the disk before it reports it.
     var place: Int64 { state.withLock { $0.isFinished ? length : $0.offset } }
     var hasAllBytes: Bool { state.withLock { $0.offset == length } }
     /// For logs.
     var shownID: Substring { id.prefix(8) }
 
-    /// Names the request that is to write from now on.
+    /// Gives a request the right to write from now on.
     ///
-    /// - Returns: `nil`, and nothing changed, when `offset` is not where the upload stands; else how many bytes are missing.
+    /// - Returns: `nil`, without a change, when `offset` is not the upload's offset; otherwise the number of missing
+    ///   bytes.
     func letWrite(_ writer: UInt64, at offset: Int64) -> Int64? {
         state.withLock { state in
             guard state.offset == offset, !state.isGone else { return nil }
@@ -94,7 +95,7 @@ final class Arrival: Sendable {
         }
     }
 
-    /// Nobody may write until the next PATCH.
+    /// No request may write until the next PATCH.
     func interrupt() { state.withLock { $0.writer = 0 } }
 
     /// - Returns: Also whether so much was written since the last sync that another should begin.
@@ -108,14 +109,14 @@ final class Arrival: Sendable {
             state.hasher?.update(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
             state.offset += Int64(count)
             if let error { return (.failed(error), false) }
-            // 64 MiB: what a power cut may cost a client that sends everything in one request.
+            // 64 MiB: the most that a power cut may cost a client that sends everything in one request.
             guard state.offset - state.flushedTo >= 64 << 20 else { return (.stored, false) }
             state.flushedTo = state.offset
             return (.stored, true)
         }
     }
 
-    /// Makes what is there durable, and the upload too when all is there. Waits for the disk.
+    /// Makes the received bytes durable, and finishes the upload when all are there. Waits for the disk.
     func settle(on shelf: Shelf) throws -> Standing {
         try work.withLock { _ in
             let (offset, isFinished, isGone) = state.withLock { ($0.offset, $0.isFinished, $0.isGone) }
@@ -123,14 +124,14 @@ final class Arrival: Sendable {
             if isFinished { return .finished }
             if offset == length { return try finish(on: shelf) }
             do { return .partial(try sync(on: shelf)) } catch let error as SystemError where error.isFull {
-                // The record needs a block of its own: the last bytes give it up.
+                // The record needs a block on the full disk: the last bytes are given up for it.
                 try rewind(to: max(record.offset, offset - (64 << 10)), on: shelf)
                 return .partial(try sync(on: shelf))
             }
         }
     }
 
-    /// The content is here already, under the name that was asked for: the upload is finished without a byte.
+    /// The content exists already under the requested name: the upload is finished without a byte.
     func adopt(_ held: Lookup.Held, digest: String, on shelf: Shelf) throws {
         try work.withLock { _ in
             try note(on: shelf) { record in
@@ -151,7 +152,7 @@ final class Arrival: Sendable {
         }
     }
 
-    /// Forgets the upload: its bytes, its record, and the file that came of it if that is still the same file.
+    /// Forgets the upload: its bytes, its record, and its finished file if that is still the same file.
     func delete(from shelf: Shelf) throws {
         try work.withLock { _ in
             let (record, isFinished) = state.withLock { state in
@@ -163,7 +164,7 @@ final class Arrival: Sendable {
         }
     }
 
-    // MARK: Under `work`
+    // MARK: With `work` held
 
     private func sync(on shelf: Shelf) throws -> Int64 {
         let (offset, record) = state.withLock { ($0.offset, $0.record) }
@@ -171,7 +172,7 @@ final class Arrival: Sendable {
         let path = shelf.data(of: id)
         let file = try Descriptor.open(path, for: .updating)
         do { try file.sync(named: path) } catch {
-            // What the disk refused is not to be trusted, even if the cache still shows it (fsync(2)).
+            // Data that the disk refused cannot be trusted, even if the cache still shows it (fsync(2)).
             try rewind(to: record.offset, on: shelf)
             throw error
         }

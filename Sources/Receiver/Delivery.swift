@@ -3,17 +3,18 @@ internal import Digests
 internal import Linux
 internal import WebServer
 
-/// The last step of an upload: its file appears under its name, whole, replacing nothing.
+/// The last step of an upload: its complete file gets its name, and replaces no other.
 ///
-/// The record says the name before the file gets it, so after a crash either the data is still on the shelf, and the
-/// step is done again, or it is not, and the step was done.
+/// The name is recorded before the file gets it. So after a crash either the data is still in the receiver's folder,
+/// and the step is repeated, or it is not, and the step was done.
 struct Delivery {
     let shelf: Shelf
     let arrival: Arrival
 
-    /// Puts the data in place. A name that is held by the same content is done; held by anything else, `name (2)` and so on.
+    /// Moves the data to its name. If a file with the same content has the name, nothing has to be done; if any other
+    /// file has it, `name (2)` is tried, and so on.
     ///
-    /// - Parameter commit: Makes durable which name, and which file, it will be.
+    /// - Parameter commit: Makes the chosen name and the file durable.
     /// - Returns: The path below the receiver's folder.
     func place(digest: String, commit: (_ name: String, _ look: FileLook, _ isOurs: Bool) throws -> Void) throws
         -> FilePath
@@ -23,24 +24,24 @@ struct Delivery {
         let own = try Descriptor.open(shelf.folder, for: .folder)
         let data = shelf.data(of: arrival.id)
         var dataLook = try FileLook(at: data)
-        // The data itself, or beside its name on another file system a copy, which any exit removes.
+        // The data itself, or on another file system a copy beside its final name, which every exit removes.
         let copy = FilePath("\(FinalName.ownFolder).\(arrival.id)")
         var isCopied = false
         defer {
             if isCopied {
-                // Gone when it got its name; what stays all the same is overwritten by the next try.
+                // Missing when it was renamed; if it stays, the next try overwrites it.
                 try? Files.remove(copy, in: folder)
             }
         }
         var number = 1
-        // A bound, so that a folder full of the same name is an error and not an endless search.
+        // A limit, so that a folder full of the same name is an error and not an endless search.
         while number < 10_000 {
             let name = arrival.wish.name.numbered(number)
             let full = path.appending(name)
             if let look = try FileLook.ifPresent(at: name, in: folder) {
                 if try isSame(name, look, in: folder, digest: digest) {
                     try commit(PercentCoding.encode(full.bytes, keeping: "/"), look, false)
-                    // Not synced: data that a power cut brings back is recognised by this record, and goes again.
+                    // Not synced: data that reappears after a power cut is recognised by this record, and is removed.
                     try Files.removeIfPresent(data)
                     return full
                 }
@@ -56,7 +57,7 @@ struct Delivery {
                     try Files.renameNoReplace(data.name, in: own, to: name, in: folder)
                 }
             } catch {
-                // Somebody was faster: look again at what stands there now.
+                // Another writer took the name first: check the file that is there now.
                 if error.exists { continue }
                 guard error.crossesFileSystems, !isCopied else { throw error }
                 isCopied = true
@@ -64,7 +65,8 @@ struct Delivery {
                 continue
             }
             CrashPoint.reached("receiver-renamed")
-            // The shelf is not: data that a power cut leaves there as well is found to be the same content, and goes.
+            // The receiver's folder is not synced: data that stays there after a power cut is found to be the same
+            // content, and is removed.
             try folder.sync(named: full.parent)
             if isCopied { try Files.removeIfPresent(data) }
             return full
@@ -72,7 +74,7 @@ struct Delivery {
         throw ReceiverError("\(arrival.wish.display): 10,000 files of that name are there already")
     }
 
-    /// Takes a delivered file back, if it still is the one that was delivered and no other upload counts on it.
+    /// Removes a delivered file, if it is still the delivered one and no other upload refers to it.
     func undo(_ record: Record) throws {
         guard record.isOurs == true, let name = record.name, !shelf.isShared(name, by: arrival.id),
             let path = PercentCoding.bytes(decoding: name).map({ FilePath(bytes: $0) })
@@ -80,7 +82,7 @@ struct Delivery {
         do {
             guard try remove(path, of: record) else { return }
         } catch let error as SystemError where error.isMissing {
-            // Whoever owns the folder has moved it, which is their right.
+            // The owner of the folder may have moved it.
             return
         }
         shelf.log("removed \(path.display) at its sender's wish")
@@ -131,10 +133,10 @@ struct Delivery {
 
     // MARK: Folders
 
-    /// Opens the folder of the wished name, making what is missing. Where a part is taken by something that is no folder
-    /// (a symbolic link counts as that, wherever it leads), the part gets a number, too.
+    /// Opens the folder of the requested name, and creates missing folders. Where a component is taken by a file that
+    /// is no folder (a symbolic link counts as one), the component gets a number, too.
     ///
-    /// - Parameter path: Becomes the folder's path below the root.
+    /// - Parameter path: Set to the folder's path below the root.
     private func openFolder(_ path: inout FilePath) throws -> Descriptor {
         var folder = try Descriptor.open(shelf.root, for: .folder)
         for part in arrival.wish.parent.components {
@@ -165,7 +167,7 @@ struct Delivery {
         do {
             return try Self.digest(of: try folder.open(name, for: .reading), named: name) == digest
         } catch let error as SystemError where error.isMissing || error.isDenied {
-            // What cannot be compared is taken for something else.
+            // A file that cannot be compared counts as different.
             return false
         }
     }

@@ -1,6 +1,6 @@
 internal import Core
 
-/// Where below the receiver's folder a file is to appear, as its sender asked.
+/// The path of a file below the receiver's folder, as its sender requests it.
 ///
 /// | metadata       | value                                         |
 /// |----------------|-----------------------------------------------|
@@ -8,10 +8,10 @@ internal import Core
 /// | `relativePath` | a path, as some browsers' clients send it     |
 /// | `filename`     | a name; one with slashes counts as a path     |
 ///
-/// The first that is there counts. A path that leads out of the folder is refused and not mended: its sender would look
-/// for the file elsewhere.
+/// The first one present counts. A path that leads out of the folder is refused and not corrected: its sender would
+/// look for the file elsewhere.
 enum FinalName {
-    /// The receiver's own folder, first part of no name.
+    /// The receiver's own folder. No name may begin with it.
     static let ownFolder: FilePath = ".sluice-receive"
 
     struct Refusal: Error, Hashable {
@@ -31,7 +31,7 @@ enum FinalName {
         return "unnamed"
     }
 
-    /// The path with overlong parts cut; throws when it is not safe to use below a folder.
+    /// The path with overlong components shortened; throws when it is not safe to use below a folder.
     static func checked(_ bytes: [UInt8]) throws(Refusal) -> FilePath {
         guard !bytes.contains(0) else { throw Refusal(text: "the name holds a NUL") }
         guard bytes.count <= 4096 else { throw Refusal(text: "the name is longer than 4096 bytes") }

@@ -3,7 +3,7 @@ internal import Linux
 internal import Synchronization
 internal import WebServer
 
-/// The body of one PATCH, written as it comes.
+/// The body of one PATCH, written as it arrives.
 final class Incoming: BodySink {
     let arrival: Arrival
     private let shelf: Shelf
@@ -11,7 +11,7 @@ final class Incoming: BodySink {
     private let path: FilePath
     private let file: Descriptor
     private let last = Mutex(Arrival.Appended.stored)
-    /// Called when no reply will be asked for.
+    /// Called when no reply will be requested.
     private let abandoned: @Sendable () -> Void
 
     init(
@@ -25,7 +25,7 @@ final class Incoming: BodySink {
         file = try Descriptor.open(path, for: .updating)
     }
 
-    /// Why no more was taken; `stored` when all was.
+    /// Why writing stopped; `stored` when all bytes were written.
     var outcome: Arrival.Appended { last.withLock { $0 } }
 
     func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {

@@ -3,15 +3,15 @@ internal import Digests
 internal import Linux
 internal import WebServer
 
-/// Whether the receiver holds a content under a name, told from the disk: as a delivery of the same would find it done.
+/// Finds out from the disk whether the receiver holds a content under a name, in the same way as a delivery of it.
 struct Lookup {
     let shelf: Shelf
 
-    /// The names that a delivery may have chosen for `wish`, up to this many.
+    /// The number of names that a delivery may have tried for `wish`.
     private static let names = 100
 
     struct Held {
-        /// Below the receiver's folder.
+        /// The path below the receiver's folder.
         let path: FilePath
         let look: FileLook
     }
@@ -20,7 +20,7 @@ struct Lookup {
     func find(_ wish: FilePath, length: Int64, digest: String) throws -> Held? {
         var folder = try Descriptor.open(shelf.root, for: .folder)
         for part in wish.parent.components {
-            // A folder that is missing, or something else of its name: then nothing is held below it.
+            // The folder is missing, or another kind of file has its name: then nothing is held below it.
             do { folder = try Files.openFolder(part, in: folder) } catch {
                 if error.isMissing || error.isLink { return nil }
                 throw error
@@ -39,7 +39,7 @@ struct Lookup {
                 return Held(path: path, look: look)
             }
             if try isSame(name, digest, in: folder) {
-                // Whoever asks may remove its own: so this is on the disk before it hears yes.
+                // The client may remove its own file: so this one is made durable before the answer.
                 try folder.sync(named: path.parent)
                 return Held(path: path, look: look)
             }
@@ -54,14 +54,14 @@ struct Lookup {
             try file.sync(named: name)
             return true
         } catch let error as SystemError where error.isMissing || error.isDenied {
-            // What cannot be compared is taken for something else.
+            // A file that cannot be compared counts as different.
             return false
         }
     }
 }
 
 extension Shelf {
-    /// The digest that the record of a delivery tells, if the file is still the one that was delivered.
+    /// The digest in the record of a delivery, if the file is still the delivered one.
     func digest(of name: String, _ look: FileLook) -> String? {
         finished { record in
             record.inode == look.inode && record.length == look.size && record.modified == look.modified

@@ -2,12 +2,12 @@ internal import FoundationEssentials
 
 /// `Upload-Metadata` (tus 1.0, section "Upload-Metadata"): pairs of a key and a value in Base64, between commas.
 struct Metadata: Hashable, Sendable {
-    /// As the client sent it; HEAD gives it back so.
+    /// As the client sent it; HEAD returns it unchanged.
     let header: String
     private let values: [String: [UInt8]]
 
-    /// `nil` when the header is not well formed or a key comes twice. Blanks around the commas are accepted: there are
-    /// clients that send them.
+    /// `nil` when the header is malformed or a key occurs twice. Blanks around the commas are accepted, since some
+    /// clients send them.
     init?(header: String) {
         var values: [String: [UInt8]] = [:]
         for pair in header.split(separator: ",") {
@@ -24,10 +24,10 @@ struct Metadata: Hashable, Sendable {
         self.values = values
     }
 
-    /// `nil` when the key is not there.
+    /// `nil` when the key is missing.
     func bytes(_ key: String) -> [UInt8]? { values[key] }
 
-    /// `nil` when the key is not there, empty, or no text.
+    /// `nil` when the key is missing, empty, or no text.
     func text(_ key: String) -> String? {
         guard let bytes = values[key], !bytes.isEmpty else { return nil }
         return String(validating: bytes, as: UTF8.self)

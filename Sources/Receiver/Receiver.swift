@@ -3,17 +3,17 @@ internal import Linux
 internal import Synchronization
 package import WebServer
 
-/// Why a receiver could not start or go on.
+/// Why a receiver could not start or continue.
 package struct ReceiverError: Error, Hashable, Sendable, CustomStringConvertible {
     package let description: String
     package init(_ description: String) { self.description = description }
 }
 
-/// A tus 1.0 server that stores into a folder.
+/// A tus 1.0 server that stores files in a folder.
 ///
-/// A file appears in the folder under its sender's name only when it is whole, verified and on the disk. What was
-/// acknowledged survives a kill and a power cut. No file is ever replaced. See ``TusService`` for what is spoken,
-/// ``FinalName`` for names, and ``Arrival`` for what happens when two requests want the same upload.
+/// A file appears in the folder under its sender's name only when it is complete, verified and on the disk.
+/// Acknowledged bytes survive a kill and a power cut. No file is ever replaced. See ``TusService`` for the protocol,
+/// ``FinalName`` for names, and ``Arrival`` for two requests for the same upload.
 package final class Receiver: Sendable {
     /// The port that was bound; 0 for a Unix socket.
     package let port: Int
@@ -25,12 +25,13 @@ package final class Receiver: Sendable {
     /// Listens when this returns.
     ///
     /// - Parameters:
-    ///   - into: Where files appear; made when missing. Unfinished uploads live in `.sluice-receive` below it. One
-    ///     receiver at a time uses a folder.
-    ///   - token: Every request must bring it (`Authorization: Bearer …`); `nil` lets everybody in.
-    ///   - maxSize: Bytes that one upload may have.
-    ///   - limits: What those who connect may have of it.
-    ///   - log: Takes one line a fact. Names in it are fit to print; no token and no whole upload id is in it.
+    ///   - into: The folder for the files; created when missing. Unfinished uploads are in `.sluice-receive` below it.
+    ///     Only one receiver at a time uses a folder.
+    ///   - token: Required in every request (`Authorization: Bearer …`); `nil` allows every client.
+    ///   - maxSize: The maximum size of one upload in bytes.
+    ///   - limits: Limits of connections.
+    ///   - log: Takes one line for each event. Names in it are safe to print; it contains no token and no complete
+    ///     upload id.
     /// - Throws: ``ReceiverError``, `SystemError` or `WebServerError`.
     package static func start(
         into: FilePath, listen: WebAddress, token: [UInt8]? = nil, maxSize: Int64? = nil,
@@ -61,7 +62,7 @@ package final class Receiver: Sendable {
             })
     }
 
-    /// Closes all connections, makes durable what they brought, and gives the folder back.
+    /// Closes all connections, makes their received bytes durable, and releases the folder.
     package func stop() async {
         let pruning = pruning.withLock { pruning in
             defer { pruning = nil }
@@ -74,7 +75,7 @@ package final class Receiver: Sendable {
     }
 
     private static func close(_ shelf: Shelf) async {
-        // Nothing is thrown: what cannot be synced is logged there.
+        // Throws nothing: errors of syncing are logged there.
         try? await blocking { shelf.close() }
     }
 }

@@ -2,32 +2,32 @@ internal import Core
 internal import FoundationEssentials
 internal import Linux
 
-/// What is durable of an upload, beside its bytes: the file `ID.json`.
+/// The durable state of an upload besides its bytes: the file `ID.json`.
 struct Record: Codable, Sendable {
-    /// 128 random bits in hexadecimal. Whoever knows it may write, so no log shows more than its beginning.
+    /// 128 random bits in hexadecimal. A client that knows the id may write, so logs only show its beginning.
     var id: String
-    /// Bytes of the whole upload.
+    /// Size of the whole upload in bytes.
     var length: Int64
     /// The `Upload-Metadata` header as sent.
     var metadata: String
     /// Milliseconds since 1970, UTC.
     var created: Int64
     var touched: Int64
-    /// So many bytes of `ID.data` were on the disk when this was written.
+    /// Number of bytes of `ID.data` that were on the disk when this was written.
     var offset: Int64 = 0
-    /// The boot of the machine that wrote this, and the mount of the file system. While both last, what was written after
-    /// is in the file too, whatever became of the process.
+    /// The boot of the machine at the time of writing, and the mount of the file system. While both last, later written
+    /// bytes are in the file too, even if the process died.
     var boot: String
-    /// SHA-256 of the whole, in hexadecimal, once known.
+    /// SHA-256 of the whole file, in hexadecimal, once known.
     var digest: String?
     /// Percent-coded path below the receiver's folder. Written before the data gets this name; so a record with a name
     /// and without data is a finished upload.
     var name: String?
-    /// By which to tell the delivered file from one that was put in its place: a removed file's inode is soon another's.
+    /// Distinguishes the delivered file from one that replaced it: the inode number of a removed file is soon reused.
     var inode: UInt64?
     var modified: Int64?
     var born: Int64?
-    /// Whether the file under `name` came from this upload; else it was there before, with the same content.
+    /// Whether the file under `name` came from this upload; otherwise it existed before, with the same content.
     var isOurs: Bool?
 
     static func read(_ path: FilePath) throws -> Record {
@@ -43,10 +43,10 @@ struct Record: Codable, Sendable {
         try Files.replace(path, with: Array(try encoder.encode(self)))
     }
 
-    /// The id of this boot and of the mount that holds `folder`: a disk that was pulled out and is back may have lost what
-    /// was not synced. Empty when the kernel does not tell the boot, and then nothing is trusted that was not synced.
+    /// The id of this boot and of the mount that contains `folder`: a disk that was removed and inserted again may have
+    /// lost unsynced bytes. Empty when the kernel does not tell the boot, and then unsynced bytes are not trusted.
     static func currentBoot(at folder: FilePath) -> String {
-        // Without /proc more is sent again, and nothing is lost.
+        // Without /proc more bytes are sent again, and nothing is lost.
         let bytes = (try? Files.read("/proc/sys/kernel/random/boot_id", limit: 64)) ?? []
         let boot = String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
         guard !boot.isEmpty, let mount = uniqueMount(holding: folder) else { return boot }

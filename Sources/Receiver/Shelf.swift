@@ -2,21 +2,21 @@ internal import Core
 internal import Linux
 internal import Synchronization
 
-/// The receiver's own folder, `.sluice-receive`, and every upload that it knows.
+/// The receiver's own folder, `.sluice-receive`, with all known uploads.
 ///
-/// For each upload two files: `ID.json`, the record, and until it is finished `ID.data`, its bytes.
+/// Each upload has two files: `ID.json`, the record, and until it is finished `ID.data`, its bytes.
 final class Shelf: Sendable {
-    /// Creation of an upload that is being created.
+    /// The upload is just being created by another request.
     struct Busy: Error {}
 
     let root: FilePath
     let folder: FilePath
     let log: @Sendable (String) -> Void
     private let clocks: any Clocks
-    /// What records are written with: see ``Record/boot``.
+    /// Stored in new records: see ``Record/boot``.
     let boot: String
 
-    /// Held for as long as this shelf is in use.
+    /// Held while this folder is in use.
     private final class Lock: Sendable {
         private let file: Descriptor
         init(_ file: consuming Descriptor) { self.file = file }
@@ -24,22 +24,23 @@ final class Shelf: Sendable {
     }
     private struct Index {
         var arrivals: [String: Arrival] = [:]
-        /// What a sender calls an upload, length and digest with it, to our id; empty while it is being created.
+        /// Maps a sender's name of an upload, together with length and digest, to our id; empty while it is being
+        /// created.
         var senders: [String: String] = [:]
     }
     private let lock: Mutex<Lock?>
     private let index = Mutex(Index())
-    /// How much runs in the background.
+    /// Number of background tasks.
     private let errands = Monitor(0)
 
-    /// Takes the folder into use and reads what it knows. Waits for the disk.
+    /// Opens the folder and reads its records. Waits for the disk.
     init(root: FilePath, clocks: any Clocks, log: @escaping @Sendable (String) -> Void) throws {
         self.root = root
         self.clocks = clocks
         self.log = log
         folder = root.appending(FinalName.ownFolder)
         try Files.makeFolders(folder, durably: true)
-        // Also where an earlier run made it and was killed before its sync.
+        // Also where an earlier run created it and was killed before its sync.
         try Files.syncFolder(root)
         boot = Record.currentBoot(at: folder)
         let path = folder.appending("lock")
@@ -58,18 +59,18 @@ final class Shelf: Sendable {
     func record(of id: String) -> FilePath { folder.appending(FilePath("\(id).json")) }
     func find(_ id: String) -> Arrival? { index.withLock { $0.arrivals[id] } }
 
-    /// Whether another finished upload counts the same file as its own.
+    /// Whether another finished upload refers to the same file.
     func isShared(_ name: String, by id: String) -> Bool {
         let all = index.withLock { Array($0.arrivals.values) }
         return all.contains { $0.id != id && $0.isFinished && $0.record.name == name }
     }
 
-    /// The record of a finished upload that fits.
+    /// The record of a finished upload that matches.
     func finished(_ fits: (Record) -> Bool) -> Record? {
         index.withLock { Array($0.arrivals.values) }.first { $0.isFinished && fits($0.record) }?.record
     }
 
-    /// Runs `body` off every thread that must not wait. ``close()`` waits for it.
+    /// Runs `body` on a thread that may wait. ``close()`` waits for it.
     func inBackground(_ body: @escaping @Sendable () -> Void) {
         errands.withLock { $0 += 1 }
         Linux.inBackground {
@@ -78,14 +79,14 @@ final class Shelf: Sendable {
         }
     }
 
-    /// Waits for what runs in the background, makes all that was received durable, and gives the folder back.
+    /// Waits for background tasks, makes all received bytes durable, and releases the folder.
     func close() {
         errands.wait { $0 == 0 ? () : nil }
         for arrival in index.withLock({ Array($0.arrivals.values) }) where !arrival.isFinished { settle(arrival) }
         lock.withLock { $0 = nil }
     }
 
-    /// As ``Arrival/settle(on:)`` where nobody waits for an answer.
+    /// Like ``Arrival/settle(on:)`` without a waiting client.
     func settle(_ arrival: Arrival) {
         do {
             if case .refused(let why) = try arrival.settle(on: self) {
@@ -94,9 +95,10 @@ final class Shelf: Sendable {
         } catch { log("upload \(arrival.shownID) is not synced yet: \(error)") }
     }
 
-    // MARK: Coming and going
+    // MARK: Creating and removing
 
-    /// A new upload, or the one that the same sender has made before for the same content. Durable when this returns.
+    /// A new upload, or the one that the same sender has created before for the same content. Durable when this
+    /// returns.
     func create(length: Int64, metadata: Metadata, wish: FilePath) throws -> (Arrival, isNew: Bool) {
         let sender = metadata.text("sluiceId").map { Self.key($0, length, metadata) }
         if let sender {
@@ -120,7 +122,7 @@ final class Shelf: Sendable {
             try record.write(self.record(of: id))
         } catch {
             if let sender { index.withLock { _ = $0.senders.removeValue(forKey: sender) } }
-            // The error that is thrown says more than one about sweeping up, which the next start does too.
+            // The thrown error says more than an error of this clean-up, which the next start does too.
             try? Files.removeIfPresent(data(of: id))
             throw error
         }
@@ -132,7 +134,7 @@ final class Shelf: Sendable {
         return (arrival, true)
     }
 
-    /// Takes record and data off the shelf, durably.
+    /// Removes record and data, durably.
     func discard(_ record: Record) throws {
         try Files.removeIfPresent(self.record(of: record.id))
         try Files.removeIfPresent(data(of: record.id))
@@ -147,8 +149,8 @@ final class Shelf: Sendable {
         }
     }
 
-    /// Forgets finished uploads after 7 days, or the oldest when there are more than 10,000, and unfinished ones that nobody
-    /// touched for 90 days. Waits for the disk.
+    /// Forgets finished uploads after 7 days, or the oldest when there are more than 10,000, and unfinished ones that
+    /// were not used for 90 days. Waits for the disk.
     func prune() {
         let now = now()
         let all = index.withLock { Array($0.arrivals.values) }
@@ -177,7 +179,8 @@ final class Shelf: Sendable {
         for name in names where name.fileExtension == "json" {
             do { try take(name) } catch { log("cannot read \(name.display), left as it is: \(error)") }
         }
-        // A crash while an upload was created leaves data without a record; a crash while a record was written, a part.
+        // A crash during the creation of an upload leaves data without a record; a crash during the writing of a record
+        // leaves a partial file.
         for name in names {
             let isOrphan =
                 name.fileExtension == "data" && !names.contains(FilePath(bytes: name.stem.bytes + Array(".json".utf8)))
@@ -195,7 +198,7 @@ final class Shelf: Sendable {
         let look = try FileLook.ifPresent(at: data(of: record.id))
         var offset = record.length
         if let look {
-            // A power cut may leave a file that is long enough and holds nothing: only what was synced counts then.
+            // A power cut may leave a file of the right length without content: only synced bytes count then.
             offset = min(record.boot == boot ? look.size : min(record.offset, look.size), record.length)
             if offset < look.size {
                 try Descriptor.open(data(of: record.id), for: .updating).setSize(offset, named: data(of: record.id))

@@ -1,7 +1,7 @@
 internal import Core
 internal import Synchronization
 
-/// Lines about those who were not let in: a few a minute are written down, and how many there were besides.
+/// Logs refused clients: a few a minute are logged one by one, and the others as a number.
 final class StrangerLog: Sendable {
     private struct State {
         var began: MonotonicTime?
@@ -11,7 +11,7 @@ final class StrangerLog: Sendable {
 
     static let most = 20
 
-    /// - Returns: What is to be written; `nil` for nothing.
+    /// - Returns: The line to log; `nil` for none.
     func line(_ words: String, at now: MonotonicTime) -> String? {
         state.withLock { state in
             let left = max(0, state.count - Self.most)

@@ -8,19 +8,19 @@ internal import WebServer
 ///
 /// | request                | reply                                                                  |
 /// |------------------------|------------------------------------------------------------------------|
-/// | OPTIONS                | 204, what is offered, and for how many bytes there is room             |
+/// | OPTIONS                | 204, the supported extensions, and the free space                      |
 /// | POST `/files/`         | 201 and `Location`; twice with the same `sluiceId`: the same `Location` |
-/// | HEAD `/files/`         | our own: 200 when the content that `Upload-Length` and `Upload-Metadata` name is held, else 404 |
+/// | HEAD `/files/`         | our own: 200 when the content named by `Upload-Length` and `Upload-Metadata` is held, else 404 |
 /// | HEAD                   | 200 and the offset, below which everything is on the disk              |
-/// | PATCH                  | 204; 409 other offset, 413 too long, 423 interrupted, 460 wrong digest, 503 all there and not finished, 507 full |
-/// | DELETE                 | 204; a finished upload's file goes too, if it is still the same file   |
+/// | PATCH                  | 204; 409 other offset, 413 too long, 423 interrupted, 460 wrong digest, 503 all bytes there and not finished, 507 full |
+/// | DELETE                 | 204; removes a finished upload's file too, if it is still the same    |
 final class TusService: WebService {
     private static let version = ("Tus-Resumable", "1.0.0")
 
     /// Announces that a HEAD of the endpoint is answered, and marks those answers.
     private static let lookup = "Sluice-Lookup"
 
-    /// Bytes of the largest upload that there is room for now.
+    /// Size of the largest upload for which there is space now.
     private static let spaceFree = "Sluice-Space-Free"
 
     private let shelf: Shelf
@@ -28,7 +28,7 @@ final class TusService: WebService {
     private let maxSize: Int64?
     private let clocks: any Clocks
     private let strangers = StrangerLog()
-    /// The bodies that are coming in, by the number of their request.
+    /// Bodies that are being received, by the number of their request.
     private let incoming = Mutex<[UInt64: Incoming]>([:])
 
     init(shelf: Shelf, token: [UInt8]?, maxSize: Int64?, clocks: any Clocks) {
@@ -110,7 +110,7 @@ final class TusService: WebService {
             return refuse(404, "there is no such upload")
         }
         let length = request.headers["content-length"].flatMap { Int64($0) } ?? 0
-        // The bytes that would not fit are refused before anything changes hands.
+        // Bytes that do not fit are refused before the right to write changes.
         guard length <= max(0, arrival.length - offset) || offset > arrival.length else {
             return refuse(413, "the upload has \(arrival.length) bytes, and \(length) from \(offset) on are more")
         }
@@ -145,7 +145,7 @@ final class TusService: WebService {
 
     private func options() async -> WebReply {
         let shelf = shelf
-        // A disk that does not tell it is a matter for the uploads, which say what is wrong with it.
+        // If the disk does not tell, the uploads report its problem.
         let room = try? await blocking { try Self.room(for: shelf) }
         var headers = [
             Self.version, ("Tus-Version", "1.0.0"), ("Tus-Extension", "creation,termination"), (Self.lookup, "1"),
@@ -155,9 +155,9 @@ final class TusService: WebService {
         return WebReply(status: 204, headers: headers)
     }
 
-    /// Bytes that an upload may have, and what the disk has left.
+    /// The allowed size of an upload, and the free space of the disk.
     ///
-    /// One megabyte stays for the records, without which no upload can be finished.
+    /// One megabyte stays free for the records, without which no upload can be finished.
     private static func room(for shelf: Shelf) throws -> (bytes: Int64, free: Int64) {
         let free = try Space(at: shelf.folder).free
         return (free - (1 << 20), free)
@@ -192,10 +192,10 @@ final class TusService: WebService {
                     try arrival.adopt(held, digest: digest, on: shelf)
                     shelf.log("held already: \(held.path.display), \(length) bytes, upload \(arrival.shownID)")
                 }
-                // An empty upload is finished as soon as it is there.
+                // An empty upload is finished as soon as it is created.
                 if length == 0, case .refused(let why) = try arrival.settle(on: shelf) { throw ReceiverError(why) }
                 if arrival.isFinished { return (arrival, length) }
-                // Made before by a sender who has forgotten it: what is there need not come again.
+                // The sender created it before and has forgotten it: the received bytes need not be sent again.
                 if !isNew, case .partial(let offset) = try arrival.settle(on: shelf) { return (arrival, offset) }
                 return (arrival, 0)
             }
@@ -209,7 +209,7 @@ final class TusService: WebService {
         }
     }
 
-    /// Whether the folder holds this content under this name, as the disk shows it.
+    /// Whether the folder contains this content under this name, according to the disk.
     private func lookUp(_ request: WebRequest) async throws -> WebReply {
         guard let length = number(request.headers["upload-length"]),
             let metadata = Metadata(header: request.headers["upload-metadata"] ?? ""),
@@ -256,7 +256,8 @@ final class TusService: WebService {
         let standing: Arrival.Standing
         do { standing = try await blocking { try arrival.settle(on: shelf) } } catch {
             guard sink.outcome == .stored, arrival.hasAllBytes else { throw error }
-            // A 507 or 500 here would read as a refusal of the file. This is no verdict: a HEAD tries again and tells.
+            // A 507 or 500 here would read as a refusal of the file. This is no verdict: a HEAD tries again and reports
+            // it.
             shelf.log("failed to finish \(shown(request)): \(error)")
             return no(503, "every byte is here, but the upload could not be finished", [("Retry-After", "1")])
         }
@@ -284,13 +285,13 @@ final class TusService: WebService {
         return WebReply(status: 204, headers: [Self.version])
     }
 
-    // MARK: Words
+    // MARK: Messages
 
     private func no(_ status: Int, _ text: String, _ headers: [(String, String)] = []) -> WebReply {
         .text(status, text, headers: [Self.version] + headers)
     }
 
-    /// A refusal that the receiver's owner wants to know of.
+    /// Logs a refusal that the receiver's owner should know of.
     private func refused(_ request: WebRequest, _ status: Int, _ text: String) -> WebReply {
         shelf.log("refused \(shown(request)): \(text)")
         return no(status, text)

@@ -1,17 +1,18 @@
 internal import Linux
 
-/// What has come in by one connection, and was charged.
+/// The bytes that one connection has received, and those that were charged.
 struct Arrived {
     private var charged: Int64 = 0
     private var counts: SocketCounts?
-    /// By which headers were longer, since acknowledgements told of gaps.
+    /// Additional header bytes of acknowledgements that reported gaps.
     private var selective: Int64 = 0
 
-    /// Bytes of IP packets that came since the last time, and those that will come at its end, when nobody is there to pay.
+    /// Bytes of IP packets that came since the last call, and those that will come at its end, when no transfer may be
+    /// left to charge.
     ///
     /// - Parameters:
     ///   - end: How the connection is about to end; `nil` when it is not.
-    ///   - isBrokenOff: In the middle of an answer, of which more is on its way.
+    ///   - isBrokenOff: In the middle of an answer, while more of it is in flight.
     mutating func more(
         _ now: SocketCounts, isSecure: Bool, at end: SocketCounts.End? = nil, isBrokenOff: Bool = false
     ) -> Int64 {
@@ -27,15 +28,15 @@ struct Arrived {
 }
 
 extension SocketCounts {
-    /// Bytes of IP packets that have come in by this connection, and that may still come at its end.
+    /// Bytes of IP packets that this connection has received, and may still receive at its end.
     ///
-    /// Headers are as long as those that leave. Added for each connection: 20 for the options of the peer's SYN, and three
-    /// segments without payload that come when it closes (acknowledgements, FIN), with TLS one more for the peer's own farewell.
-    /// What is on its way when it closes is acknowledged segment by segment at the most; and of an answer that is broken off as much
-    /// comes as in one round trip before. What the peer sends again though it had come is counted with its header alone: the kernel
-    /// does not tell how long it was.
+    /// Headers are as long as those that are sent. For each connection these are added: 20 bytes for the options of the
+    /// peer's SYN, and three segments without payload that come when it closes (acknowledgements, FIN), with TLS one
+    /// more for the peer's close notification. Segments in flight at the close get at most one acknowledgement each. Of
+    /// an interrupted answer as many bytes come as in one round trip before. A segment that the peer sends again
+    /// although it had arrived is counted with its header alone: the kernel does not tell its length.
     func arrived(isSecure: Bool, at end: End?, isBrokenOff: Bool) -> Int64 {
-        // The name has an address, and nobody is there.
+        // The name has an address, and no host answers there.
         guard incoming > 0 || end != nil else { return 0 }
         var segments = 3 + incoming
         if end != nil { segments += unanswered + (unsent + largest - 1) / max(1, largest) }

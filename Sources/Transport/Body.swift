@@ -1,22 +1,22 @@
 internal import Core
 internal import Linux
 
-/// Sees the bytes of a file before they leave, and may stop them.
+/// Checks the bytes of a file before they leave, and may stop them.
 package protocol BodyCheck: Sendable {
-    /// These are next, in their order, from `offset` of the file on. A request that is repeated begins again at the offset of its first byte.
-    /// Called from the transport's thread: must be cheap.
+    /// Called with the next bytes, in order, from `offset` of the file on. A repeated request begins again at the
+    /// offset of its first byte. Runs on the transport's thread: must be cheap.
     ///
-    /// - Throws: Why they must not leave; the request ends with ``TransportError/Kind/sourceFile``.
+    /// - Throws: The reason why they must not leave; the request ends with ``TransportError/Kind/sourceFile``.
     func admit(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(SourceProblem)
 }
 
-/// Why bytes of a body cannot be sent.
+/// The reason why bytes of a body cannot be sent.
 package struct SourceProblem: Error {
     let description: String
     package init(description: String) { self.description = description }
 }
 
-/// Where the bytes of a request come from. Never gives more than was promised, and never pads.
+/// The source of a request's bytes. Never gives more than was promised, and never pads.
 final class BodySource {
     private enum Kind {
         case bytes([UInt8])
@@ -26,13 +26,13 @@ final class BodySource {
     }
 
     private let kind: Kind
-    /// The most bytes that were ever read from it, whatever was read again.
+    /// The most bytes that were ever read from it, not counting repeated reads.
     private(set) var given: Int64 = 0
-    /// Of a stream all that there may be, until it has ended.
+    /// For a stream the maximum, until it has ended.
     private var count: Int64
     private var position: Int64 = 0
 
-    /// Bytes that are still to be read.
+    /// Bytes that are not read yet.
     var left: Int64 { count - position }
 
     init(_ bytes: [UInt8]) {
@@ -56,7 +56,7 @@ final class BodySource {
         count = .max
     }
 
-    /// Where its bytes come from, if they may be waited for.
+    /// The stream that supplies its bytes, if they may have to be awaited.
     var stream: ByteStream? {
         if case .stream(let stream) = kind, left > 0 { stream } else { nil }
     }
@@ -74,7 +74,7 @@ final class BodySource {
             try file.read(into: piece, at: position, of: count)
             try check?.admit(UnsafeRawBufferPointer(piece), at: file.offset + position)
         case .framed(let head, let file, let middle, let tail):
-            // A piece ends where its source does; libcurl asks again.
+            // A piece ends where its source does; libcurl calls again.
             let (start, end) = (Int64(head.count), Int64(head.count) + middle)
             let limit = position < start ? start : position < end ? end : count
             let got = UnsafeMutableRawBufferPointer(rebasing: piece[..<Int(min(Int64(wanted), limit - position))])
@@ -107,7 +107,7 @@ final class BodySource {
 
     func seek(to place: Int64) -> Bool {
         guard (0...count).contains(place) else { return false }
-        // What was read is gone.
+        // The bytes that were read are gone.
         switch kind {
         case .stream: return place == position
         case .file(_, .some): guard place == 0 || place == position else { return false }
@@ -118,7 +118,7 @@ final class BodySource {
     }
 }
 
-/// A class, because a descriptor has one owner and cannot stand in an enum that is read in place.
+/// A class, because a descriptor has one owner and cannot be stored in an enum that is read in place.
 private final class OpenFile {
     let descriptor: Descriptor
     let path: FilePath
@@ -130,9 +130,9 @@ private final class OpenFile {
         self.offset = offset
     }
 
-    /// Fills the piece from `place` behind its offset.
+    /// Fills the piece from `place` after its offset.
     ///
-    /// - Parameter count: All that was promised of it.
+    /// - Parameter count: The promised size.
     func read(
         into piece: UnsafeMutableRawBufferPointer, at place: Int64, of count: Int64
     ) throws(SourceProblem) {
@@ -148,27 +148,28 @@ private final class OpenFile {
     }
 }
 
-/// The answer as it comes in.
+/// The answer as it arrives.
 struct Answer {
-    /// Bytes of all header lines together, interim answers included: a server that never ends its header is cut off.
+    /// Limit for the bytes of all header lines together, including interim answers: a server that never ends its header
+    /// is disconnected.
     static let headerLimit = 64 << 10
 
     private(set) var headers = Headers()
     private(set) var body: [UInt8] = []
-    /// The lines are those of a 1xx.
+    /// The lines belong to a 1xx.
     private(set) var isInterim = false
-    /// The empty line behind the header came. libcurl takes a connection that ends before it for the end of the answer.
+    /// The empty line after the header came. libcurl treats a connection that ends before it as the end of the answer.
     private(set) var isHeaderWhole = false
-    /// Some answer was 417: libcurl repeats the request without `Expect` then.
+    /// One answer was 417: libcurl then repeats the request without `Expect`.
     private(set) var refusesExpectation = false
     private let limit: Int
     private var headerBytes = 0
 
     init(limit: Int) { self.limit = limit }
 
-    /// Whether this is a status line without a status: libcurl takes any line for one that begins with `HTTP/`, in capitals
-    /// or not. It reads 200 where it finds no number, and whatever the number is after small letters (its support for odd
-    /// servers), which would be an answer that nobody gave.
+    /// Whether this is a status line without a valid status. libcurl accepts any line that begins with `HTTP/`, in any
+    /// case. It reads 200 where it finds no number, and any number after lower-case letters (its support for odd
+    /// servers). Both would be an answer that the server did not give.
     static func isGarbled(_ line: UnsafeRawBufferPointer) -> Bool {
         guard beginsAnswer(line) else { return false }
         guard line.starts(with: "HTTP/".utf8) else { return true }
@@ -190,7 +191,7 @@ struct Answer {
         guard headerBytes <= Self.headerLimit else { return false }
         let text = String(decoding: line, as: UTF8.self)
         if Self.beginsAnswer(line) {
-            // Each interim answer (100, 104) has a header of its own, and so has a 417; only the last one's counts.
+            // Each interim answer (100, 104) has a header of its own, and so has a 417; only the last one counts.
             headers = Headers()
             body = []
             isHeaderWhole = false
@@ -201,12 +202,12 @@ struct Answer {
         }
         if let first = line.first, first == UInt8(ascii: "\r") || first == UInt8(ascii: "\n") { isHeaderWhole = true }
         if let first = text.unicodeScalars.first, first == " " || first == "\t" {
-            // Belongs to the line before (RFC 9112, section 5.2) and is no header, whatever it looks like.
+            // The line continues the one before (RFC 9112, section 5.2) and is no header of its own.
             headers.continueLast(trimmed(text[...]))
             return true
         }
         guard let colon = text.firstIndex(of: ":") else { return true }
-        // libcurl ends the header at any line that begins with a carriage return, and hands over all of it.
+        // libcurl ends the header at any line that begins with a carriage return, and passes on the whole line.
         let name = trimmed(text[..<colon])
         guard let first = line.first, first > UInt8(ascii: " "), isToken(name) else { return true }
         headers.append(name, trimmed(text[text.index(after: colon)...]))

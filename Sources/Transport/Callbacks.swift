@@ -3,8 +3,9 @@ internal import Core
 internal import Glibc
 internal import Linux
 
-// What libcurl calls, always on the loop's thread, with the transfer's or the loop's address as context. The loop's
-// table keeps a transfer alive for as long as its handle is with libcurl, and the thread itself keeps the loop.
+// Callbacks of libcurl. They always run on the loop's thread, with the transfer's or the loop's address as context. The
+// loop's table keeps a transfer alive for as long as libcurl has its handle, and the thread itself keeps the loop
+// alive.
 
 extension Transfer {
     func setCallbacks(_ easy: UnsafeMutableRawPointer, _ loop: Loop) {
@@ -27,7 +28,7 @@ extension Transfer {
         sluice_set_pointer(easy, CURLOPT_OPENSOCKETDATA, this)
         sluice_set_socket_function(easy, opened)
         sluice_set_pointer(easy, CURLOPT_SOCKOPTDATA, this)
-        // A connection outlives its transfer, so the loop hears of its end.
+        // A connection outlives its transfer, so the loop is told of its end.
         sluice_set_close_function(easy, closing)
         sluice_set_pointer(easy, CURLOPT_CLOSESOCKETDATA, shared)
         self.loop = loop
@@ -38,7 +39,7 @@ private func transfer(_ context: UnsafeMutableRawPointer?) -> Transfer? {
     context.map { Unmanaged<Transfer>.fromOpaque($0).takeUnretainedValue() }
 }
 
-/// The next bytes of the body.
+/// Supplies the next bytes of the body.
 private func giveBody(
     _ into: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
 ) -> Int {
@@ -57,7 +58,7 @@ private func giveBody(
     }
 }
 
-/// Back to an earlier place, when a request is sent again on a fresh connection.
+/// Goes back to an earlier offset, when a request is sent again over a fresh connection.
 private func seekBody(_ context: UnsafeMutableRawPointer?, _ offset: Int, _ origin: CInt) -> CInt {
     guard let source = transfer(context)?.source, origin == SEEK_SET, source.seek(to: Int64(offset)) else {
         return CInt(CURL_SEEKFUNC_FAIL)
@@ -65,7 +66,7 @@ private func seekBody(_ context: UnsafeMutableRawPointer?, _ offset: Int, _ orig
     return CInt(CURL_SEEKFUNC_OK)
 }
 
-/// The next bytes of the answer's body. Any answer but their number stops the transfer.
+/// Takes the next bytes of the answer's body. Any result but their number stops the transfer.
 private func takeBody(
     _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
 ) -> Int {
@@ -106,13 +107,13 @@ private func progress(
     return 0
 }
 
-/// Connected, on a new or a kept connection; the request goes out next.
+/// Called when connected, over a new or a kept connection; the request is sent next.
 private func ready(
     _ context: UnsafeMutableRawPointer?, _ peer: UnsafeMutablePointer<CChar>?, _ local: UnsafeMutablePointer<CChar>?,
     _ peerPort: CInt, _ localPort: CInt
 ) -> CInt {
     guard let this = transfer(context) else { return CInt(CURL_PREREQFUNC_ABORT) }
-    // Before it may object: what was sent over this connection already is its own.
+    // Before it may object: bytes that were already sent over this connection are its own.
     if let local, let peer {
         let ends = SocketEnds(
             local: String(cString: local), localPort: Int(localPort), peer: String(cString: peer),
@@ -122,14 +123,15 @@ private func ready(
     return CInt(this.connected() ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT)
 }
 
-/// Before each connection, with the address that it goes to: a name may have several.
+/// Called before each connection, with its address: a name may have several.
 private func opening(
     _ context: UnsafeMutableRawPointer?, _: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>?
 ) -> curl_socket_t {
     guard let this = transfer(context), let address else { return -1 }
     let (family, kind, number) = (address.pointee.family, address.pointee.socktype, address.pointee.protocol)
     if family == AF_INET || family == AF_INET6 {
-        // The member is declared as short as the shortest address; behind it lie the bytes that `addrlen` counts.
+        // The member is declared with the length of the shortest address; after it come the bytes that `addrlen`
+        // counts.
         let bytes = UnsafeRawBufferPointer(
             start: UnsafeRawPointer(address) + (MemoryLayout<curl_sockaddr>.offset(of: \.addr) ?? 0),
             count: Int(address.pointee.addrlen))

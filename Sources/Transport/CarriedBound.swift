@@ -1,39 +1,41 @@
 internal import Core
 internal import Linux
 
-/// The most that connections can have put on the wire together, by what links have carried since the first of them was opened.
+/// The most that connections can have sent together, computed from the bytes that links have sent since the first of
+/// them was opened.
 ///
-/// TCP counts a segment whenever it hands one down, also one that a full queue of this machine throws away at once, and counts it
-/// again when it goes again. A link counts what it was handed by its queue. Whatever else went there meanwhile counts as well, so this
-/// is a bound and no count. It is one of all connections by a link, since that does not tell them apart: what each of them is charged
-/// with adds up to no less than they have sent, or to all that TCP says.
+/// TCP counts a segment whenever it passes one down, also one that a full queue of this machine drops at once, and
+/// counts it again when it is sent again. A link counts the packets that its queue gave it. Other traffic on the link
+/// counts as well, so this is an upper bound and not a count. It applies to all connections over a link together, since
+/// the link does not distinguish them: their charges add up to at least the bytes that they have sent, or to TCP's full
+/// count.
 struct CarriedBound {
-    /// What the links have sent; `nil` where nobody can tell.
+    /// Returns the bytes that the links have sent; `nil` where that is unknown.
     typealias Look = @Sendable (_ interface: String?) -> [String: LinkBytes.Sent]?
 
-    /// What TCP says of a connection.
+    /// TCP's counters of a connection.
     struct Member {
         var counts: SocketCounts
-        /// Bytes of packets that it has handed down, with all headers, and what it sends at its end.
+        /// Bytes of packets that it has passed down, with all headers, and those that it sends at its end.
         var total: Int64
-        /// Of its header, what is added to each packet behind the link.
+        /// The part of its header that is added to each packet after the link.
         var overhead: Int64
 
-        /// What the peer has acknowledged has left, whatever became of the rest.
+        /// Acknowledged bytes have certainly left.
         var least: Int64 {
             let segments = (counts.acknowledged + counts.largest - 1) / max(1, counts.largest)
             return min(total, counts.acknowledged + segments * counts.header)
         }
     }
 
-    /// What TCP said of connections, added up.
+    /// The sum of TCP's counters of connections.
     private struct Sum {
         var sent: Int64 = 0
-        /// Of all segments, and what of them is added behind the link.
+        /// Headers of all segments, and the part of them that is added after the link.
         var headers: Int64 = 0
         var overheads: Int64 = 0
         var acknowledged: Int64 = 0
-        /// What is still to leave of them.
+        /// Bytes that are not sent yet.
         var rest: Int64 = 0
 
         mutating func add(_ member: Member) {
@@ -42,7 +44,7 @@ struct CarriedBound {
             headers += counts.segments * counts.header
             overheads += counts.segments * member.overhead
             acknowledged += counts.acknowledged
-            // What waits in queues is sent later.
+            // Bytes in queues are sent later.
             rest += counts.unanswered * (counts.largest + counts.header) + counts.farewell
         }
     }
@@ -53,13 +55,13 @@ struct CarriedBound {
     private var joinsSegments: Bool
     private var before: [String: LinkBytes.Sent]
     private var lookedAt: ContinuousClock.Instant
-    /// Since the first connection was opened; `nil` once that cannot be told any more.
+    /// Since the first connection was opened; `nil` once that is unknown.
     private var carried: LinkBytes.Sent? = LinkBytes.Sent(bytes: 0, packets: 0)
-    /// What they may have sent together.
+    /// The most that they may have sent together.
     private var most: Int64 = 0
-    /// What they were charged with, those that are closed included.
+    /// The bytes that they were charged with, including closed ones.
     private var charged: Int64 = 0
-    /// A connection that is open: what TCP said last, and what it was charged with.
+    /// An open connection: TCP's last counters, and the bytes charged.
     private struct Open {
         var total: Int64 = 0
         var least: Int64 = 0
@@ -67,23 +69,24 @@ struct CarriedBound {
     }
     private var open: [CInt: Open] = [:]
     private var closed = Sum()
-    /// Of all segments the longest, and those with the shortest header.
+    /// The longest segment of all, and the shortest header.
     private var largest: Int64 = 1
     private var shortest: (header: Int64, overhead: Int64) = (.max, .max)
     private var hasRepeated = false
 
-    /// How far apart two looks are at least: where segments go again, what was supposed in between cannot be taken back.
+    /// The minimum time between two readings of the links: when segments are sent again, charges that were assumed in
+    /// between cannot be taken back.
     private static let pause: Duration = .milliseconds(250)
     private static let shortPause: Duration = .milliseconds(25)
-    /// Later a counter of 32 bits may have begun anew.
+    /// After a longer time a counter of 32 bits may have wrapped.
     private static let longest: Duration = .seconds(30)
-    /// No packet is shorter, but very few: its headers of IPv4 and TCP.
+    /// Hardly any packet is shorter: its headers of IPv4 and TCP.
     private static let leastPacket: Int64 = 40
 
     /// - Parameters:
-    ///   - interface: That the connections are bound to; `nil` counts all links.
-    ///   - joins: Whether a link may be handed many segments as one, with one header.
-    /// - Returns: `nil` where nobody can tell.
+    ///   - interface: The interface to which the connections are bound; `nil` counts all links.
+    ///   - joins: Whether the kernel may pass many segments to a link as one, with one header.
+    /// - Returns: `nil` where the links' counters are unknown.
     init?(
         interface: String?, now: ContinuousClock.Instant, joins: @escaping @Sendable (_ link: String) -> Bool,
         look: @escaping Look
@@ -94,14 +97,14 @@ struct CarriedBound {
         joinsSegments = before.keys.contains(where: joins)
     }
 
-    /// What a connection is to be charged with in all.
+    /// The total that a connection has to be charged with.
     ///
     /// - Parameters:
-    ///   - socket: Of the connection.
-    ///   - own: What TCP says of it now.
-    ///   - before: What it was charged with.
-    ///   - end: What it sends at its end besides, when it is about to be closed.
-    ///   - others: What TCP says of the other connections that are open.
+    ///   - socket: The connection's socket.
+    ///   - own: TCP's present counters for it.
+    ///   - before: The bytes already charged to it.
+    ///   - end: Additional bytes that it sends at its end, when it is about to be closed.
+    ///   - others: TCP's counters for the other open connections.
     mutating func charge(
         _ socket: CInt, _ own: Member, before paid: Int64, end: Int64?, now: ContinuousClock.Instant,
         others: () -> [CInt: Member]
@@ -114,14 +117,14 @@ struct CarriedBound {
             members[socket] = own
             refresh(members, time: time, now: now)
         } else {
-            // All that TCP counted since the last look is supposed to have left.
+            // All bytes that TCP counted since the last reading are assumed to have left.
             let known = open[socket]?.total ?? 0
             most += max(0, own.total - known)
             open[socket, default: Open()].total = max(own.total, known)
         }
         var total = wanted
         if carried != nil, hasRepeated {
-            // The others are to be charged with what they have sent for sure.
+            // The other connections are charged with the bytes that have certainly left.
             let owed = open.reduce(0) { $0 + ($1.key == socket ? 0 : max(0, $1.value.least - $1.value.paid)) }
             total = min(wanted, paid + max(0, most - charged - owed) + (end ?? 0))
         }
@@ -136,26 +139,26 @@ struct CarriedBound {
         return total
     }
 
-    /// A connection that nobody pays for any more.
+    /// Records a connection that no transfer pays for any more.
     mutating func close(_ socket: CInt, _ own: Member) {
         closed.add(own)
         open[socket] = nil
     }
 
-    /// Headers that the links' own counts have not.
+    /// Headers that the links' own counters do not include.
     ///
-    /// A segment that a queue threw away has left no header. How many those are at least follows from the payload that TCP handed
-    /// down and no link carried.
+    /// A segment that a queue dropped has sent no header. The minimum number of such segments follows from the payload
+    /// that TCP passed down and no link sent.
     private func uncounted(_ carried: (bytes: Int64, packets: Int64), _ sum: Sum) -> Int64 {
         let counted = carried.packets * Self.leastPacket
-        // Some drivers count each segment as a packet, and one header only.
+        // Some drivers count each segment as a packet, with only one header.
         let isWhole = carried.bytes - counted >= sum.acknowledged
         let payload = carried.bytes - (isWhole ? counted : 0)
         let thrownAway = max(0, sum.sent - payload) / largest
         if joinsSegments {
             return max(0, sum.headers - thrownAway * shortest.header - (isWhole ? counted : 0))
         }
-        // The sum over all links has what tunnels add.
+        // The sum over all links includes the bytes that tunnels add.
         return interface == nil ? 0 : max(0, sum.overheads - thrownAway * shortest.overhead)
     }
 
@@ -167,7 +170,7 @@ struct CarriedBound {
         guard time <= Self.longest, let after = look(interface) else { return }
         var sum = known
         for (link, now) in after {
-            // One that has come since.
+            // A link that was added since.
             let earlier = before[link] ?? LinkBytes.Sent(bytes: 0, packets: 0)
             guard now.bytes >= earlier.bytes, now.packets >= earlier.packets else { return }
             sum.bytes += min(now.bytes - earlier.bytes, Self.mostBytes)
@@ -182,7 +185,8 @@ struct CarriedBound {
         }
         guard before.keys.allSatisfy({ after[$0] != nil }), let bytes = Int64(exactly: sum.bytes),
             let packets = Int64(exactly: sum.packets), packets <= bytes,
-            // Some drivers learn what they have sent once a second or two. What was acknowledged has been sent.
+            // Some drivers learn only every second or two what they have sent. Acknowledged bytes have certainly been
+            // sent.
             bytes >= told.acknowledged
         else { return }
         if after.count != before.count { joinsSegments = after.keys.contains(where: joins) }

@@ -1,39 +1,39 @@
 internal import Core
 internal import Linux
 
-/// The sockets that libcurl has open, those of kept connections included: which interface each is bound to, which transfer
-/// uses it, and what it has put on the wire and taken from it that no transfer was charged with.
+/// The open sockets of libcurl, including those of kept connections: the interface of each, the transfer that uses it,
+/// and the sent and received bytes that were not charged to a transfer yet.
 ///
-/// Everything that leaves by a socket and comes in by it is charged once, to the transfer that uses it then, or to the next one.
+/// Every byte sent or received by a socket is charged once, to the transfer that uses it then, or to the next one.
 struct Connections {
     private struct Connection {
         let interface: String?
         let isSecure: Bool
-        /// What is added to each packet on its way out of this machine.
+        /// Bytes that are added to each packet on its way out of this machine.
         let overhead: Int64
         var user: Transfer?
-        /// Known once a request went over it.
+        /// Known after the first request over it.
         var ends: SocketEnds?
         var charged: Int64 = 0
         var arrived = Arrived()
-        /// What links carry bounds it.
+        /// The traffic of links limits its charge.
         var isBounded = false
-        /// What waits in it when it closes is thrown away.
+        /// Waiting bytes are discarded when it closes.
         var isReset = false
-        /// Tells the socket from another one that gets its number; `nil` where the kernel has no such thing.
+        /// Distinguishes the socket from a later one with the same number; `nil` where the kernel has no cookies.
         let cookie: UInt64?
         let openedAt = ContinuousClock.now
     }
 
     private var open: [CInt: Connection] = [:]
-    /// By the interface that connections are bound to, each for as long as one of them is open.
+    /// By the interface of the connections, each for as long as one of them is open.
     private var bounds: [String?: CarriedBound] = [:]
-    /// What the kernel counts for a socket.
+    /// The kernel's counters of a socket.
     private let counts: @Sendable (CInt) -> SocketCounts?
 
     init(counts: @escaping @Sendable (CInt) -> SocketCounts?) { self.counts = counts }
 
-    /// For a connection that `transfer` makes.
+    /// Records a socket for a connection that `transfer` makes.
     mutating func opened(_ socket: CInt, by transfer: Transfer) {
         forgetGivenUp()
         open[socket] = Connection(
@@ -48,7 +48,7 @@ struct Connections {
         open[socket]?.isBounded = bounds[interface] != nil
     }
 
-    /// A request goes out over a new or a kept connection.
+    /// Records that a request is sent over a new or a kept connection.
     mutating func taken(by transfer: Transfer, _ ends: SocketEnds) {
         forgetGivenUp()
         let interface = transfer.request.interface
@@ -61,7 +61,7 @@ struct Connections {
             if let found { use(found, transfer) }
             return
         }
-        // It ended in the same round in which this one took over.
+        // The earlier transfer ended in the same round in which this one took over.
         charge(before)
         use(socket, transfer)
     }
@@ -71,13 +71,13 @@ struct Connections {
         open[socket]?.user = transfer
     }
 
-    /// Charges it with what has left since the last time.
+    /// Charges it with the bytes that have left since the last call.
     mutating func charge(_ transfer: Transfer) {
         forgetGivenUp()
         for (socket, connection) in open where connection.user === transfer { charge(socket, connection, transfer) }
     }
 
-    /// The same for those of its attempts to connect that may end unseen.
+    /// The same for those of its connection attempts that may end unnoticed.
     mutating func chargeAttempts(of transfer: Transfer) {
         forgetGivenUp()
         for (socket, connection) in open where connection.user === transfer && connection.ends == nil {
@@ -92,7 +92,7 @@ struct Connections {
         transfer.observe(counts, isSecure: connection.isSecure, at: end)
         var total = counts.onWire(isSecure: connection.isSecure, at: end)
         if connection.isBounded, var bound = bounds[connection.interface] {
-            // What comes at the end is not on the wire yet.
+            // The bytes at the end have not been sent yet.
             let now = counts.onWire(isSecure: connection.isSecure)
             total = bound.charge(
                 socket, CarriedBound.Member(counts: counts, total: now, overhead: connection.overhead),
@@ -121,13 +121,14 @@ struct Connections {
         return members
     }
 
-    /// It is over; what it used is closed by now, or kept.
+    /// The transfer is over; its connection is closed by now, or kept.
     mutating func release(_ transfer: Transfer) {
         forgetGivenUp()
         for (socket, connection) in open where connection.user === transfer {
             charge(socket, connection, transfer)
             open[socket]?.user = nil
-            // Nobody pays for what keeps an idle connection alive, so nothing does. libcurl leaves old ones alone.
+            // Packets that keep an idle connection alive would be charged to no transfer, so there are none. libcurl
+            // does not reuse old connections.
             Sockets.keepAlive(socket, false)
         }
     }
@@ -154,9 +155,9 @@ struct Connections {
         }
     }
 
-    /// Forgets sockets that are closed and of which nobody was told: libcurl 7.88 calls its close function for none that is given up
-    /// while it connects (`cf_socket_close`), whether its transfer ends or another address was quicker. The number of such a socket may
-    /// be another file's by now, which nothing here may touch.
+    /// Forgets sockets that were closed without a report: libcurl 7.88 does not call its close function for a socket
+    /// that is given up while it connects (`cf_socket_close`), when its transfer ends or another address was quicker.
+    /// The number of such a socket may belong to another file by now, so nothing here may touch it.
     private mutating func forgetGivenUp() {
         for (socket, connection) in open where connection.ends == nil && connection.cookie != Sockets.cookie(socket) {
             let counts = SocketCounts(attemptOf: connection.openedAt.duration(to: .now)).adding(connection.overhead)
@@ -173,7 +174,7 @@ struct Connections {
         }
     }
 
-    /// Takes note of how much of its body the peer has acknowledged.
+    /// Records how much of its body the peer has acknowledged.
     func observe(_ transfer: Transfer) {
         for (socket, connection) in open where connection.user === transfer && connection.ends != nil {
             guard let counts = counts(socket) else { continue }
@@ -181,15 +182,15 @@ struct Connections {
         }
     }
 
-    /// Throws away what waits in the sockets of `transfer`, as soon as they close.
+    /// Discards the waiting bytes in the sockets of `transfer`, as soon as they close.
     mutating func reset(_ transfer: Transfer) { reset { $0.user === transfer } }
 
     /// The same for all that are bound to `interface`.
     mutating func reset(interface: String) { reset { $0.interface == interface } }
 
-    /// Breaks what leaves from one of these addresses and nobody uses.
+    /// Closes unused connections from one of these addresses.
     ///
-    /// - Returns: Who uses the others.
+    /// - Returns: The transfers that use the others.
     mutating func lose(_ addresses: Set<IPAddress>) -> [Transfer] {
         forgetGivenUp()
         var users: [Transfer] = []
@@ -205,15 +206,15 @@ struct Connections {
         for (socket, connection) in open where isMeant(connection) {
             Sockets.resetOnClose(socket)
             open[socket]?.isReset = true
-            // Before TLS adds its farewell to what waits.
+            // Before TLS adds its close notification to the waiting bytes.
             if let user = connection.user { observe(user) }
         }
     }
 }
 
 extension SocketCounts {
-    /// Of an attempt to connect that ended unseen: the SYNs that Linux sends in this time, after 0, 1, 3, 7 … seconds
-    /// (`tcp_syn_retries`, tcp(7)), with the longer header of IPv6.
+    /// Assumed counters of a connection attempt that ended unnoticed: the SYNs that Linux sends in this time, after 0,
+    /// 1, 3, 7 … seconds (`tcp_syn_retries`, tcp(7)), with the longer header of IPv6.
     init(attemptOf time: Duration) {
         let seconds = UInt64(clamping: max(0, time.components.seconds)) + 1
         let count = Int64(UInt64.bitWidth - seconds.leadingZeroBitCount)
@@ -221,33 +222,36 @@ extension SocketCounts {
             sent: 0, received: 0, segments: count, unsent: 0, queued: 0, unanswered: 0, largest: 1, header: 60)
     }
 
-    /// How a connection is about to end.
+    /// The way in which a connection will end.
     enum End: Sendable { case orderly, reset }
 
-    /// With longer headers, by what is added to each packet.
+    /// The same with longer headers, by the bytes that are added to each packet.
     func adding(_ overhead: Int64) -> SocketCounts {
         var counts = self
         counts.header += overhead
         return counts
     }
 
-    /// What it sends when it closes, with TLS, and longer headers of its first segment.
+    /// The bytes that it sends when it closes, with TLS, and the longer headers of its first segment.
     var farewell: Int64 { 20 + 4 * header + 64 + Self.ofLast }
 
-    /// What the last acknowledgements say of segments that came twice: 12 bytes each (RFC 2883, section 4).
+    /// The last acknowledgements contain 12 bytes for segments that came twice (RFC 2883, section 4).
     private static let ofLast: Int64 = 3 * 12
 
-    /// Bytes of IP packets that this connection has sent, and what it will send at its end, when nobody is there to pay.
+    /// Bytes of IP packets that this connection has sent, and those that it will send at its end. The latter are
+    /// charged up front, because no transfer may be left to charge then.
     ///
-    /// A segment has the header that the kernel gives it: 20 bytes of IPv4 or 40 of IPv6, 20 of TCP, 12 of time stamps where
-    /// both ends agreed. Added for each connection: 20 for the options of its SYN, and three segments without payload
-    /// that may still come (the last acknowledgement, FIN, the acknowledgement of the peer's), with TLS one more for
-    /// its own farewell. Selective acknowledgements, which a sender of files seldom sends, are not seen: these three may be such.
+    /// A segment has the kernel's header: 20 bytes of IPv4 or 40 of IPv6, 20 of TCP, 12 of time stamps where both ends
+    /// agreed. For each connection these are added: 20 bytes for the options of its SYN, and three segments without
+    /// payload that may still be sent (the last acknowledgement, FIN, the acknowledgement of the peer's FIN), with TLS
+    /// one more for its own close notification. Selective acknowledgements, which a sender of files seldom sends, are
+    /// not counted: the three segments may be such.
     ///
-    /// - Parameter end: Orderly: what waits in it still leaves. By a reset that is thrown away; but the kernel answers with
-    ///   another reset, without options, to whatever still comes for a connection that is gone (RFC 9293, 3.5.2): an
-    ///   acknowledgement of each segment at the most, and two more where the peer's window moves. Between the count and
-    ///   the close timers of the kernel may send some that wait, or one again: three at the most at the slowest pace.
+    /// - Parameter end: Orderly: the waiting bytes are still sent. By a reset they are discarded; but the kernel
+    ///   answers every segment that still arrives for a closed connection with another reset, without options (RFC
+    ///   9293, 3.5.2): at most one acknowledgement for each sent segment, and two more where the peer's window moves.
+    ///   Between the count and the close, timers of the kernel may send some waiting segments, or repeat one: at most
+    ///   three at the slowest pace.
     func onWire(isSecure: Bool, at end: End? = nil) -> Int64 {
         let total = sent + segments * header + 20 + 3 * header + Self.ofLast + (isSecure ? header + 64 : 0)
         switch end {

@@ -1,25 +1,25 @@
 internal import CZlib
 internal import Core
 
-/// Undoes the `Content-Encoding` of an answer that is read as text (RFC 9110, section 8.4.1).
+/// Decodes the `Content-Encoding` of an answer that is read as text (RFC 9110, section 8.4.1).
 ///
-/// By zlib, and not by libcurl's `CURLOPT_ACCEPT_ENCODING`: that would ask for codings with every request, also for what a stored
-/// object is, its size and its tag; it has no limit for what comes out; and what it cannot decode it ends as a connection that broke, so
-/// that the status is lost.
+/// It uses zlib, and not libcurl's `CURLOPT_ACCEPT_ENCODING`, for three reasons. That option would ask for codings with
+/// every request, including those for the size and tag of a stored object. It has no limit for the decoded size. And an
+/// undecodable body ends like a broken connection, so that the status is lost.
 enum ContentCoding {
     enum Problem: Error, Hashable {
         case tooLong
-        /// What is wrong, in words that follow "its body".
+        /// Contains the problem, as a text that follows "its body".
         case unreadable(String)
     }
 
-    /// More of them on top of each other are nobody's honest answer.
+    /// No sensible answer applies more codings than this.
     private static let most = 3
     private static let piece = 16 << 10
 
     /// - Parameters:
     ///   - codings: In the order in which they were applied.
-    ///   - limit: Bytes of each step's result; kept to while they come out.
+    ///   - limit: Maximum bytes of each step's result, enforced during decoding.
     static func decode(_ body: [UInt8], _ codings: [String], limit: Int) throws(Problem) -> [UInt8] {
         guard codings.count <= most else { throw .unreadable("is coded \(codings.count) times") }
         var body = body
@@ -27,7 +27,7 @@ enum ContentCoding {
             switch coding {
             case "gzip", "x-gzip": body = try gunzip(body, limit)
             case "deflate":
-                // As RFC 9110 has it, within zlib's wrapper; many servers leave that out.
+                // RFC 9110 requires zlib's wrapper; many servers leave it out.
                 do throws(Problem) { body = try inflate(body, windowBits: zlibWindow, limit, "deflate").bytes } catch {
                     guard error != .tooLong else { throw error }
                     let plain = try inflate(body, windowBits: -zlibWindow, limit, "deflate")
@@ -41,10 +41,10 @@ enum ContentCoding {
     }
 
     private static let zlibWindow: CInt = 15
-    /// zlib's way to say that gzip's header is wanted.
+    /// zlib's flag for gzip's header.
     private static let gzipWindow: CInt = 16 + 15
 
-    /// All members, one behind the other (RFC 1952, section 2.2).
+    /// Decodes all members, one after the other (RFC 1952, section 2.2).
     private static func gunzip(_ body: [UInt8], _ limit: Int) throws(Problem) -> [UInt8] {
         var result: [UInt8] = []
         var rest = body[...]
@@ -52,12 +52,12 @@ enum ContentCoding {
             let member = try inflate(Array(rest), windowBits: gzipWindow, limit - result.count, "gzip")
             result += member.bytes
             rest = rest.dropFirst(member.used)
-            // Some fill their last block with zeros.
+            // Some servers fill their last block with zeros.
         } while !rest.allSatisfy { $0 == 0 }
         return result
     }
 
-    /// - Returns: What came out, and how many bytes went in until its end.
+    /// - Returns: The decoded bytes, and how many bytes were read until the end.
     private static func inflate(
         _ body: [UInt8], windowBits: CInt, _ limit: Int, _ coding: String
     ) throws(Problem) -> (bytes: [UInt8], used: Int) {
@@ -93,14 +93,15 @@ enum ContentCoding {
 }
 
 extension Response {
-    /// What belongs to the form that the body came in, and is wrong of the text that is read: sizes and tags are never taken from it.
+    /// Headers that describe the coded body, and are wrong for the decoded text: sizes and tags are never taken from
+    /// it.
     private static let ofCodedForm: Set<String> = [
         "content-encoding", "content-length", "content-md5", "digest", "content-digest", "etag", "accept-ranges",
     ]
 
-    /// The body as text that can be read; where it cannot be, it is empty and ``unreadable`` says why.
+    /// The answer with its body decoded. A body that cannot be decoded is empty, and ``unreadable`` says why.
     ///
-    /// - Parameter limit: Bytes.
+    /// - Parameter limit: Maximum size in bytes.
     /// - Throws: `.tooLarge`.
     func decoded(limit: Int) throws(TransportError) -> Response {
         let codings = headers.lines.filter { $0.name.lowercased() == "content-encoding" }

@@ -3,18 +3,19 @@ internal import Core
 internal import Linux
 internal import Synchronization
 
-/// How a transfer ends for the one who waits.
+/// The result of a transfer for its caller.
 typealias Outcome = Result<Response, TransportError>
 
 /// The thread that carries all transfers.
 ///
-/// `@unchecked Sendable`: `multi`, `running`, `connections`, `pools` and `turns` are touched by that thread alone (curl's
-/// callbacks run on it too); the rest is the inbox behind its lock. `curl_multi_wakeup`, the only call that libcurl allows
-/// from elsewhere, is made under that lock and never after `isOver`, which is set before the handle goes.
+/// `@unchecked Sendable`: `multi`, `running`, `connections`, `pools` and `turns` are accessed by that thread alone
+/// (curl's callbacks run on it too); the rest is the inbox, protected by its lock. `curl_multi_wakeup`, the only call
+/// that libcurl allows from other threads, is made with that lock held and never after `isOver`, which is set before
+/// the handle is freed.
 final class Loop: @unchecked Sendable {
     private struct Inbox {
         var commands: [Command] = []
-        /// The thread starts with the first transfer: without one there is nothing to carry.
+        /// The thread starts with the first transfer: before that there is nothing to do.
         var hasThread = false
         var isStopping = false
         var isOver = false
@@ -31,28 +32,28 @@ final class Loop: @unchecked Sendable {
 
     private let inbox = Mutex(Inbox())
     private let multi: UnsafeMutableRawPointer
-    /// By easy handle. Keeps each transfer alive while libcurl holds its address.
+    /// By easy handle. Keeps each transfer alive while libcurl has its address.
     private var running: [UnsafeMutableRawPointer: Transfer] = [:]
     /// Used by curl's callbacks too.
     var connections: Connections
-    /// Kept connections of each interface. Those of requests without one are with the multi handle.
+    /// Kept connections of each interface. Those of requests without an interface belong to the multi handle.
     private var pools: [String: UnsafeMutableRawPointer] = [:]
-    /// Those that their throttles make wait, by easy handle.
+    /// Transfers that wait for their throttles, by easy handle.
     private var turns = Turns<UnsafeMutableRawPointer>()
     private let clocks: any Clocks = SystemClocks()
 
-    /// Once a process, before the first handle (curl_global_init(3)).
+    /// Called once in a process, before the first handle (curl_global_init(3)).
     private static let isReady: Bool = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
     init(counts: @escaping @Sendable (CInt) -> SocketCounts?) {
         connections = Connections(counts: counts)
         guard Self.isReady, let multi = curl_multi_init() else { fatalError("libcurl: out of memory") }
         self.multi = multi
-        // More connections than that are closed instead of kept: an idle one costs both ends a socket.
+        // Further connections are closed instead of kept: an idle one costs both ends a socket.
         sluice_multi_set_long(multi, CURLMOPT_MAXCONNECTS, 16)
     }
 
-    // From any thread.
+    // Called from any thread.
 
     func start(_ transfer: Transfer, _ waiting: CheckedContinuation<Outcome, Never>) {
         let refusal = inbox.withLock { inbox -> TransportError? in
@@ -85,11 +86,11 @@ final class Loop: @unchecked Sendable {
 
     func charge(_ waiting: CheckedContinuation<Void, Never>) { send(.charge(waiting), for: waiting) }
 
-    /// - Parameter waiting: Whom the loop tells when that is done.
+    /// - Parameter waiting: Resumed by the loop when the command is done.
     private func send(_ command: Command, for waiting: CheckedContinuation<Void, Never>) {
         let isDone = inbox.withLock { inbox in
             if inbox.isOver || !inbox.hasThread { return true }
-            // All will be closed.
+            // All connections will be closed.
             if inbox.isStopping {
                 inbox.stopped.append(waiting)
             } else {
@@ -125,14 +126,14 @@ final class Loop: @unchecked Sendable {
         if isOver { waiting?.resume() }
     }
 
-    /// Looks again at what is held back.
+    /// Checks again the transfers that are held back.
     func wake() {
         inbox.withLock { inbox in
             if inbox.hasThread, !inbox.isOver { curl_multi_wakeup(multi) }
         }
     }
 
-    // On the loop's thread from here on.
+    // Everything from here on runs on the loop's thread.
 
     private func run() {
         while true {
@@ -145,7 +146,7 @@ final class Loop: @unchecked Sendable {
             var count: CInt = 0
             curl_multi_perform(multi, &count)
             collect()
-            // Both may end or resume transfers, which libcurl then looks at without waiting.
+            // Both may end or resume transfers, which libcurl then handles without waiting.
             let wait = min(enforceLimits(), callNext())
             poll(atMost: wait)
         }
@@ -164,7 +165,7 @@ final class Loop: @unchecked Sendable {
         switch command {
         case .start(let transfer, let waiting):
             transfer.waiting = waiting
-            // The cancel may have come before the start.
+            // The cancellation may have come before the start.
             if transfer.isCancelled.load(ordering: .acquiring) {
                 transfer.finish(.failure(transfer.cancelled))
                 return
@@ -189,7 +190,7 @@ final class Loop: @unchecked Sendable {
                     .failure(transfer.error(.interface, 0, "the interface `\(interface)` may not be used any more"))
                 }
             }
-            // Nobody uses it any more: the connections that it keeps go with it.
+            // No transfer uses it any more: its kept connections are closed with it.
             if let pool = pools.removeValue(forKey: interface) { curl_share_cleanup(pool) }
             waiting.resume()
         case .charge(let waiting):
@@ -214,15 +215,15 @@ final class Loop: @unchecked Sendable {
             guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle,
                 let transfer = running[easy]
             else { continue }
-            // Read before the handle is removed: the message dies with that.
+            // Read before the handle is removed, which frees the message.
             let code = sluice_message_result(message)
             end(transfer, abruptly: false) { transfer.outcome(code) }
         }
     }
 
-    /// Ends what has stood still for too long.
+    /// Ends transfers without progress for too long.
     ///
-    /// - Returns: Milliseconds until the next look is due.
+    /// - Returns: Milliseconds until the next check is due.
     private func enforceLimits() -> CInt {
         guard !running.isEmpty else { return CInt.max }
         let now = ContinuousClock.now
@@ -238,46 +239,47 @@ final class Loop: @unchecked Sendable {
         return CInt(clamping: next.inMilliseconds + 1)
     }
 
-    /// Waits for sockets, for commands, and for the streams that bodies wait for.
+    /// Waits for sockets, for commands, and for the streams of bodies.
     private func poll(atMost milliseconds: CInt) {
         let waiting = running.values.filter { $0.awaited != nil }
         var streams = waiting.compactMap(\.awaited).map {
             curl_waitfd(fd: $0.number, events: Int16(CURL_WAIT_POLLIN), revents: 0)
         }
         curl_multi_poll(multi, &streams, UInt32(streams.count), milliseconds, nil)
-        // libcurl ends no paused transfer, as below.
+        // libcurl does not end a paused transfer, as below.
         for transfer in waiting where transfer.isAnsweredInLine || transfer.awaited?.isReady == true {
             transfer.resume(with: 0)
         }
     }
 
-    /// Lets those go on whose turn it is.
+    /// Resumes the transfers whose turn it is.
     ///
     /// - Returns: Milliseconds until the next one's turn may come.
     private func callNext() -> CInt {
         if turns.isEmpty { return CInt.max }
         let now = clocks.monotonic()
-        // libcurl ends no paused transfer, whatever was answered: it must ask again, and then sees that nothing is wanted.
+        // libcurl does not end a paused transfer, even after an answer: it has to call again, and then notices that no
+        // more bytes are needed.
         for (easy, transfer) in running where transfer.isAnsweredInLine {
             turns.leave(easy)
             transfer.resume(with: 0)
         }
         let (ready, again) = turns.call(at: now)
         for (easy, count) in ready { running[easy]?.resume(with: count) }
-        // Rounded up: a look that comes too early is one for nothing.
+        // Rounded up: a check that comes too early is useless.
         return again.map { CInt(clamping: ($0.since(now) + .microseconds(999)).inMilliseconds) } ?? CInt.max
     }
 
     /// - Parameters:
-    ///   - abruptly: Bytes that wait in the socket are thrown away.
-    ///   - outcome: Asked for when everything that the transfer has sent is counted.
+    ///   - abruptly: Waiting bytes in the socket are discarded.
+    ///   - outcome: Called when all sent bytes of the transfer are counted.
     private func end(_ transfer: Transfer, abruptly: Bool, _ outcome: () -> Outcome) {
         guard let easy = transfer.easy else { return }
         transfer.ends()
         if abruptly { connections.reset(transfer) }
-        // libcurl may close the sockets of unfinished attempts without a word.
+        // libcurl may close the sockets of unfinished attempts without a report.
         connections.chargeAttempts(of: transfer)
-        // Closes the connection, or gives it back to be used again.
+        // Closes the connection, or keeps it for reuse.
         curl_multi_remove_handle(multi, easy)
         connections.release(transfer)
         running[easy] = nil
@@ -288,10 +290,11 @@ final class Loop: @unchecked Sendable {
         Memory.stir()
     }
 
-    /// Where connections over `interface` are kept, and no other ones; `nil` without memory.
+    /// The pool of kept connections over `interface` alone; `nil` without memory.
     ///
-    /// libcurl's matching of connections knows nothing of a socket that we have bound. Its share handle is documented for
-    /// this: connections are looked for in that of the easy handle (CURLSHOPT_SHARE(3), CURL_LOCK_DATA_CONNECT).
+    /// When it looks for a kept connection, libcurl does not know which sockets we have bound. Its share handle is
+    /// documented for this: connections are looked for in the easy handle's share (CURLSHOPT_SHARE(3),
+    /// CURL_LOCK_DATA_CONNECT).
     func pool(of interface: String) -> UnsafeMutableRawPointer? {
         if let pool = pools[interface] { return pool }
         guard let pool = curl_share_init() else { return nil }
@@ -305,7 +308,7 @@ final class Loop: @unchecked Sendable {
 
     // Called by libcurl.
 
-    /// - Returns: How many bytes of its body may go now; 0: it goes on when its turn comes.
+    /// - Returns: How many bytes of its body may be sent now; 0: it continues when its turn comes.
     func take(upTo wanted: Int, for transfer: Transfer) -> Int {
         guard let easy = transfer.easy else { return wanted }
         return turns.take(easy, upTo: wanted, from: transfer.request.throttles, at: clocks.monotonic())

@@ -1,24 +1,24 @@
 internal import Core
 internal import Glibc
 
-/// Which machine a request is sent to first: the server itself, or a proxy of the environment before it.
+/// The first machine that a request is sent to: the server itself, or a proxy from the environment.
 ///
-/// The same variables that libcurl reads (CURLOPT_PROXY and CURLOPT_NOPROXY of its manual). An answer that differs from
-/// libcurl's own sends no byte elsewhere: requests are held to an interface, whoever they go to.
+/// The same variables that libcurl reads (CURLOPT_PROXY and CURLOPT_NOPROXY of its manual). A difference from libcurl's
+/// own decision sends no byte over another interface: requests are bound to theirs, for every target.
 package enum Proxies {
     /// - Parameters:
     ///   - scheme: `http` or `https`.
     ///   - host: Lower-case, an IPv6 address without brackets.
-    ///   - environment: The value of a variable.
+    ///   - environment: Returns the value of a variable.
     package static func firstStop(
         scheme: String, host: String, port: UInt16,
         environment: (String) -> String? = { getenv($0).map { String(cString: $0) } }
     ) -> (host: String, port: UInt16) {
         let direct = (host, port)
-        // Request's own rule: never for what is on this machine.
+        // Request's own rule: hosts on this machine never use one.
         if isHere(host) { return direct }
         func value(_ names: String...) -> String? { names.lazy.compactMap(environment).first { !$0.isEmpty } }
-        // `HTTP_PROXY` in capitals is what a web server sets from a header of a request.
+        // A web server sets `HTTP_PROXY` in capitals from a request header, so only lower case counts.
         let own = scheme == "https" ? value("https_proxy", "HTTPS_PROXY") : value("http_proxy")
         guard let proxy = own ?? value("all_proxy", "ALL_PROXY"),
             !isExempt(host, value("no_proxy", "NO_PROXY") ?? "")
@@ -26,7 +26,7 @@ package enum Proxies {
         return parse(proxy) ?? direct
     }
 
-    /// Whether the host is this machine. Names below `localhost` are too, for libcurl as well (RFC 6761, section 6.3).
+    /// Whether the host is this machine. Names below `localhost` count too, as in libcurl (RFC 6761, section 6.3).
     ///
     /// - Parameter host: An IPv6 address without brackets.
     static func isHere(_ host: String) -> Bool {
@@ -34,7 +34,8 @@ package enum Proxies {
         return name == "localhost" || name.hasSuffix(".localhost") || IPAddress(name)?.isLoopback == true
     }
 
-    /// `example.org` stands for itself and all below it, as `.example.org` does; `*` for everything; also networks.
+    /// `example.org` matches itself and all names below it, as `.example.org` does; `*` matches everything; networks
+    /// are allowed too.
     private static func isExempt(_ host: String, _ list: String) -> Bool {
         let address = IPAddress(host)
         return list.lowercased().split { $0 == "," || $0 == " " }.contains { entry in
@@ -47,7 +48,7 @@ package enum Proxies {
         }
     }
 
-    /// `http://user:password@proxy.example:3128/`; scheme and user may be missing, and the port is 1080 then.
+    /// `http://user:password@proxy.example:3128/`; scheme and user may be missing, and the default port is 1080.
     private static func parse(_ proxy: String) -> (host: String, port: UInt16)? {
         var rest = proxy[...]
         var port: UInt16 = 1080

@@ -2,9 +2,9 @@ package import Core
 
 /// The wait that a server asks for: seconds or a date (RFC 9110, section 10.2.3), between 1 s and `most`.
 ///
-/// A date is held against the answer's own `Date`, since the box's clock may be unset; else against `now`.
+/// A date is compared with the answer's own `Date`, since this machine's clock may be unset; otherwise with `now`.
 ///
-/// - Parameter most: In seconds; an hour, for who is told to come back and might be told nonsense.
+/// - Parameter most: In seconds; by default an hour, since a server might ask for a senseless wait.
 package func retryAfter(_ headers: Headers, now: WallTime, most: Int64 = 3600) -> Duration? {
     guard let text = headers["Retry-After"] else { return nil }
     let seconds: Int64

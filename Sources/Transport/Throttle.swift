@@ -2,27 +2,28 @@ package import Core
 internal import Linux
 internal import Synchronization
 
-/// A limit in bytes a second that any number of requests share: all of them together keep it, whichever of them sends.
+/// A rate limit in bytes a second that any number of requests share.
 ///
-/// A request may draw from several (its destination's, everybody's); each byte is paid to all of them, and the strictest
-/// decides. Bodies count; header lines, TLS and TCP do not. A new rate counts at once for what is being sent.
+/// A request may draw from several throttles (its destination's, the global one); each byte is charged to all of them,
+/// and the strictest decides. Bodies count; header lines, TLS and TCP do not. A new rate applies at once to running
+/// requests.
 package final class Throttle: Sendable {
     private struct State {
         var bucket: TokenBucket
-        /// Who has requests that draw from this, and how many.
+        /// The objects with requests that draw from this, and the number of their requests.
         var listeners: [ObjectIdentifier: (wake: @Sendable () -> Void, count: Int)] = [:]
     }
 
     private let state: Mutex<State>
     private let clocks: any Clocks
 
-    /// - Parameter rate: Bytes a second; `nil` for no limit, 0 for nothing until that changes.
+    /// - Parameter rate: Bytes a second; `nil` for no limit, 0 for a stop until it changes.
     package init(rate: Int64? = nil, clocks: any Clocks = SystemClocks()) {
         self.clocks = clocks
         state = Mutex(State(bucket: TokenBucket(rate: rate, at: clocks.monotonic())))
     }
 
-    /// Bytes a second; `nil` for no limit, 0 for nothing until that changes.
+    /// Bytes a second; `nil` for no limit, 0 for a stop until it changes.
     package var rate: Int64? {
         get { state.withLock { $0.bucket.rate } }
         set {
@@ -35,7 +36,7 @@ package final class Throttle: Sendable {
         }
     }
 
-    /// `wake` is called on any thread when the rate has changed, until ``forget(_:)`` was called as often as this.
+    /// Calls `wake` on any thread when the rate has changed, until ``forget(_:)`` was called as often as this.
     func listen(_ listener: AnyObject, _ wake: @escaping @Sendable () -> Void) {
         state.withLock { $0.listeners[ObjectIdentifier(listener), default: (wake, 0)].count += 1 }
     }
@@ -64,23 +65,24 @@ package final class Throttle: Sendable {
 extension [Throttle] {
     enum Drawn {
         case bytes(Int)
-        /// Nothing was taken from any. `by` is the one that takes longest.
+        /// Nothing was taken from any. `by` is the one with the longest wait.
         case refused(by: Throttle, again: MonotonicTime?)
     }
 
-    /// Takes the same from all of them, or nothing from any.
+    /// Takes the same amount from all of them, or nothing from any.
     ///
-    /// Between the question and the payment another thread may take as well. Then an account is overdrawn, by one piece
-    /// at most, and the next waits for as much longer: no byte is lost or given away.
+    /// Between the check and the payment another thread may take too. Then a bucket is overdrawn, by at most one piece,
+    /// and the next request waits correspondingly longer: the total stays exact.
     func draw(upTo wanted: Int, at now: MonotonicTime) -> Drawn {
-        // Who has waited for a limit that many share takes what has gathered under its own meanwhile, and so loses none of it.
+        // A request that has waited for a shared limit also takes the tokens that accumulated under its own meanwhile,
+        // and loses none of them.
         let sizes = map { $0.size(at: now) }
         let turn = sizes.compactMap(\.piece).max() ?? wanted
         let count = sizes.reduce(Swift.min(wanted, turn)) { Swift.min($0, $1.allowance) }
         var slowest: (throttle: Throttle, again: MonotonicTime?)?
         for throttle in self {
             guard case .later(let again) = throttle.ready(for: count, at: now) else { continue }
-            // No time at all is later than any.
+            // An unknown time is later than any known one.
             if let before = slowest, (before.again ?? .never) >= (again ?? .never) { continue }
             slowest = (throttle, again)
         }
@@ -89,7 +91,7 @@ extension [Throttle] {
         return .bytes(count)
     }
 
-    /// What was drawn and did not go.
+    /// Returns tokens of bytes that were not sent.
     func giveBack(_ count: Int) { for throttle in self { throttle.spend(-count) } }
 }
 

@@ -1,7 +1,7 @@
 internal import CCurl
 internal import Core
 
-// What libcurl is told to send.
+// Sets the contents of a request for libcurl.
 
 extension Transfer {
     func setHeaders(_ easy: UnsafeMutableRawPointer) throws(TransportError) {
@@ -11,13 +11,13 @@ extension Transfer {
             guard isToken(name), value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
                 throw error(.other, 0, "the header `\(name.prefix(64))` has a character that no header may have")
             }
-            // libcurl's way to write a header without a value.
+            // libcurl's form of a header without a value.
             lines.append(value.isEmpty ? "\(name);" : "\(name): \(value)")
         }
-        // What libcurl would add by itself: a form's content type, and a question before every body.
+        // Suppresses headers that libcurl would add by itself: a form's content type, and `Expect` before every body.
         if !names.contains("content-type") { lines.append("Content-Type:") }
         if !names.contains("user-agent") { lines.append("User-Agent: sluice") }
-        // Without it a server may choose any (RFC 9110, section 12.5.3).
+        // Without it a server may choose any coding (RFC 9110, section 12.5.3).
         if !names.contains("accept-encoding") { lines.append("Accept-Encoding: identity") }
         if !request.asksFirst || request.body.count ?? 0 <= 1 << 20 { lines.append("Expect:") }
         var list: UnsafeMutablePointer<curl_slist>?
@@ -30,7 +30,7 @@ extension Transfer {
         switch request.body {
         case .none:
             switch request.method {
-            // Only the option tells libcurl that no body follows, whatever `Content-Length` says.
+            // Only this option tells libcurl that no body follows, regardless of `Content-Length`.
             case "HEAD": sluice_set_long(easy, CURLOPT_NOBODY, 1)
             case "GET": sluice_set_long(easy, CURLOPT_HTTPGET, 1)
             case "POST", "PUT", "PATCH":

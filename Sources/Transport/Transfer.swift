@@ -3,57 +3,58 @@ internal import Core
 internal import Linux
 internal import Synchronization
 
-/// One request under way: its easy handle, and the memory that libcurl reads and writes meanwhile.
+/// One running request: its easy handle, and the memory that libcurl uses meanwhile.
 ///
-/// `@unchecked Sendable`: made by the caller, then touched by the loop's thread alone, but for `isCancelled` (atomic)
-/// and `request` (constant).
+/// `@unchecked Sendable`: created by the caller, then accessed by the loop's thread alone, except `isCancelled`
+/// (atomic) and `request` (constant).
 final class Transfer: @unchecked Sendable {
     let request: Request
     let isCancelled = Atomic(false)
     var waiting: CheckedContinuation<Outcome, Never>?
     private(set) var easy: UnsafeMutableRawPointer?
-    /// Hears of the sockets that libcurl opens; its thread outlives every transfer.
+    /// Is told of the sockets that libcurl opens; its thread outlives every transfer.
     weak var loop: Loop?
 
-    /// libcurl writes its sentence here for as long as the handle lives, so it is allocated, not lent.
+    /// libcurl writes its message here for as long as the handle lives, so it is allocated, not borrowed.
     private let message = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
     var lists: [UnsafeMutablePointer<curl_slist>] = []
 
     var source: BodySource?
     var answer: Answer
-    /// What one of our own callbacks objected to; more to the point than libcurl's "aborted by callback".
+    /// The objection of one of our own callbacks; more precise than libcurl's "aborted by callback".
     var objection: (kind: TransportError.Kind, detail: String)?
 
     /// Bytes of the body that its throttles have granted and libcurl has not fetched yet.
     private var granted = 0
-    /// Since when its throttles have let nothing through.
+    /// Since when its throttles have granted nothing.
     private var waitsSince: ContinuousClock.Instant?
-    /// Something of the answer came while it waits.
+    /// Part of the answer came while it waits.
     private(set) var isAnsweredInLine = false
 
-    /// The addresses of a name, which libcurl is not to look up by itself.
+    /// The addresses of a name that libcurl must not look up itself.
     var resolved: ResolvedName?
 
-    /// What tunnels and IPsec add to each packet of the connection that is being made.
+    /// Bytes that tunnels and IPsec add to each packet of the connection that is being made.
     private(set) var overhead: Int64 = 0
-    /// That goes to another machine.
+    /// Whether that connection leads to another machine.
     private(set) var leavesMachine = true
 
     private var times = TransferTimes()
     private var isConnected = false
     private var sent: Int64 = 0
-    /// `sent` falls back to 0 when libcurl begins again; what has left has left.
+    /// `sent` drops to 0 when libcurl starts again; bytes that have left still count.
     private var mostSent: Int64 = 0
     private var hasAnswered = false
-    /// Bytes of the body that the peer's kernel has acknowledged, at least.
+    /// Bytes of the body that the peer's kernel has certainly acknowledged.
     private var acknowledged: Int64 = 0
-    /// The end of the connection that carried the body, as it was seen last; `nil` where the kernel does not tell.
+    /// The last bytes of the connection that carried the body, as of the last reading; `nil` where the kernel does not
+    /// tell.
     private var tail: ConnectionTail?
-    /// What it was charged with.
+    /// The bytes that it was charged with.
     private var bytesOnWire: Int64 = 0
-    /// When it was charged last: how much of the body had gone by then, and the time.
+    /// The last charge: the bytes of the body sent by then, and the time.
     private var charged: (sent: Int64, at: ContinuousClock.Instant) = (0, .now)
-    /// What of that came in, and how much of the answer had come when it was charged last.
+    /// The received bytes of those, and the size of the answer at the last charge.
     private var arrived: (onWire: Int64, answer: Int64) = (0, 0)
 
     init(_ request: Request) {
@@ -69,10 +70,10 @@ final class Transfer: @unchecked Sendable {
     }
 
     var cancelled: TransportError { error(.cancelled, 0, "stopped") }
-    /// The machine, not the network, is what is short.
+    /// The error when this machine lacks a resource, and the network is not at fault.
     func unable(_ reason: SystemError) -> TransportError { error(.other, 0, "nothing can be sent: \(reason)") }
 
-    /// Answers the one who waits, once, and lets go of libcurl's part.
+    /// Resumes the caller, once, and frees libcurl's part.
     func finish(_ outcome: Outcome) {
         if let easy {
             curl_easy_cleanup(easy)
@@ -88,16 +89,16 @@ final class Transfer: @unchecked Sendable {
             bytesSent: request.body.content(of: mostSent), bytesOnWire: bytesOnWire, delivery: delivery)
     }
 
-    // What happens on the way; called by the callbacks.
+    // Events on the way; called by the callbacks.
 
-    /// Whether the interface that the request asks for leads to an address, by a way that is as good as the kernel's own.
+    /// Whether the requested interface leads to an address, by a route that is equal to the kernel's own.
     func mayConnect(to address: IPAddress, port: UInt16) -> Bool {
         if request.onWire != nil {
             do throws(SystemError) {
                 let added = try Encapsulation.overhead(to: address, port: port, over: request.interface)
                 (overhead, leavesMachine) = (added ?? 0, added != nil)
             } catch {
-                // Where the kernel cannot be asked, what adds the most.
+                // When the kernel cannot be asked, the largest overhead is assumed.
                 (overhead, leavesMachine) = (Encapsulation.most, true)
             }
         }
@@ -116,9 +117,10 @@ final class Transfer: @unchecked Sendable {
         return false
     }
 
-    /// Holds a fresh socket to the interface that the request asks for.
+    /// Binds a fresh socket to the requested interface.
     ///
-    /// - Returns: `false` when it cannot be held, and so must not be used. (libcurl's own option goes on without.)
+    /// - Returns: `false` when it cannot be bound, and so must not be used. (libcurl's own option continues without
+    ///   binding.)
     func pin(_ socket: CInt) -> Bool {
         guard let interface = request.interface, request.unixSocket == nil else { return true }
         do throws(SystemError) { try Sockets.bind(socket, to: interface) } catch {
@@ -132,11 +134,12 @@ final class Transfer: @unchecked Sendable {
         return true
     }
 
-    /// The request is about to leave.
+    /// Called when the request is about to leave.
     ///
-    /// - Returns: `false` to stop it: libcurl sends a request again by itself when a kept connection turns out to be
-    ///   closed, and what the server made of the first one is unknown. A second creation leaves an orphan, and bytes
-    ///   go nowhere before the server was asked where it stands; so only what changes nothing is repeated.
+    /// - Returns: `false` to stop it. libcurl repeats a request by itself when a kept connection turns out to be
+    ///   closed, and the server's handling of the first one is unknown. A second creation would leave an orphan, and
+    ///   the server must be asked for its offset before bytes are sent. So only requests that change nothing are
+    ///   repeated.
     func connected() -> Bool {
         if isConnected, !hasAnswered, !["GET", "HEAD", "OPTIONS", "DELETE"].contains(request.method) {
             objection = (.reset, "the connection was closed without an answer")
@@ -149,7 +152,7 @@ final class Transfer: @unchecked Sendable {
     }
 
     func progressed(sent now: Int64, received: Int64 = 0) {
-        // As often as what is sent.
+        // As often as for sent bytes.
         if received - arrived.answer >= 64 << 10, request.onArrived != nil {
             arrived.answer = received
             loop?.connections.charge(self)
@@ -162,29 +165,30 @@ final class Transfer: @unchecked Sendable {
         times.sent()
         request.onSent?(request.body.content(of: now))
         guard request.onWire != nil else { return }
-        // Often enough for a limit to be kept to a send buffer, seldom enough to cost nothing.
+        // Often enough to keep a limit to within a send buffer, rarely enough to cost nothing.
         if mostSent - charged.sent >= 128 << 10 || charged.at.duration(to: times.moved) > .milliseconds(250) {
             charged = (mostSent, times.moved)
             loop?.connections.charge(self)
         }
     }
 
-    /// Bytes that have left for it.
+    /// Charges sent bytes.
     func charge(_ more: Int64) {
         bytesOnWire += more
         request.onWire?(more)
     }
 
-    /// Bytes that have come in for it.
+    /// Charges received bytes.
     func chargeArrived(_ more: Int64) {
         arrived.onWire += more
         request.onArrived?(more)
     }
 
-    /// It ends in the middle of its answer, of which more may be on its way.
+    /// Whether it ends in the middle of its answer, while more of it may be in flight.
     var isBrokenOff: Bool { hasAnswered && (isCancelled.load(ordering: .relaxed) || objection != nil) }
 
-    /// What the kernel says of the connection now. A body is the last that is written to it, but for the farewell of TLS.
+    /// Records the kernel's present counters of the connection. A body is the last data written to it, except for TLS's
+    /// close notification.
     func observe(_ counts: SocketCounts, isSecure: Bool, at end: SocketCounts.End?) {
         acknowledged = max(acknowledged, mostSent - counts.queued)
         let kept: Int64 =
@@ -196,22 +200,22 @@ final class Transfer: @unchecked Sendable {
         tail = ConnectionTail(queued: counts.queued, kept: kept, isSecure: isSecure)
     }
 
-    /// Called when nothing is written any more and everything that was is counted.
+    /// Called when writing has ended and all written bytes are counted.
     private var delivery: Delivery {
         let given = source?.given ?? 0
         let body = request.body
         guard let tail else { return Delivery(atLeast: 0, atMost: body.content(of: max(given, mostSent))) }
-        // In what is encrypted there are fewer bytes of the body than bytes that wait: that holds for the lower bound alone.
+        // With encryption there are fewer bytes of the body than waiting bytes: so this is only a lower bound.
         let least = max(acknowledged, mostSent - tail.queued, 0)
         let most = tail.isSecure ? max(given, mostSent) : mostSent - tail.kept
         return Delivery(atLeast: body.content(of: least), atMost: body.content(of: max(least, most)))
     }
 
-    /// For a kernel that does not count: what libcurl has sent, and 3 % for what carries it.
+    /// For a kernel without counters: the bytes that libcurl has sent, and 3 % for lower layers.
     func chargeEstimate() {
         var headers = 0
         if let easy { sluice_get_long(easy, CURLINFO_REQUEST_SIZE, &headers) }
-        // Of packets of 1,200 bytes.
+        // With packets of 1,200 bytes.
         let total = ((Int64(headers) + mostSent) * (103 + overhead / 12) + 99) / 100
         if total > bytesOnWire { charge(total - bytesOnWire) }
         // An acknowledgement of each segment, and the answer.
@@ -232,9 +236,9 @@ final class Transfer: @unchecked Sendable {
 
     // Throttles.
 
-    /// How many bytes of the body may go now; 0: none before ``resume(with:)``.
+    /// How many bytes of the body may be sent now; 0: none before ``resume(with:)``.
     func allowed(upTo wanted: Int) -> Int {
-        // Asked again while it stands in line: libcurl has begun again.
+        // Called again while it waits in line: libcurl has started again.
         if waitsSince != nil { return 0 }
         var count = min(granted, wanted)
         granted -= count
@@ -243,7 +247,7 @@ final class Transfer: @unchecked Sendable {
         return count
     }
 
-    /// Goes on sending, `count` bytes at first, which its throttles have let through.
+    /// Continues to send, first `count` bytes, which its throttles have granted.
     func resume(with count: Int) {
         times.wentOn(waitingSince: waitsSince)
         waitsSince = nil
@@ -252,7 +256,7 @@ final class Transfer: @unchecked Sendable {
         if let easy { curl_easy_pause(easy, CURLPAUSE_CONT) }
     }
 
-    /// What it was granted and did not send goes back to those who share the limit.
+    /// Returns granted bytes that were not sent to the shared limits.
     func giveBack() {
         request.throttles.giveBack(granted)
         granted = 0
@@ -262,7 +266,7 @@ final class Transfer: @unchecked Sendable {
 
     // Streams.
 
-    /// Where the bytes come from that it waits for; `nil` while it waits for none.
+    /// The stream that it waits for; `nil` while it waits for none.
     var awaited: ByteStream? { waitsSince == nil ? nil : source?.stream }
 
     /// Whether its body has bytes to send now, or its end. If not, it waits for ``resume(with:)``.
@@ -272,9 +276,9 @@ final class Transfer: @unchecked Sendable {
         return false
     }
 
-    /// How long this transfer may go on without anything happening, and what it is called when that is over.
+    /// How long this transfer may continue without progress, and the error when that is over.
     func timeLeft(at now: ContinuousClock.Instant) -> (Duration, () -> TransportError) {
-        // Nobody is late who is made to wait. The peer may end it, and whoever asked for it.
+        // A transfer that is held back is not late. The peer or the caller may end it.
         if waitsSince != nil { return (.seconds(60), { self.error(.stalled, 0, "held back") }) }
         let phase: TransferTimes.Phase =
             !isConnected ? .connecting : isSending && !hasAnswered ? .sending : .answering
@@ -282,7 +286,7 @@ final class Transfer: @unchecked Sendable {
         return (left, { self.error(kind, 0, words) })
     }
 
-    /// Hears of the last bytes before its handle lets go of the connection.
+    /// Takes the last bytes before its handle releases the connection.
     func ends() {
         var uploaded: Int = 0
         if let easy, sluice_get_off(easy, CURLINFO_SIZE_UPLOAD_T, &uploaded) == CURLE_OK {
@@ -290,7 +294,7 @@ final class Transfer: @unchecked Sendable {
         }
     }
 
-    /// What has come of it, by libcurl's last word.
+    /// The result, from libcurl's final code.
     func outcome(_ code: CURLcode) -> Outcome {
         if let objection { return outcome(of: error(objection.kind, Int32(code.rawValue), objection.detail)) }
         if let refusal = refusalOfProxy(code) { return .failure(error(.proxy, Int32(code.rawValue), refusal)) }
@@ -300,7 +304,7 @@ final class Transfer: @unchecked Sendable {
                 of: error(
                     TransportError.Kind(code, isConnected: isConnected, words: words), Int32(code.rawValue), words))
         }
-        // A server that dies between an interim and its real answer leaves the interim one behind.
+        // A server that dies between an interim answer and its real one leaves only the interim one.
         guard status >= 200, answer.isHeaderWhole else {
             let words = status >= 200 ? "in the header of the answer" : "without an answer"
             return outcome(of: error(.reset, 0, "the connection ended \(words)"))
@@ -308,14 +312,14 @@ final class Transfer: @unchecked Sendable {
         return .success(response)
     }
 
-    /// What a proxy refuses, whether it was to connect to the server (`CONNECT`) or to pass on a request; `nil` where none does.
+    /// The refusal of a proxy, of a connection to the server (`CONNECT`) or of a request; `nil` where there is none.
     private func refusalOfProxy(_ code: CURLcode) -> String? {
         var connecting = 0
         if let easy { sluice_get_long(easy, CURLINFO_HTTP_CONNECTCODE, &connecting) }
         if code == CURLE_OK || connecting < 300 {
             let asksForProxy =
                 answer.headers["Proxy-Authenticate"] != nil && answer.headers["WWW-Authenticate"] == nil
-            // 401 is the server's own, but for proxies that mix the two up.
+            // 401 is the server's own, except with proxies that confuse the two.
             guard status == 407 || status == 401 && asksForProxy else { return nil }
             connecting = status
         }
@@ -328,7 +332,8 @@ final class Transfer: @unchecked Sendable {
             "\(text): it wants a user and a password, or others than it was given: set `\(variable)` to its address, with USER:PASSWORD@ before the host"
     }
 
-    /// A refusal is told by its status, though the text behind it broke off or had no end; and so is what only a status was asked of.
+    /// A refusal counts by its status, even if its body was interrupted or had no end; so does the answer to a request
+    /// that only needs the status.
     func outcome(of error: TransportError) -> Outcome {
         let isOfAnswer = [.reset, .timedOut, .stalled, .tooLarge, .other].contains(error.kind)
         let isTold = status >= 400 || request.wantsStatusAlone && status >= 200 && answer.isHeaderWhole
@@ -368,7 +373,7 @@ final class Transfer: @unchecked Sendable {
     private func setAddress(_ easy: UnsafeMutableRawPointer) throws(TransportError) {
         try set(easy, CURLOPT_URL, request.url)
         sluice_set_long(easy, CURLOPT_NOSIGNAL, 1)
-        // Dots in a path stay as they are: an upload's address is the server's business.
+        // Dots in a path stay: the address of an upload is defined by the server.
         sluice_set_long(easy, CURLOPT_PATH_AS_IS, 1)
         try set(easy, CURLOPT_PROTOCOLS_STR, "http,https")
         sluice_set_long(easy, CURLOPT_DISALLOW_USERNAME_IN_URL, 1)
@@ -377,7 +382,7 @@ final class Transfer: @unchecked Sendable {
         sluice_set_long(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
         sluice_set_long(easy, CURLOPT_SSL_VERIFYPEER, request.verifiesTLS ? 1 : 0)
         sluice_set_long(easy, CURLOPT_SSL_VERIFYHOST, request.verifiesTLS ? 2 : 0)
-        // libcurl's own clock is a second safety: the loop ends a transfer that has not connected in time.
+        // libcurl's own timer is a second safety: the loop ends a transfer that has not connected in time.
         sluice_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(request.limits.connect.inMilliseconds) + 1000)
         sluice_set_long(easy, CURLOPT_EXPECT_100_TIMEOUT_MS, 1000)
         if let file = request.caFile { _ = file.withCString { sluice_set_string(easy, CURLOPT_CAINFO, $0) } }
@@ -385,7 +390,7 @@ final class Transfer: @unchecked Sendable {
         if let socket = request.unixSocket {
             _ = socket.withCString { sluice_set_string(easy, CURLOPT_UNIX_SOCKET_PATH, $0) }
         }
-        // What stays on this machine goes through no proxy, whatever the environment says.
+        // Requests that stay on this machine use no proxy, regardless of the environment.
         let staysHere = request.unixSocket != nil || WebAddress(request.url).isLoopback
         if staysHere || !request.mayUseProxy { try set(easy, CURLOPT_PROXY, "") }
     }

@@ -1,12 +1,12 @@
-/// When something of a transfer last moved, and how long it may go on without more.
+/// The last progress of a transfer, and how long it may continue without more.
 struct TransferTimes {
     enum Phase { case connecting, sending, answering }
 
-    /// Moves on by the time that the transfer waits for its throttles.
+    /// Advanced by the time that the transfer waits for its throttles.
     private var began = ContinuousClock.now
-    /// When something last moved: connected, a byte sent, a byte received.
+    /// The last progress: connected, a byte sent, a byte received.
     var moved = ContinuousClock.now
-    /// When something of the request last moved, from which on its answer is awaited: connected, or a byte sent.
+    /// The last progress of the request, from which on its answer is awaited: connected, or a byte sent.
     private var asked = ContinuousClock.now
 
     /// Connected, or a byte was sent.
@@ -15,13 +15,13 @@ struct TransferTimes {
         asked = moved
     }
 
-    /// What was made to wait goes on: no limit ran meanwhile.
+    /// A waiting transfer continues: no limit ran meanwhile.
     mutating func wentOn(waitingSince start: ContinuousClock.Instant?) {
         sent()
         if let start { began = began.advanced(by: start.duration(to: moved)) }
     }
 
-    /// What is left of the limit that ends first, and what the transfer has met when that is over.
+    /// The rest of the limit that ends first, and the error when that is over.
     func left(
         _ limits: Limits, _ phase: Phase, at now: ContinuousClock.Instant
     ) -> (left: Duration, kind: TransportError.Kind, words: String) {

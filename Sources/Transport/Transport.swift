@@ -4,19 +4,19 @@ package import Linux
 package import Names
 internal import Synchronization
 
-/// Requests over the network, by libcurl.
+/// Sends requests over the network, with libcurl.
 ///
-/// One thread owns libcurl's multi handle and everything that hangs on it; others leave commands for it. Connections
-/// are kept and used again. A transport that nobody refers to any more ends by itself.
+/// One thread owns libcurl's multi handle and everything that belongs to it; other threads send it commands.
+/// Connections are kept and reused. A transport without references ends by itself.
 package final class Transport: Transporting {
     private let loop: Loop
     private let names: NameBook
-    /// Servers, or proxies before them, that take no `Expect` (RFC 9110, section 10.1.1), by ``WebAddress/origin``.
+    /// Servers, or proxies before them, that accept no `Expect` (RFC 9110, section 10.1.1), by ``WebAddress/origin``.
     private let unexpecting = Mutex<Set<String>>([])
 
     /// - Parameters:
-    ///   - names: What is known of names that may not be asked for just anyhow.
-    ///   - counts: Where what a socket has sent is read.
+    ///   - names: The known addresses of names.
+    ///   - counts: Reads the kernel's counters of a socket.
     package init(
         names: NameBook = NameBook(), counts: @escaping @Sendable (_ socket: CInt) -> SocketCounts? = Sockets.counts
     ) {
@@ -43,7 +43,7 @@ package final class Transport: Transporting {
             ? try response.decoded(limit: request.answerLimit) : response
     }
 
-    /// Finds the addresses of the machine that the request goes to first, where the system may not do that by itself.
+    /// Finds the addresses of the first machine, where the system may not look them up itself.
     private func lookUp(_ transfer: Transfer) async throws(TransportError) {
         let request = transfer.request
         guard let servers = request.nameServers, request.unixSocket == nil,
@@ -70,19 +70,20 @@ package final class Transport: Transporting {
         }
     }
 
-    /// Ends what runs over `interface` (`.interface`, abortively) and closes its kept connections. When this returns nothing
-    /// leaves there any more; requests that are sent later may use it again.
+    /// Ends running requests over `interface` (`.interface`, abortively) and closes its kept connections. When this
+    /// returns, nothing is sent over it any more; later requests may use it again.
     package func close(interface: String) async {
         await withCheckedContinuation { continuation in loop.close(interface: interface, continuation) }
     }
 
-    /// Charges what runs with all that has left for it by now.
+    /// Charges running requests with all bytes that have left for them by now.
     package func charge() async { await withCheckedContinuation { continuation in loop.charge(continuation) } }
 
-    /// These addresses are no longer this machine's. No packet comes to them any more, and the kernel goes on sending from them
-    /// for a long time: what goes over such connections is stranded (``Request/onAddressLost``), and none of them is used again.
+    /// Reports that these addresses no longer belong to this machine. They receive no packets any more, and the kernel
+    /// continues to send from them for a long time: requests over such connections are stranded
+    /// (``Request/onAddressLost``), and none of these connections is used again.
     package func lose(addresses: Set<IPAddress>) { loop.lose(addresses) }
 
-    /// Ends what runs (`.cancelled`, abortively) and gives everything back. Requests sent later are cancelled at once.
+    /// Ends running requests (`.cancelled`, abortively) and frees all resources. Later requests are cancelled at once.
     package func stop() async { await withCheckedContinuation { continuation in loop.stop(continuation) } }
 }

@@ -5,48 +5,48 @@ package struct TransportError: Error, Hashable, Sendable, CustomStringConvertibl
     package enum Kind: String, Hashable, Sendable {
         /// The name has no address.
         case resolve
-        /// Nobody answers there.
+        /// No host answers there.
         case connect
-        /// The interface that the request is bound to cannot be used, or may not be used any more.
+        /// The interface of the request cannot be used, or may not be used any more.
         case interface
-        /// A proxy on the way refuses, or cannot be talked to: the server has heard nothing.
+        /// A proxy on the way refuses, or cannot be talked to: the server has not received the request.
         case proxy
         /// No trust: certificate, protocol version.
         case tls
-        /// It was asked for TLS, and whoever answers does not speak it.
+        /// TLS was requested, and the other end does not speak it.
         case notTLS
-        /// Nothing moved for as long as ``Limits`` allow.
+        /// There was no progress for as long as ``Limits`` allow.
         case stalled
         /// The whole request took too long.
         case timedOut
-        /// The connection broke, or what came on it is no answer (HTTP/0.9, an unknown version, a header without end): the request
-        /// may have been heard.
+        /// The connection broke, or the answer is invalid (HTTP/0.9, an unknown version, a header without end): the
+        /// request may have been received.
         case reset
         /// The file could not be read, or ended before the promised length.
         case sourceFile
         /// The answer is longer than allowed.
         case tooLarge
         case cancelled
-        /// The request was not made.
+        /// The request was not sent.
         case other
     }
 
     package let kind: Kind
-    /// The `CURLcode`, as in libcurl-errors(3); 0 where libcurl was not the one to object.
+    /// The `CURLcode`, as in libcurl-errors(3); 0 where the objection is not libcurl's.
     package let code: Int32
-    /// One sentence, which often names the host, port or certificate.
+    /// A sentence, which often names the host, port or certificate.
     package let detail: String
-    /// Without user, query and fragment, so that no password or signature reaches a log.
+    /// Without user, query and fragment, so that no password or signature gets into a log.
     package let url: String
-    /// Bytes of the body that the socket had taken.
+    /// Bytes of the body that the socket had accepted.
     package let bytesSent: Int64
-    /// Bytes that left on the wire for this request all the same, as the kernel counts them; see ``Request/onWire``.
+    /// Bytes that were sent for this request nevertheless, as counted by the kernel; see ``Request/onWire``.
     package let bytesOnWire: Int64
     package let delivery: Delivery
 
     /// - Parameters:
-    ///   - url: As asked; what may be secret is taken off here.
-    ///   - delivery: Without it nothing is known but what the socket had taken.
+    ///   - url: The requested address; possible secrets are removed here.
+    ///   - delivery: Without it only the bytes that the socket accepted are known.
     package init(
         kind: Kind, code: Int32 = 0, detail: String, url: String, bytesSent: Int64 = 0, bytesOnWire: Int64 = 0,
         delivery: Delivery? = nil
@@ -62,7 +62,7 @@ package struct TransportError: Error, Hashable, Sendable, CustomStringConvertibl
 
     package var description: String { "\(url): \(detail)" }
 
-    /// TLS was asked for, and whoever answered hung up before it had shown a certificate.
+    /// TLS was requested, and the other end closed the connection before it had shown a certificate.
     package var isOfHandshake: Bool {
         kind == .tls && code == Int32(CURLE_SSL_CONNECT_ERROR.rawValue) && !detail.contains("alert")
     }
@@ -70,7 +70,7 @@ package struct TransportError: Error, Hashable, Sendable, CustomStringConvertibl
 
 /// `url` without user, password, query and fragment.
 package func withoutSecrets(_ url: String) -> String {
-    // By bytes: an accent behind a mark makes another `Character` of it.
+    // By bytes: a combining accent after a delimiter makes another `Character` of it.
     var text = Array(url.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") })
     if let start = text.firstRange(of: "://".utf8)?.upperBound {
         let authority = text[start...].prefix { $0 != UInt8(ascii: "/") }
@@ -80,8 +80,8 @@ package func withoutSecrets(_ url: String) -> String {
 }
 
 extension TransportError.Kind {
-    /// - Parameter words: What the TLS library says; it has no codes that libcurl passes on. OpenSSL calls what is no record of TLS a wrong
-    ///   version number, and GnuTLS an unexpected packet.
+    /// - Parameter words: The message of the TLS library, whose codes libcurl does not pass on. For data that is no TLS
+    ///   record OpenSSL reports a wrong version number, and GnuTLS an unexpected packet.
     init(_ code: CURLcode, isConnected: Bool, words: String) {
         let isNoRecord = ["wrong version number", "packet length too long", "http request", "unexpected TLS packet"]
         if code == CURLE_SSL_CONNECT_ERROR, isNoRecord.contains(where: { words.contains($0) }) {
@@ -104,7 +104,7 @@ extension TransportError.Kind {
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE, CURLE_WEIRD_SERVER_REPLY,
             CURLE_UPLOAD_FAILED, CURLE_SEND_FAIL_REWIND:
             self = .reset
-        // What libcurl objects to once there is a connection is in the answer.
+        // An objection of libcurl's once there is a connection is about the answer.
         default: self = isConnected ? .reset : .other
         }
     }

@@ -1,9 +1,9 @@
 internal import Core
 
-/// Whose bytes go next where limits are shared: in turns, a piece each.
+/// Decides which transfer sends next under shared limits: they take turns, with one piece each.
 ///
-/// Who is refused stands in line. Nobody overtakes somebody who waits for the same limit; who waits for another one
-/// holds nobody up.
+/// A refused transfer waits in line. No transfer overtakes another that waits for the same limit; one that waits for a
+/// different limit delays no other.
 struct Turns<Key: Hashable> {
     private struct Waiting {
         let key: Key
@@ -15,7 +15,7 @@ struct Turns<Key: Hashable> {
 
     private var line: [Waiting] = []
 
-    /// - Returns: How many bytes `key` may send now. 0: it stands in line from now on, and ``call(at:)`` will name it.
+    /// - Returns: How many bytes `key` may send now. 0: it waits in line from now on, and ``call(at:)`` will name it.
     mutating func take(_ key: Key, upTo wanted: Int, from throttles: [Throttle], at now: MonotonicTime) -> Int {
         let refused: Throttle
         if let ahead = line.first(where: { waiting in throttles.contains { $0 === waiting.refused } }) {
@@ -30,7 +30,8 @@ struct Turns<Key: Hashable> {
         return 0
     }
 
-    /// Whose turn it is, with how many bytes, which are paid for; and when to call again, `nil` for no time known.
+    /// The transfers whose turn it is, with their bytes, which are paid for; and when to call again, `nil` for an
+    /// unknown time.
     mutating func call(at now: MonotonicTime) -> (ready: [(key: Key, count: Int)], again: MonotonicTime?) {
         var ready: [(Key, Int)] = []
         var still: [Waiting] = []
@@ -53,7 +54,7 @@ struct Turns<Key: Hashable> {
         return (ready, next)
     }
 
-    /// It will not be named any more.
+    /// Removes it from the line.
     mutating func leave(_ key: Key) { line.removeAll { $0.key == key } }
 
     var isEmpty: Bool { line.isEmpty }

@@ -1,13 +1,13 @@
 package import Core
 
-/// An address as RFC 3986, appendix B, cuts it. The parts stay as they are written: nothing is normalised or decoded.
+/// An address, split as in RFC 3986, appendix B. The parts stay as written: nothing is normalised or decoded.
 package struct WebAddress: Hashable, Sendable, CustomStringConvertible {
     package var scheme: String?
     package var authority: String?
     package var path: String
     package var query: String?
 
-    /// A fragment is left out: it is never sent.
+    /// A fragment is dropped: it is never sent.
     package init(_ text: String) {
         var rest = Substring(text)
         if let cut = rest.firstIndex(ofByte: "#") { rest = rest[..<cut] }
@@ -34,10 +34,10 @@ package struct WebAddress: Hashable, Sendable, CustomStringConvertible {
         (scheme.map { $0 + ":" } ?? "") + (authority.map { "//" + $0 } ?? "") + path + (query.map { "?" + $0 } ?? "")
     }
 
-    /// What `reference` means, seen from this address (RFC 3986, section 5.2.2).
+    /// Resolves `reference` against this address (RFC 3986, section 5.2.2).
     package func resolving(_ reference: String) -> WebAddress {
         var target = WebAddress(reference)
-        // An absolute one keeps its exact path: a signature may cover it.
+        // An absolute address keeps its exact path: a signature may cover it.
         if target.scheme != nil { return target }
         target.scheme = scheme
         if target.authority != nil { return target }
@@ -55,7 +55,7 @@ package struct WebAddress: Hashable, Sendable, CustomStringConvertible {
         return target
     }
 
-    /// Section 5.2.4: `.` and `..` are taken as steps, everything else stays.
+    /// Section 5.2.4: `.` and `..` are resolved, everything else stays.
     private static func withoutDots(_ path: String) -> String {
         var kept: [Substring] = []
         let parts = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
@@ -73,13 +73,13 @@ package struct WebAddress: Hashable, Sendable, CustomStringConvertible {
         return "/" + kept.joined(separator: "/")
     }
 
-    /// Without the user.
+    /// The authority without the user.
     private var named: Substring {
         let whole = Substring(authority ?? "")
         return whole.utf8.lastIndex(of: UInt8(ascii: "@")).map { whole.dropping(through: $0) } ?? whole
     }
 
-    /// Where the port's colon stands, or the end.
+    /// The place of the port's colon, or the end.
     private var hostEnd: Substring.Index {
         let named = named
         let bracket = named.utf8.first == UInt8(ascii: "[") ? named.firstIndex(ofByte: "]") : nil
@@ -95,12 +95,12 @@ package struct WebAddress: Hashable, Sendable, CustomStringConvertible {
         return rest.isEmpty ? nil : String(Substring(rest))
     }
 
-    /// The machine that a request to this address is sent to first; `nil` where it names none.
+    /// The first machine that a request to this address is sent to; `nil` where it names none.
     package var site: DestinationSite? { firstStop(usingProxy: true) }
 
     /// The same.
     ///
-    /// - Parameter usingProxy: Whether a proxy of the environment may stand before it.
+    /// - Parameter usingProxy: Whether a proxy from the environment may be used.
     func firstStop(usingProxy: Bool) -> DestinationSite? {
         let host = host.filter { $0 != "[" && $0 != "]" }
         guard !host.isEmpty, let port = UInt16(port ?? (scheme == "https" ? "443" : "80")) else { return nil }
@@ -109,7 +109,7 @@ package struct WebAddress: Hashable, Sendable, CustomStringConvertible {
         return .server(host: stop.host, port: stop.port)
     }
 
-    /// The proxy of the environment that a request to this address goes to, `host:port`; `nil` where none is meant for it.
+    /// The proxy from the environment for a request to this address, `host:port`; `nil` for none.
     package var proxy: String? {
         guard case .server(let host, let port)? = firstStop(usingProxy: true),
             let direct = firstStop(usingProxy: false),
@@ -118,22 +118,23 @@ package struct WebAddress: Hashable, Sendable, CustomStringConvertible {
         return host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
 
-    /// What is sent there stays on this machine.
+    /// Whether requests to it stay on this machine.
     package var isLoopback: Bool {
         Proxies.isHere(host.filter { $0 != "[" && $0 != "]" })
     }
 
     package var hasUser: Bool { authority?.utf8.contains(UInt8(ascii: "@")) == true }
 
-    /// Scheme, host and port: who may see the credentials (RFC 6454). Of spellings of one host it has one.
+    /// Scheme, host and port: the origin that may see the credentials (RFC 6454). Different spellings of a host give
+    /// the same origin.
     package var origin: String { "\(scheme ?? "")://\(normalHost):\(normalPort)" }
 
-    /// The same for people: without the scheme's own port.
+    /// The same for people: without the scheme's default port.
     package var shownOrigin: String {
         "\(scheme ?? "")://\(normalHost)" + (isAtOwnPort ? "" : ":\(normalPort)")
     }
 
-    /// ``host`` without the dot behind the last label; an IPv6 address as RFC 5952 writes it.
+    /// ``host`` without the dot after the last label; an IPv6 address in the form of RFC 5952.
     package var normalHost: String {
         let host = host
         if host.hasPrefix("["), host.hasSuffix("]"), let address = IPAddress(String(host.dropFirst().dropLast())),
@@ -149,10 +150,10 @@ package struct WebAddress: Hashable, Sendable, CustomStringConvertible {
         return UInt16(written).map { "\($0)" } ?? written
     }
 
-    /// The port is that of the scheme, written or not.
+    /// Whether the port is that of the scheme, written or not.
     package var isAtOwnPort: Bool { normalPort == (scheme == "https" ? "443" : "80") }
 
-    /// Its host and port have no letter that two readers could read in two ways.
+    /// Whether its host and port contain only characters that every reader understands in the same way.
     package var isOfPlainHost: Bool {
         guard named.utf8.allSatisfy({ $0.isLetterOrDigit(or: ".-_:[]") }) else { return false }
         let host = host
@@ -168,7 +169,8 @@ package struct WebAddress: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-// By bytes, as libcurl and servers read an address. By `Character` an accent behind a `/` or an `@` would hide it.
+// By bytes, as libcurl and servers read an address. By `Character` a combining accent after a `/` or an `@` would hide
+// it.
 extension Substring {
     fileprivate func firstIndex(ofByte mark: Unicode.Scalar) -> Index? { utf8.firstIndex(of: UInt8(ascii: mark)) }
     fileprivate func dropping(through index: Index) -> Substring { self[utf8.index(after: index)...] }

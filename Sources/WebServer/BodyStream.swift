@@ -1,8 +1,8 @@
 internal import Synchronization
 
-/// The body of a request, read by one task while it comes. A client that sends faster than it is read is made to wait.
+/// The body of a request, read by one task while it arrives. A client that sends faster than it is read has to wait.
 package final class BodyStream: Sendable {
-    /// The client went away in the middle of it, or the server stops.
+    /// The client disconnected in the middle of it, or the server stops.
     package struct Cut: Error, Sendable {
         package init() {}
     }
@@ -20,14 +20,14 @@ package final class BodyStream: Sendable {
     private let drained: @Sendable () -> Void
 
     /// - Parameters:
-    ///   - most: Bytes that may wait to be read; one piece more than that is taken.
-    ///   - drained: Called when there is room again.
+    ///   - most: Bytes that may wait to be read; one more piece is accepted.
+    ///   - drained: Called when there is space again.
     package init(most: Int = 1 << 20, drained: @escaping @Sendable () -> Void = {}) {
         self.most = most
         self.drained = drained
     }
 
-    /// Takes the next bytes; `false`: there is no room, and `drained` will be called.
+    /// Takes the next bytes; `false`: there is no space, and `drained` will be called.
     package func add(_ piece: UnsafeRawBufferPointer) -> Bool {
         let (isTaken, reader) = state.withLock { state -> (Bool, CheckedContinuation<Void, Never>?) in
             guard state.bytes.count < most || state.end != nil else { return (false, nil) }
@@ -39,10 +39,10 @@ package final class BodyStream: Sendable {
         return isTaken
     }
 
-    /// All of it was added.
+    /// The whole body was added.
     package func finish() { end(.complete) }
 
-    /// No more will come. Nothing that was not read yet counts; after ``finish()`` it changes nothing.
+    /// No more bytes will come. Unread bytes are discarded; after ``finish()`` it has no effect.
     package func cut() { end(.cut) }
 
     private func end(_ end: End) {
@@ -56,7 +56,7 @@ package final class BodyStream: Sendable {
         reader?.resume()
     }
 
-    /// Everything that has come since the last call, never empty; `nil` behind the last byte.
+    /// All bytes since the last call, never empty; `nil` after the last byte.
     ///
     /// - Throws: ``Cut``, also when the task is cancelled.
     package func next() async throws(Cut) -> [UInt8]? {

@@ -1,20 +1,20 @@
 package import Core
 
-/// What those who connect may have of a server before anybody knows who they are, and each of them altogether.
+/// Limits on the connections of a server, for clients before their first accepted request and for each address.
 package struct ConnectionLimits: Hashable, Sendable {
-    /// How many may be open at once. At most half of them may be without a request that was let in; of those the one that
-    /// has been there for longest makes room.
+    /// Maximum number of open connections. At most half of them may have no accepted request; of those, the oldest is
+    /// closed for a new one.
     package var connections: Int
-    /// How many of them one address may have (of IPv6 one network of 64 bits, which is one customer). Loopback, a Unix
-    /// socket and `trustedProxies` may have all.
+    /// Maximum number of connections of one address (for IPv6 of a /64 network, which belongs to one customer).
+    /// Loopback, a Unix socket and `trustedProxies` may use all.
     package var perAddress: Int
-    /// The time for a whole head, counted from the connect; behind a reply, from the end of ``idle``. A connection whose
-    /// requests are all refused is closed after it, too.
+    /// Time limit for a whole head, counted from the connect; after a reply, from the end of ``idle``. A connection
+    /// whose requests are all refused is closed after it, too.
     package var headTime: Duration
-    /// An open connection on which nothing moves is closed after this time.
+    /// An open connection without traffic is closed after this time.
     package var idle: Duration
-    /// Proxies whose `X-Forwarded-For` is believed. The address in it counts instead of theirs: it may have as many
-    /// requests under way as another has connections, and it is the one that is named in the log.
+    /// Proxies whose `X-Forwarded-For` is trusted. The address in it counts instead of theirs: it may have as many
+    /// running requests as another has connections, and it is named in the log.
     package var trustedProxies: [IPSubnet]
 
     package init(
@@ -29,14 +29,15 @@ package struct ConnectionLimits: Hashable, Sendable {
         self.trustedProxies = trustedProxies
     }
 
-    /// How many connections of a server that opens a file for each of them fit into so many descriptors.
+    /// The number of connections that fit into this many descriptors, for a server that opens a file for each of them.
     package static func connections(openFiles: UInt64) -> Int { min(512, max(2, (Int(clamping: openFiles) - 64) / 2)) }
 
     func isTrusted(_ address: IPAddress) -> Bool { trustedProxies.contains { $0.contains(address) } }
 
-    /// Whom a request is from: the peer, or, where that is a trusted proxy, the last address that it or another one names.
+    /// The sender of a request: the peer, or, where that is a trusted proxy, the last address that it or another
+    /// trusted one names.
     ///
-    /// Each proxy appends the address that it saw; what stands before the first that is not trusted was written by the
+    /// Each proxy appends the address that it saw; entries before the first untrusted address were written by the
     /// client itself.
     func sender(peer: IPAddress?, forwardedFor: String?) -> IPAddress? {
         guard var sender = peer else { return nil }
@@ -47,7 +48,7 @@ package struct ConnectionLimits: Hashable, Sendable {
         return sender
     }
 
-    /// Some proxies write a port behind the address, and brackets around one with colons.
+    /// Some proxies append a port to the address, and put brackets around one with colons.
     private static func address(_ entry: Substring) -> IPAddress? {
         let text = entry.drop { $0 == " " || $0 == "\t" }.prefix { $0 != " " && $0 != "\t" }
         if let address = IPAddress(String(text)) { return address }

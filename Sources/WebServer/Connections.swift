@@ -3,12 +3,13 @@ internal import Glibc
 internal import Linux
 internal import Synchronization
 
-/// The open connections of one server, and which of them has to go.
+/// The open connections of one server, and the choice of those to close.
 ///
-/// libmicrohttpd counts time from the last byte, so that one byte every minute keeps a connection for ever, and it refuses
-/// whoever comes when all places are taken. Here a head has a time as a whole, and who has shown nothing makes room.
+/// libmicrohttpd counts time from the last byte, so that one byte every minute keeps a connection for ever, and it
+/// refuses new clients when all places are taken. Here the whole head has a time limit, and connections without an
+/// accepted request are closed to make space.
 final class Connections: Sendable {
-    /// libmicrohttpd's connection, by its address: one value for as long as it is open.
+    /// libmicrohttpd's connection, by its address, which is constant while it is open.
     struct ID: Hashable, Sendable {
         private let address: Int
         init(_ connection: OpaquePointer) { address = Int(bitPattern: connection) }
@@ -17,26 +18,26 @@ final class Connections: Sendable {
     private struct Open {
         let socket: CInt
         let peer: WebPeer
-        /// Whose places it takes; `nil` where nobody counts them.
+        /// The network whose limit it counts for; `nil` where none applies.
         let network: [UInt8]?
-        /// Connections have risen in it.
+        /// Increases with each connection.
         let number: UInt64
-        /// A request of it was let in.
+        /// One of its requests was accepted.
         var isAdmitted = false
         /// It was shut down, and libmicrohttpd has not noticed yet.
         var isLeaving = false
-        /// When it has to have an admitted request; `nil` while one is under way.
+        /// The time by which it must have an accepted request; `nil` while one is running.
         var deadline: MonotonicTime?
-        /// Lets go of a connection whose reply is held back: libmicrohttpd would not notice its end before.
+        /// Ends a held-back reply of the connection: otherwise libmicrohttpd would not notice its end.
         var letGo: (@Sendable () -> Void)?
     }
 
     private struct State {
         var open: [ID: Open] = [:]
         var count: UInt64 = 0
-        /// The requests that are under way for those whom a trusted proxy names.
+        /// Running requests of clients behind a trusted proxy.
         var forwarded: [Forwarded: Int] = [:]
-        /// Of those that were shut down, to be called without the lock.
+        /// Callbacks of connections that were shut down; called without the lock.
         var letGo: [@Sendable () -> Void] = []
         var alarm: (id: Alarms.ID, at: MonotonicTime)?
         var isOver = false
@@ -48,9 +49,9 @@ final class Connections: Sendable {
 
     init(_ limits: ConnectionLimits) { self.limits = limits }
 
-    // MARK: What libmicrohttpd tells
+    // MARK: Events of libmicrohttpd
 
-    /// A connection is there; of those without an admitted request the oldest one goes where there are too many now.
+    /// Adds a connection; if there are too many without an accepted request, the oldest of those is closed.
     func opened(_ id: ID, socket: CInt, peer: WebPeer) {
         let now = clocks.monotonic()
         changing { state in
@@ -66,12 +67,12 @@ final class Connections: Sendable {
         }
     }
 
-    /// Called before the socket is closed: from then on its number may be another's.
+    /// Called before the socket is closed: after that its number may belong to another.
     func closed(_ id: ID) { state.withLock { _ = $0.open.removeValue(forKey: id) } }
 
     func peer(of id: ID) -> WebPeer { state.withLock { $0.open[id]?.peer } ?? WebPeer() }
 
-    /// A request of it may ask the service.
+    /// Records that one of its requests was accepted.
     func admitted(_ id: ID) {
         state.withLock { state in
             state.open[id]?.isAdmitted = true
@@ -79,7 +80,7 @@ final class Connections: Sendable {
         }
     }
 
-    /// The reply to its request is held back; `letGo` ends that when the connection has to go.
+    /// Records that the reply to its request is held back; `letGo` ends that when the connection has to be closed.
     func held(_ id: ID, _ letGo: @escaping @Sendable () -> Void) {
         let isLate = state.withLock { state in
             guard state.open[id]?.isLeaving == false else { return true }
@@ -89,7 +90,7 @@ final class Connections: Sendable {
         if isLate { letGo() }
     }
 
-    /// A request of it is over, and another one may come.
+    /// Records that one of its requests is over, and another may come.
     func requestOver(_ id: ID) {
         let next = clocks.monotonic().advanced(by: limits.idle + limits.headTime)
         state.withLock { state in
@@ -100,16 +101,16 @@ final class Connections: Sendable {
         }
     }
 
-    // MARK: Those behind a proxy
+    // MARK: Clients behind a proxy
 
-    /// A place of somebody behind a trusted proxy. Those who were let in have places of their own, so that nobody who shares
-    /// their address can take them.
+    /// A place for a request of a client behind a trusted proxy. Accepted clients have places of their own, so that
+    /// others with the same address cannot take them.
     struct Forwarded: Hashable, Sendable {
         fileprivate let network: [UInt8]
         fileprivate let isAdmitted: Bool
     }
 
-    /// Whom a request is from.
+    /// The sender of a request.
     func sender(of id: ID, forwardedFor: String?) -> WebPeer {
         let peer = peer(of: id)
         let own = peer.address.flatMap { IPAddress($0) }
@@ -118,13 +119,13 @@ final class Connections: Sendable {
     }
 
     enum Taking: Hashable, Sendable {
-        /// To be given back; `nil` for who is not counted.
+        /// Must be returned; `nil` for a client that is not counted.
         case taken(Forwarded?)
-        /// The address has as many as it may.
+        /// The address has reached its limit.
         case full
     }
 
-    /// Takes a place for a request of `sender` that came over a connection.
+    /// Takes a place for a request of `sender` over a connection.
     func take(_ id: ID, for sender: WebPeer, isAdmitted: Bool) -> Taking {
         guard sender != peer(of: id), let address = sender.address.flatMap({ IPAddress($0) }), !address.isLoopback
         else { return .taken(nil) }
@@ -143,9 +144,9 @@ final class Connections: Sendable {
         }
     }
 
-    // MARK: Making room
+    // MARK: Closing connections
 
-    /// Nothing is shut down any more.
+    /// No connection is shut down any more.
     func end() {
         let alarm = state.withLock { state in
             state.isOver = true
@@ -159,7 +160,7 @@ final class Connections: Sendable {
         if let network {
             let own = state.open.filter { $0.value.network == network && !$0.value.isLeaving }
             if own.count > limits.perAddress {
-                // Whoever shares the attacker's address comes in as well, where the attacker has no token.
+                // A client with the attacker's address gets in as well, if the attacker has no token.
                 leave(Self.oldest(of: own.filter { !$0.value.isAdmitted && $0.key != newest }) ?? newest, &state)
             }
         }
@@ -169,7 +170,8 @@ final class Connections: Sendable {
 
     private static func oldest(of some: [ID: Open]) -> ID? { some.min { $0.value.number < $1.value.number }?.key }
 
-    /// libmicrohttpd finds the end of the connection, and closes it. Within the lock, so that the socket is still this one's.
+    /// libmicrohttpd notices the end of the connection, and closes it. Called with the lock held, so that the socket is
+    /// still this connection's.
     private func leave(_ id: ID, _ state: inout State) {
         guard let open = state.open[id], !open.isLeaving else { return }
         state.open[id]?.isLeaving = true
@@ -208,6 +210,6 @@ final class Connections: Sendable {
         }
     }
 
-    /// Who has an IPv6 address has at least 64 bits of them (RFC 6177, section 2).
+    /// The owner of an IPv6 address has at least a /64 network (RFC 6177, section 2).
     private static func network(of address: IPAddress) -> [UInt8] { Array(address.bytes.prefix(8)) }
 }

@@ -2,10 +2,11 @@ internal import CMicroHTTPD
 internal import Linux
 internal import Synchronization
 
-/// What all requests of one server share: the service, who is being served, and whether it is closing time.
+/// The state that all requests of one server share: the service, the running exchanges, and whether the server is
+/// closing.
 final class Desk: Sendable {
     let service: any WebService
-    /// What goes past libmicrohttpd would not be enciphered.
+    /// Bytes that bypass libmicrohttpd would not be encrypted.
     let isEnciphered: Bool
     let connections: Connections
 
@@ -40,7 +41,7 @@ final class Desk: Sendable {
         Memory.stir()
     }
 
-    /// Starts work whose end ``close()`` can wait for. At closing time the work starts cancelled.
+    /// Starts work whose end ``close()`` can wait for. While the server is closing, the work starts cancelled.
     func start(_ work: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
         let (task, isLate) = state.withLock { state in
             let number = state.nextTask
@@ -57,7 +58,7 @@ final class Desk: Sendable {
         return task
     }
 
-    /// Nothing new is asked of the service, and no connection is suspended when this returns: stopping libmicrohttpd
+    /// Passes no more requests to the service. No connection is suspended when this returns: stopping libmicrohttpd
     /// with a suspended connection ends the process.
     func close() {
         let (exchanges, tasks) = state.withLock { state in

@@ -4,34 +4,36 @@ internal import Synchronization
 
 /// One request and its reply, from the request line to the last byte.
 ///
-/// `@unchecked Sendable`: the plain variables are touched only by the libmicrohttpd thread that owns the connection
-/// (``proceed(_:method:version:body:size:)`` and ``over()``, which it never calls at once); what the reply's task and the
-/// server's stop share with it is in `shared`, behind a lock.
+/// `@unchecked Sendable`: the plain variables are accessed only by the libmicrohttpd thread that owns the connection
+/// (``proceed(_:method:version:body:size:)`` and ``over()``, which it never calls at once); the state that it shares
+/// with the reply's task and the server's stop is in `shared`, protected by a lock.
 final class Exchange: @unchecked Sendable {
     private enum Phase {
         case fresh
-        /// The body comes in and goes where the plan says.
+        /// The body arrives and is handled according to the plan.
         case receiving
-        /// The reply is known; as many bytes of the body are swallowed first, so that the connection can go on.
+        /// The reply is known; this many bytes of the body are discarded first, so that the connection can continue.
         case refusing(WebDenial, left: Int)
-        /// The reply is being made, or held back; the connection is suspended. Whether the body is still coming.
+        /// The reply is being made, or held back; the connection is suspended. `early`: the body is still arriving.
         case asked(early: Bool)
-        /// The reply went out in the middle of the body; the rest is thrown away up to this many bytes, then it is closed.
+        /// The reply was sent in the middle of the body; this many bytes of the rest are discarded, then the connection
+        /// is closed.
         case cutShort(left: Int)
         case answered
     }
 
-    /// `@unchecked Sendable`: all that is done with it elsewhere is to resume it, which libmicrohttpd allows from any
-    /// thread while it is suspended; and whoever does that takes it out of `shared` under the lock.
+    /// `@unchecked Sendable`: other threads only resume it, which libmicrohttpd allows from any thread while it is
+    /// suspended; and the thread that does so takes it out of `shared` with the lock held.
     private struct Suspended: @unchecked Sendable { let connection: OpaquePointer }
 
     private struct Shared {
         var suspended: Suspended?
-        /// A streamed body is over, and only the reply is waited for.
+        /// A streamed body is complete, and only the reply is awaited.
         var isComplete = false
-        /// Of a streamed body that comes, to be answered past libmicrohttpd; until it is over.
+        /// The connection of a streamed body that is arriving, for a reply that bypasses libmicrohttpd; until the body
+        /// is complete.
         var streaming: Suspended?
-        /// That was done.
+        /// Such a reply was sent.
         var isCutShort = false
         var reply: WebReply?
         var feed: StreamFeed?
@@ -40,7 +42,7 @@ final class Exchange: @unchecked Sendable {
     let desk: Desk
     private let target: String
     private var phase = Phase.fresh
-    /// No other request of this connection is read.
+    /// No further request of this connection is read.
     private var endsConnection = false
     private var request: WebRequest?
     private var collected: [UInt8] = []
@@ -49,7 +51,7 @@ final class Exchange: @unchecked Sendable {
     private var sink: (any BodySink)?
     private var isSunk = false
     private var stream: BodyStream?
-    /// Until it is over.
+    /// Until the request is over.
     private var place: Connections.Forwarded?
     private let shared = Mutex(Shared())
 
@@ -58,7 +60,8 @@ final class Exchange: @unchecked Sendable {
         self.target = target
     }
 
-    /// One step, as libmicrohttpd asks for it: first with the head alone, then with each piece of the body, last with none.
+    /// One step, called by libmicrohttpd: first with the head alone, then with each piece of the body, at the end
+    /// without one.
     ///
     /// - Returns: `false` closes the connection.
     func proceed(
@@ -91,7 +94,7 @@ final class Exchange: @unchecked Sendable {
         }
     }
 
-    /// The request is over: answered, or its client or the server went away.
+    /// The request is over: answered, or its client or the server has gone.
     func over() {
         desk.leave(self)
         if let place { desk.connections.giveBack(place) }
@@ -100,13 +103,13 @@ final class Exchange: @unchecked Sendable {
         sink = nil
         stream?.cut()
         shared.withLock { shared in
-            // From here on its socket may be another connection's.
+            // From here on its socket may belong to another connection.
             shared.streaming = nil
             return shared.feed
         }?.close()
     }
 
-    /// Resumes whatever is suspended, without a reply. The server stops.
+    /// Resumes a suspended connection without a reply. The server stops.
     func release() {
         let feed = shared.withLock { shared in
             if let suspended = shared.suspended { MHD_resume_connection(suspended.connection) }
@@ -125,7 +128,7 @@ final class Exchange: @unchecked Sendable {
             connection, method: method, version: version, target: target, number: desk.nextRequestNumber())
         {
         case .failure(let refusal) where refusal.closes:
-            // Answered before the body, libmicrohttpd reads no more from this connection.
+            // When the answer comes before the body, libmicrohttpd reads no more from this connection.
             var reply = desk.service.refusal(refusal.status, refusal.text)
             reply.headers.append(("Connection", "close"))
             return queue(reply, connection)
@@ -133,8 +136,8 @@ final class Exchange: @unchecked Sendable {
             return refuse(WebDenial(desk.service.refusal(refusal.status, refusal.text)), headers: [:], connection)
         case .success(var request):
             if desk.isClosing { return false }
-            // libmicrohttpd takes lines of chunks that end in LF alone, where a proxy may see another end of the body: whatever
-            // comes behind it is no request.
+            // libmicrohttpd accepts lines of chunks that end in LF alone, where a proxy may see another end of the
+            // body: so bytes after it are not read as a request.
             endsConnection = request.headers["transfer-encoding"] != nil
             let id = Connections.ID(connection)
             request.peer = desk.connections.sender(of: id, forwardedFor: request.headers["x-forwarded-for"])
@@ -152,7 +155,7 @@ final class Exchange: @unchecked Sendable {
         }
     }
 
-    /// Begins with the body of a request that was let in.
+    /// Starts receiving the body of an accepted request.
     private func serve(_ request: WebRequest, _ connection: OpaquePointer) -> Bool {
         switch desk.service.plan(request) {
         case .refuse(let reply): return refuse(WebDenial(reply), headers: request.headers, connection)
@@ -178,8 +181,8 @@ final class Exchange: @unchecked Sendable {
         return true
     }
 
-    /// Answers without looking at the body. A client that waits to be asked for it gets the reply at once; a short body
-    /// is swallowed, so that the connection stays; in a long one the reply is put in between.
+    /// Answers without examining the body. A client that waits for an invitation gets the reply at once. A short body
+    /// is discarded, so that the connection stays; during a long one the reply is sent in the middle.
     private func refuse(_ denial: WebDenial, headers: [String: String], _ connection: OpaquePointer) -> Bool {
         if headers["expect"] != nil { return send(denial, connection) }
         phase = .refusing(denial, left: swallowed)
@@ -205,7 +208,7 @@ final class Exchange: @unchecked Sendable {
 
     private func hold(_ denial: WebDenial, early: Bool, _ connection: OpaquePointer) -> Bool {
         let isHeld = suspend(connection, early: early) {
-            // Cut short when the server stops.
+            // Ends early when the server stops.
             try? await Alarms.shared.sleep(for: denial.delay)
             return denial.reply
         }
@@ -213,7 +216,7 @@ final class Exchange: @unchecked Sendable {
         return isHeld
     }
 
-    /// Bytes of a refused body that are read for the sake of the connection.
+    /// Bytes of a refused body that are read to keep the connection.
     private let swallowed = 64 << 10
 
     private var tooLarge: WebReply { desk.service.refusal(413, "the body is longer than \(limit) bytes") }
@@ -229,7 +232,7 @@ final class Exchange: @unchecked Sendable {
                 return true
             }
             self.sink = nil
-            // The bytes stay unread, so that libmicrohttpd comes back here as soon as there is a reply.
+            // The bytes stay unread, so that libmicrohttpd calls again as soon as there is a reply.
             return ask(connection, early: true)
         }
         guard collected.count + piece.count <= limit else {
@@ -241,7 +244,7 @@ final class Exchange: @unchecked Sendable {
         return true
     }
 
-    /// Bytes that find no room stay unread, and libmicrohttpd comes back with them.
+    /// Bytes without space stay unread, and libmicrohttpd calls again with them.
     private func pour(
         _ piece: UnsafeRawBufferPointer, into stream: BodyStream, _ connection: OpaquePointer,
         _ size: UnsafeMutablePointer<Int>
@@ -249,7 +252,7 @@ final class Exchange: @unchecked Sendable {
         if desk.isClosing { return false }
         let suspended = Suspended(connection: connection)
         let count = size.pointee
-        // Under the lock, so that neither a reply nor room that come meanwhile are missed.
+        // With the lock held, so that neither a reply nor free space in the meantime is missed.
         let (reply, left, isCutShort) = shared.withLock { shared -> (WebReply?, Int, Bool) in
             if let reply = shared.reply { return (reply, count, shared.isCutShort) }
             if stream.add(piece) { return (nil, 0, false) }
@@ -259,7 +262,7 @@ final class Exchange: @unchecked Sendable {
         }
         if isCutShort { return swallow(size) }
         if let reply, desk.isEnciphered {
-            // At the end, which is the only place for it then.
+            // At the end of the body, since the reply cannot be sent earlier.
             phase = .refusing(WebDenial(reply), left: .max)
             size.pointee = 0
             return true
@@ -280,7 +283,7 @@ final class Exchange: @unchecked Sendable {
             (shared.suspended, shared.isComplete) = (suspended, true)
             return (nil, false)
         }
-        // Answered already; the connection is of no more use.
+        // Answered already; the connection cannot be used any more.
         if isCutShort { return false }
         if let reply { return queue(reply, connection) }
         stream.finish()
@@ -288,7 +291,7 @@ final class Exchange: @unchecked Sendable {
         return true
     }
 
-    /// There is room for more of a streamed body. Called by the task that reads it.
+    /// There is space for more of a streamed body. Called by the task that reads it.
     private func goOn() {
         shared.withLock { shared in
             guard !shared.isComplete, let suspended = shared.suspended else { return }
@@ -307,7 +310,7 @@ final class Exchange: @unchecked Sendable {
         return suspend(connection, early: early) { await service.reply(to: request, body: body) }
     }
 
-    /// Does nothing more on the connection until there is a reply.
+    /// Stops processing the connection until there is a reply.
     private func suspend(
         _ connection: OpaquePointer, early: Bool, until reply: @escaping @Sendable () async -> WebReply
     ) -> Bool {
@@ -329,8 +332,8 @@ final class Exchange: @unchecked Sendable {
         shared.withLock { shared in
             shared.reply = reply
             guard let suspended = shared.suspended else {
-                // Between two pieces of a streamed body, of which there may be no second; or the server stops, and nobody
-                // waits for it. The socket stays this connection's until `over()` has come past this lock.
+                // Either between two pieces of a streamed body, after which there may be no other; or the server stops,
+                // and the reply is not awaited. The socket stays this connection's until `over()` has taken this lock.
                 if let streaming = shared.streaming, !desk.isEnciphered {
                     shared.isCutShort = RawReply.send(reply, to: sluice_mhd_socket(streaming.connection))
                 }
@@ -359,15 +362,15 @@ final class Exchange: @unchecked Sendable {
         defer { MHD_destroy_response(response) }
         if endsConnection, MHD_add_response_header(response, "Connection", "close") != .YES { return false }
         for (name, value) in reply.headers where MHD_add_response_header(response, name, value) != .YES {
-            // A name or value that is no header: sending the reply without it would say something else.
+            // The name or value is not a valid header: sending the reply without it would change its meaning.
             return false
         }
         return MHD_queue_response(connection, UInt32(reply.status), response) == .YES
     }
 
-    /// libmicrohttpd takes no reply between the first and the last byte of a body, so it is written past it. The client
-    /// still sends, and closing now would reset the connection and take the reply back out of its hands: what it sends
-    /// is read for a while (RFC 9112, section 9.6).
+    /// libmicrohttpd accepts no reply between the first and the last byte of a body, so it is written directly to the
+    /// socket. The client is still sending, and closing now would reset the connection and discard the reply: so its
+    /// bytes are read for a while (RFC 9112, section 9.6).
     private func cutShort(
         with reply: WebReply, _ connection: OpaquePointer, _ size: UnsafeMutablePointer<Int>
     ) -> Bool {
@@ -375,7 +378,7 @@ final class Exchange: @unchecked Sendable {
         return swallow(size)
     }
 
-    /// What comes behind a reply that was sent in the middle of a body.
+    /// Discards the bytes after a reply that was sent in the middle of a body.
     private func swallow(_ size: UnsafeMutablePointer<Int>) -> Bool {
         phase = .cutShort(left: 4 << 20)
         size.pointee = 0

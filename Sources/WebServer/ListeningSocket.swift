@@ -2,13 +2,13 @@ internal import Core
 internal import Glibc
 internal import Linux
 
-/// A socket that listens, and what is left to clean up when it closes.
+/// A listening socket, and the file to remove when it closes.
 struct ListeningSocket {
     /// Open; libmicrohttpd closes it.
     let number: CInt
     /// 0 for a Unix socket.
     let port: Int
-    /// The name of a Unix socket, and the inode by which to tell it from a successor's.
+    /// The name of a Unix socket, and the inode that distinguishes it from a successor's.
     let file: (path: FilePath, inode: UInt64)?
 
     init(_ address: WebAddress) throws(WebServerError) {
@@ -24,10 +24,10 @@ struct ListeningSocket {
         self.file = file
     }
 
-    /// Takes the name of a Unix socket away, unless another server has put its own there meanwhile.
+    /// Removes the name of a Unix socket, unless another server has replaced it meanwhile.
     func removeFile() {
         guard let file, let look = try? FileLook(at: file.path), look.inode == file.inode else { return }
-        // Nothing is lost with it: a stale name is replaced at the next start.
+        // A failure does no harm: a stale name is replaced at the next start.
         try? Files.removeIfPresent(file.path)
     }
 
@@ -54,12 +54,12 @@ struct ListeningSocket {
         guard number >= 0 else { throw problem(reason()) }
         var isKept = false
         defer { if !isKept { close(number) } }
-        // bind(2) makes the name with the mode that the socket itself has (minus the umask), so that the name is at no
-        // moment open to more people than it should be; changing the umask would touch every other thread.
+        // bind(2) creates the name with the mode of the socket itself (minus the umask), so that the name is never
+        // accessible to more users than it should be; changing the umask would affect every other thread.
         guard fchmod(number, mode_t(mode)) == 0 else { throw problem(reason()) }
         if call({ bind(number, $0, $1) }) != 0 {
             guard errno == EADDRINUSE else { throw problem(reason()) }
-            // What cannot be looked at is not ours to remove.
+            // A file that cannot be examined must not be removed.
             guard let look = try? FileLook(at: path), look.mode & 0o170000 == 0o140000 else {
                 throw problem("a file that is no socket stands there; move it away")
             }
@@ -117,7 +117,7 @@ struct ListeningSocket {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(number, $0, &length) }
         }
         guard result == 0 else { return nil }
-        // The port stands at the same place in sockaddr_in and sockaddr_in6.
+        // The port is at the same place in sockaddr_in and sockaddr_in6.
         return withUnsafeBytes(of: storage) { Int($0[2]) << 8 | Int($0[3]) }
     }
 }

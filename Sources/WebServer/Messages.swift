@@ -1,16 +1,16 @@
 package import Core
 
-/// Where a server listens.
+/// The address on which a server listens.
 package enum WebAddress: Hashable, Sendable {
-    /// A Unix socket, made with exactly these permission bits and removed on stop.
+    /// A Unix socket, created with exactly these permission bits and removed on stop.
     case unix(FilePath, mode: UInt32)
     /// A name or numeric address of this machine. Port 0: the kernel chooses one, see ``WebServer/port``.
     case tcp(host: String, port: Int)
 }
 
-/// What a server shows to prove who it is (RFC 8446, section 4.4).
+/// A server's certificate with its key (RFC 8446, section 4.4).
 package struct TLSIdentity: Sendable {
-    /// PEM: its certificate, then those that lead to the authority.
+    /// PEM: its certificate, followed by those that lead to the authority.
     package var certificate: String
     /// PEM: the private key.
     package var key: String
@@ -21,12 +21,12 @@ package struct TLSIdentity: Sendable {
     }
 }
 
-/// Who asks.
+/// The client of a request.
 package struct WebPeer: Hashable, Sendable {
     /// Effective user and group of the process at the other end of a Unix socket (`SO_PEERCRED`, unix(7)).
     package var user: UInt32?
     package var group: UInt32?
-    /// The numeric address of a TCP peer, without its port; behind a trusted proxy that which the proxy names.
+    /// The numeric address of a TCP peer, without its port; behind a trusted proxy the address that the proxy names.
     package var address: String?
 
     package init(user: UInt32? = nil, group: UInt32? = nil, address: String? = nil) {
@@ -44,12 +44,12 @@ package struct WebRequest: Sendable {
     package var path: String
     /// Path and query as the client wrote them.
     package var rawTarget: String
-    /// Percent-decoded. Of a name that comes twice the first counts; a name without `=` has an empty value. `+` is a plus.
+    /// Percent-decoded. Of equal names the first counts; a name without `=` has an empty value. `+` is a plus.
     package var query: [String: String]
-    /// Names in lower case; the values of a name that comes twice are joined with `, ` (RFC 9110, section 5.3).
+    /// Names in lower case; the values of equal names are joined with `, ` (RFC 9110, section 5.3).
     package var headers: [String: String]
     package var peer: WebPeer
-    /// Tells the requests of one server apart: `plan` and `reply` see the same number.
+    /// Identifies a request of this server: `plan` and `reply` get the same number.
     package var number: UInt64
 
     package init(
@@ -73,7 +73,7 @@ extension WebRequest {
         return Array(given.utf8.dropFirst(7))
     }
 
-    /// The name or address in `Host`, in lower case and without brackets and port; `nil` where it is none (RFC 9110,
+    /// The name or address in `Host`, in lower case and without brackets and port; `nil` if it is invalid (RFC 9110,
     /// section 7.2).
     package var host: String? {
         guard var host = headers["host"]?.lowercased(), !host.isEmpty else { return nil }
@@ -86,18 +86,18 @@ extension WebRequest {
     }
 }
 
-/// What goes back.
+/// The reply to a request.
 package struct WebReply: Sendable {
     package enum Body: Sendable {
         case none
         case bytes([UInt8])
         /// Sent chunk by chunk as it comes, and ends with the stream. The task that reads the stream is cancelled when
-        /// the client goes, which is noticed at the next write: send something every 15 s or so.
+        /// the client disconnects, which is noticed at the next write: so send something every 15 s or so.
         case stream(AsyncStream<[UInt8]>)
     }
 
     package var status: Int
-    /// Without `Content-Length`, `Transfer-Encoding`, `Connection` and `Date`, which the server knows better.
+    /// Without `Content-Length`, `Transfer-Encoding`, `Connection` and `Date`, which the server sets.
     package var headers: [(String, String)]
     package var body: Body
 
@@ -117,23 +117,24 @@ package struct WebReply: Sendable {
     }
 }
 
-/// What to do with the body of a request, decided from its head.
+/// The treatment of a request's body, decided from its head.
 package enum BodyPlan: Sendable {
-    /// Gather it in memory; more than `limit` bytes are answered with 413.
+    /// Collect it in memory; more than `limit` bytes are answered with 413.
     case collect(limit: Int)
-    /// Hand each piece over as it comes.
+    /// Pass on each piece as it comes.
     case sink(any BodySink)
-    /// Ask for the reply at once, and let it read the body while that comes. A reply that is there before the end of the
-    /// body is sent in its middle. Until the end the client may be silent for `patience` seconds, 0: for ever.
+    /// Request the reply at once, and let it read the body while that arrives. A reply that is ready before the end of
+    /// the body is sent in the middle of it. Until the end the client may be silent for `patience` seconds, 0: without
+    /// limit.
     case stream(patience: UInt32)
-    /// Answer now and take no body.
+    /// Answer now, without the body.
     case refuse(WebReply)
 }
 
-/// Why a request is not let in.
+/// The refusal of a request that is not let in.
 package struct WebDenial: Sendable {
     package var reply: WebReply
-    /// The reply is held back so long, and nothing else is.
+    /// Only this reply is held back for this long.
     package var delay: Duration
 
     package init(_ reply: WebReply, delay: Duration = .zero) {
@@ -141,16 +142,16 @@ package struct WebDenial: Sendable {
         self.delay = delay
     }
 
-    /// Of the reply to a wrong token: who guesses gets one answer a second from each connection.
+    /// For the reply to a wrong token: guessing gets one answer a second on each connection.
     package static let wrongToken = Duration.seconds(1)
 }
 
 /// Takes a body piece by piece, on the server's thread: it may write to a disk, and must not wait for anything else.
 package protocol BodySink: AnyObject, Sendable {
-    /// The next bytes, lent for the call. `false`: no more; the service is asked for its reply at once, the rest of the
-    /// body is thrown away, and ``ended(complete:)`` does not come.
+    /// Called with the next bytes, lent for the call. `false`: no more; the service is asked for its reply at once, the
+    /// rest of the body is discarded, and ``ended(complete:)`` is not called.
     func receive(_ bytes: UnsafeRawBufferPointer) -> Bool
-    /// - Parameter complete: `false` when the client went away or the server stops; then no reply is asked for.
+    /// - Parameter complete: `false` when the client disconnected or the server stops; then no reply is requested.
     func ended(complete: Bool)
 }
 
@@ -160,16 +161,17 @@ package enum ReceivedBody: Sendable {
     case stream(BodyStream)
 }
 
-/// What a server serves.
+/// The service that answers a server's requests.
 package protocol WebService: Sendable {
-    /// Whether the head of a request, with its token, lets it in; `nil`: it does. Called on the server's thread, before
-    /// ``plan(_:)``; must not wait. A connection of which no request was let in is the first to make room for others.
+    /// Checks the head of a request, with its token; `nil`: it is accepted. Called on the server's thread, before
+    /// ``plan(_:)``; must not wait. A connection without an accepted request is the first to be closed for others.
     func denial(of request: WebRequest) -> WebDenial?
-    /// Called on the server's thread when a request was let in; must not wait.
+    /// Called on the server's thread for an accepted request; must not wait.
     func plan(_ request: WebRequest) -> BodyPlan
     /// The reply. Its task is cancelled when the server stops, and must then end soon.
     func reply(to request: WebRequest, body: ReceivedBody) async -> WebReply
-    /// What the server itself refuses, in the service's form: 400 for what is no request, 413, 429, 431. Must not wait.
+    /// The reply for a refusal by the server itself, in the service's form: 400 for an invalid request, 413, 429, 431.
+    /// Must not wait.
     func refusal(_ status: Int, _ text: String) -> WebReply
 }
 

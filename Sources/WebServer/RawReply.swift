@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// A reply written straight to a socket, after which the connection says nothing more.
+/// A reply that is written directly to a socket, after which the connection is not used any more.
 enum RawReply {
-    /// - Returns: Whether all of it is in the socket's buffer, where a short reply fits.
+    /// - Returns: Whether all of it is in the socket's buffer, which is large enough for a short reply.
     static func send(_ reply: WebReply, to socket: CInt) -> Bool {
         var body: [UInt8] = []
         if case .bytes(let bytes) = reply.body { body = bytes }
@@ -17,7 +17,7 @@ enum RawReply {
         return shutdown(socket, CInt(SHUT_WR)) == 0
     }
 
-    /// The words of RFC 9110, section 15; clients do not read them, people with a packet dump do.
+    /// The reason phrases of RFC 9110, section 15; clients ignore them, people with a packet dump read them.
     private static func phrase(_ status: Int) -> String {
         switch status {
         case 400: "Bad Request"

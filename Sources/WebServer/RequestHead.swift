@@ -3,12 +3,12 @@ internal import Core
 internal import Glibc
 internal import Linux
 
-/// The head of a request as libmicrohttpd holds it, read into values.
+/// Reads the head of a request from libmicrohttpd into values.
 enum RequestHead {
-    /// Bytes of request line and headers together. Longer ones are answered with 431.
+    /// Size of request line and headers together. Longer ones are answered with 431.
     static let limit = 16 << 10
 
-    /// Either the request, with nobody as its peer yet, or the reply that refuses it.
+    /// Either the request, without its peer yet, or the reply that refuses it.
     static func read(
         _ connection: OpaquePointer, method: UnsafePointer<CChar>, version: UnsafePointer<CChar>, target: String,
         number: UInt64
@@ -35,8 +35,8 @@ enum RequestHead {
                 headers: headers(of: connection), peer: WebPeer(), number: number))
     }
 
-    /// The path and query of a target, also of one that names the server as well, as to a proxy: every server has to take
-    /// that (RFC 9112, section 3.2.2).
+    /// The path and query of a target, also of one that names the server as well, as for a proxy: every server has to
+    /// accept that (RFC 9112, section 3.2.2).
     private static func origin(of target: String) -> String {
         let lowered = target.prefix(8).lowercased()
         guard let scheme = ["http://", "https://"].first(where: { lowered.hasPrefix($0) }) else { return target }
@@ -47,11 +47,11 @@ enum RequestHead {
     struct Refusal: Error {
         let status: Int
         let text: String
-        /// Nobody knows where this request ends: the connection carries no other one.
+        /// The end of this request is unknown: the connection carries no other one.
         var closes = false
     }
 
-    /// What two programs may read in two ways (RFC 9112, sections 2.2, 5.1 and 5.2).
+    /// Finds headers that two programs may read differently (RFC 9112, sections 2.2, 5.1 and 5.2).
     private static func fault(
         of connection: OpaquePointer, _ method: UnsafePointer<CChar>, _ version: UnsafePointer<CChar>
     ) -> String? {
@@ -63,8 +63,8 @@ enum RequestHead {
         }
     }
 
-    /// How a request says where its body ends (RFC 9112, section 6.3). libmicrohttpd takes the first answer that it finds;
-    /// a proxy in front of us may take another, and then one client's body is another's request.
+    /// How a request gives the end of its body (RFC 9112, section 6.3). libmicrohttpd uses the first indication; a
+    /// proxy in front of us may use another, and then one client's body is another's request.
     private struct Framing {
         var lengths: Set<String> = []
         var encodings: [String] = []
@@ -72,7 +72,7 @@ enum RequestHead {
 
         var fault: String? {
             if hosts.count > 1 { return "the request has Host more than once" }
-            // RFC 3986, section 3.2.2: no character of it ends a host, or begins something else.
+            // RFC 3986, section 3.2.2: none of its characters may end a host, or begin another part.
             if let host = hosts.first,
                 host.utf8.contains(where: { $0 <= 0x20 || $0 >= 0x7F || " /?#@,\\".utf8.contains($0) })
             {

@@ -2,12 +2,12 @@ internal import CMicroHTTPD
 internal import Glibc
 internal import Synchronization
 
-/// Carries an `AsyncStream` into a reply: one chunk at a time waits here until libmicrohttpd has taken it.
+/// Feeds an `AsyncStream` into a reply: one chunk at a time waits here until libmicrohttpd has taken it.
 ///
 /// The connection is suspended while there is nothing to send.
 ///
-/// `@unchecked Sendable`: the connection is resumed under the lock, and only while it is suspended, which is as long as
-/// libmicrohttpd promises that its address is good; all else is constant or in the lock.
+/// `@unchecked Sendable`: the connection is resumed with the lock held, and only while it is suspended, since
+/// libmicrohttpd guarantees its address only then; everything else is constant or protected by the lock.
 final class StreamFeed: @unchecked Sendable {
     private struct State {
         var chunk: ArraySlice<UInt8> = []
@@ -26,7 +26,7 @@ final class StreamFeed: @unchecked Sendable {
     /// A response that reads from here, and keeps this alive while it does.
     func response() -> OpaquePointer? {
         let context = Unmanaged.passRetained(self).toOpaque()
-        // libmicrohttpd has a buffer of this size for each, and none for those that are sent in chunks, as HTTP/1.1 does.
+        // libmicrohttpd has a buffer of this size for each reply, and none for chunked replies, as in HTTP/1.1.
         let response = sluice_mhd_stream(
             1 << 10,
             { context, _, buffer, room in
@@ -51,7 +51,7 @@ final class StreamFeed: @unchecked Sendable {
         if isOver { task.cancel() }
     }
 
-    /// The client or the server went away: nothing more is sent, and the stream's task is cancelled.
+    /// The client or the server has gone: nothing more is sent, and the stream's task is cancelled.
     func close() {
         let (task, sender) = state.withLock { state in
             state.isOver = true
@@ -83,7 +83,7 @@ final class StreamFeed: @unchecked Sendable {
         return count
     }
 
-    /// Returns when the chunk has been taken, or nobody will take it.
+    /// Returns when the chunk has been taken, or will never be.
     private func send(_ chunk: [UInt8]) async {
         await withCheckedContinuation { continuation in
             let isOver = state.withLock { state in
@@ -97,7 +97,7 @@ final class StreamFeed: @unchecked Sendable {
         }
     }
 
-    /// The stream has ended, and so does the reply, once all is taken.
+    /// The stream has ended, and so does the reply, once all chunks are taken.
     private func finish() {
         state.withLock { state in
             state.isOver = true

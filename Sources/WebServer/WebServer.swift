@@ -7,11 +7,11 @@ internal import Synchronization
 /// An HTTP/1.1 server on one socket.
 ///
 /// libmicrohttpd's threads read and write; a service answers in tasks of its own while its connection is suspended, so
-/// that a slow answer delays nobody else. A connection on which nothing moves for a while is closed, unless an answer is
-/// being made or streamed, and so is one that takes too long for a head: see ``ConnectionLimits``. Headers may have 16 KiB.
-/// More connections than are allowed wait in the kernel's queue.
+/// that a slow answer delays no other client. A connection without traffic for a while is closed, unless an answer is
+/// being made or streamed, and so is one that takes too long for a head: see ``ConnectionLimits``. Headers may have 16
+/// KiB. Connections above the limit wait in the kernel's queue.
 ///
-/// A server must be stopped; it does not end by being forgotten.
+/// A server must be stopped; releasing it does not stop it.
 package final class WebServer: Sendable {
     /// The port that was bound; 0 for a Unix socket.
     package let port: Int
@@ -20,7 +20,8 @@ package final class WebServer: Sendable {
     private let socket: ListeningSocket
     private let daemon: Mutex<Daemon?>
 
-    /// `@unchecked Sendable`: libmicrohttpd's daemon is made for use from several threads, and its one stop is behind the lock.
+    /// `@unchecked Sendable`: libmicrohttpd's daemon may be used from several threads, and its only stop is protected
+    /// by the lock.
     private struct Daemon: @unchecked Sendable {
         let pointer: OpaquePointer
         let identity: KeptIdentity?
@@ -29,8 +30,9 @@ package final class WebServer: Sendable {
     /// Listens when this returns.
     ///
     /// - Parameters:
-    ///   - threads: How many threads read and write. A sink that writes to a disk occupies one while it writes.
-    ///   - memory: Bytes that a connection may have for what it reads and writes, at least 64 KiB. Pieces of half of that
+    ///   - threads: Number of threads that read and write. A sink that writes to a disk occupies one while it writes.
+    ///   - memory: Bytes that a connection may have for what it reads and writes, at least 64 KiB. Pieces of half of
+    ///     that
     ///     reach a sink; what was never used costs nothing.
     ///   - identity: For TLS; `nil`: plain HTTP.
     package init(
@@ -58,8 +60,8 @@ package final class WebServer: Sendable {
         daemon = Mutex(Daemon(pointer: started, identity: kept))
     }
 
-    /// Closes every connection and returns when nothing of this server runs any more: bodies under way have ended
-    /// incomplete, and every reply's task has ended. Calling it again changes nothing.
+    /// Closes every connection and returns when nothing of this server runs any more: bodies in transfer have ended as
+    /// incomplete, and every reply's task has ended. Calling it again has no effect.
     package func stop() async {
         let daemon = daemon.withLock { daemon in
             defer { daemon = nil }
@@ -75,9 +77,9 @@ package final class WebServer: Sendable {
     }
 }
 
-/// PEM text as C takes it, for as long as a server may look at it.
+/// PEM text as C strings, for as long as a server may read it.
 ///
-/// `@unchecked Sendable`, proof: nothing of it changes after it was made, and its memory goes with the last reference.
+/// `@unchecked Sendable`, proof: it never changes after its creation, and its memory is freed with the last reference.
 private final class KeptIdentity: @unchecked Sendable {
     let certificate: UnsafeMutablePointer<CChar>?
     let key: UnsafeMutablePointer<CChar>?
@@ -96,9 +98,9 @@ private final class KeptIdentity: @unchecked Sendable {
     }
 }
 
-// MARK: What libmicrohttpd calls, on its own threads
+// MARK: Callbacks of libmicrohttpd, on its own threads
 
-/// The request line is there. What this returns stands for the request until `forgetRequest`.
+/// The request line was read. The returned value represents the request until `forgetRequest`.
 private func noteTarget(
     _ context: UnsafeMutableRawPointer?, _ target: UnsafePointer<CChar>?, _ connection: OpaquePointer?
 ) -> UnsafeMutableRawPointer? {
@@ -120,7 +122,7 @@ private func handleRequest(
         .proceed(connection, method: method, version: version, body: body, size: size) ? .YES : .NO
 }
 
-/// A connection is there, or its socket is about to be closed.
+/// A connection was made, or its socket is about to be closed.
 private func noteConnection(
     _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
     _ socketContext: UnsafeMutablePointer<UnsafeMutableRawPointer?>?, _ what: MHD_ConnectionNotificationCode

@@ -40,7 +40,7 @@ struct DocumentationTests {
             String(decoding: try Files.read($0), as: UTF8.self)
         }
         .joined()
-        // Every second piece stands between two marks of its kind.
+        // Every second piece is between two marks of its kind.
         func marked(_ mark: Character) -> [Substring] {
             text.split(separator: mark, omittingEmptySubsequences: false).enumerated().filter { $0.offset % 2 == 1 }
                 .map(\.element)

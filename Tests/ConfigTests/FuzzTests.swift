@@ -5,11 +5,11 @@ import Testing
 
 @testable import Config
 
-/// Configurations that a person, an editor or a disk has damaged: settings that hold what they promise, or errors that
+/// Configurations that a person, an editor or a disk has damaged. The result is either valid settings, or errors that
 /// name a place in the file and what to do.
 @Suite("Fuzz: configuration", .timeLimit(.minutes(Fuzz.minutes)))
 struct ConfigFuzzTests {
-    /// Stands in no message, whatever becomes of the file around it.
+    /// Must not appear in any message, regardless of the rest of the file.
     static let canary = "Zq7canaryX9k2"
 
     static let whole = """
@@ -79,7 +79,7 @@ struct ConfigFuzzTests {
         "\u{10FFFF}",
     ]
 
-    /// The examples that users begin with, and a file with nearly every key.
+    /// The examples for new users, and a file with nearly every key.
     static func seeds() throws -> [[UInt8]] {
         let folder = Repository.root.appending("config")
         let examples = try Files.names(in: folder).filter { $0.fileExtension == "yaml" }.sorted()
@@ -95,7 +95,7 @@ struct ConfigFuzzTests {
         let fuzz = Fuzz("configuration", rounds: 1200)
         try fuzz.each(mutator) { round in
             var files = [(file: FilePath("a.yaml"), bytes: round.input)]
-            // Now and then the other half of it comes from config.d.
+            // Sometimes the other half of it comes from config.d.
             if Int.random(in: 0..<8, using: &round.dice) == 0 {
                 files.append((FilePath("config.d/1.yaml"), mutator.text(&round.dice)))
             }
@@ -127,11 +127,11 @@ struct ConfigFuzzTests {
         Result { () throws(ConfigErrors) in try Settings.read(files, types: types, disk: .unchecked) { _ in nil } }
     }
 
-    /// A message names a place that is there, says enough, and shows no secret.
+    /// A message names an existing place, is long enough, and shows no secret.
     private static func check(
         _ problems: [ConfigProblem], _ files: [(file: FilePath, bytes: [UInt8])], _ round: Fuzz.Round
     ) throws {
-        // Torn out of its place the canary is a text like any other, and the person has to see which.
+        // At another place the canary is an ordinary text, which the person has to see.
         let hidesSecret = files.allSatisfy { isSecretWhereItStands($0.bytes) }
         for problem in problems {
             if hidesSecret {
@@ -144,7 +144,7 @@ struct ConfigFuzzTests {
                 throw round.flaw("is about no file of these: \(problem)")
             }
             guard let line = problem.line, let column = problem.column else {
-                // Only what is about the whole file has no place.
+                // Only a message about the whole file has no place.
                 let whole = ["is not UTF-8", "says nothing", "is larger"]
                 try round.expect(whole.contains { problem.text.hasPrefix($0) }, "has no place: \(problem)")
                 continue
@@ -156,7 +156,7 @@ struct ConfigFuzzTests {
         }
     }
 
-    /// Scalars of each line; breaks of every kind that YAML 1.1 knows (section 5.4), a byte order mark at the start left out.
+    /// Scalars of each line; with all line breaks of YAML 1.1 (section 5.4), without a byte order mark at the start.
     private static func lines(of bytes: [UInt8]) -> [Int] {
         var counts = [0]
         var last: Unicode.Scalar = " "
@@ -178,7 +178,7 @@ struct ConfigFuzzTests {
         return !stands(canary, in: text.replacing("    token:\n      literal: \"\(canary)\"", with: ""))
     }
 
-    /// What every room relies on without looking again.
+    /// Properties that every module relies on without checking again.
     private static func check(_ loaded: LoadedSettings, _ round: Fuzz.Round) throws {
         let settings = loaded.settings
         func absolute(_ path: FilePath, _ what: String) throws {

@@ -1,5 +1,5 @@
 extension MistakeTests {
-    /// As ``values``, of what `policy`, a destination and a folder may have.
+    /// Like ``values``, for keys of `policy`, a destination and a folder.
     static let rules: [Mistake] = [
         Mistake(
             "folders: [{name: '-', path: /a, upload_to: []}]",

@@ -1,4 +1,4 @@
-/// The specification of what the loader says, by its text.
+/// The specification of the loader's messages, by their text.
 extension MistakeTests {
     static let syntax: [Mistake] = [
         Mistake("", "a.yaml: says nothing; it begins with `version: 1`"),

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Config
 
-/// What somebody wrote, and the whole of what the loader says to it.
+/// A mistake in a configuration, and the loader's complete answer.
 struct Mistake: CustomTestStringConvertible, Sendable {
     let yaml: String
     let answer: String

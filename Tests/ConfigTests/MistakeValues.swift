@@ -1,5 +1,5 @@
 extension MistakeTests {
-    /// One line each, behind `version: 1`; the answer from the column on, to its first line's end or before.
+    /// One line each, after `version: 1`; the answer from the column on, up to the end of its first line or less.
     static let values: [Mistake] = [
         Mistake("state: ~/x", "8: state: takes an absolute path, not `~/x`; `~` and variables are not expanded"),
         Mistake("state: x", "8: state: takes an absolute path, not `x`; begin it with `/`"),

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Config
 
-/// Keys of a destination that stand in sections of their own.
+/// Keys of a destination that are in sections of their own.
 @Suite("nested keys of a destination")
 struct NestedKeyTests {
     private static let types = [

@@ -132,7 +132,7 @@ struct OverlapTests {
         #expect(answer.contains { $0.contains("which would take the same files; exclude") })
     }
 
-    /// What stands besides the folder `/srv/cam`, and where the answer points.
+    /// The configuration in addition to the folder `/srv/cam`, and the place of the answer.
     struct Loop: CustomTestStringConvertible, Sendable {
         let folder: String
         let more: String
@@ -233,7 +233,7 @@ struct OverlapTests {
     func bindMounts(_ shown: String) throws {
         let folder = TemporaryFolder()
         for name in ["cam/below", "out"] { try Files.makeFolders(folder.path.appending(FilePath(name))) }
-        // What is put into `out` stands in the watched folder.
+        // A file in `out` is inside the watched folder.
         let bind = try BindMount(of: folder.path.appending(FilePath(shown)), at: folder.path.appending("out"))
         defer { withExtendedLifetime(bind) {} }
         let file = try folder.write(

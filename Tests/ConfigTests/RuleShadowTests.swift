@@ -64,7 +64,7 @@ struct RuleShadowTests {
     @Test(
         "of which several before leave something are not",
         arguments: [
-            // What belongs to no modem is neither.
+            // A network without a modem matches neither.
             ["roaming: true, metered: true", "roaming: false, metered: false", "interface: eth0, metered: true"],
             ["roaming: true, metered: true", "roaming: false, metered: false", "metered: false"],
             [

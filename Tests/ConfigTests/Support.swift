@@ -2,7 +2,7 @@ import Core
 
 @testable import Config
 
-/// Types of destination as their rooms declare them.
+/// Types of destination, as their modules declare them.
 let types: [DestinationType] = [
     DestinationType(
         name: "tus", summary: "a tus 1.0 server",
@@ -38,7 +38,7 @@ func read(
     return try Settings.read(files, types: types, disk: .unchecked) { environment[$0] }
 }
 
-/// What the loader says about a text: its errors, or nothing.
+/// The loader's errors for a text, or nothing.
 func objections(to text: String) -> String {
     do throws(ConfigErrors) {
         _ = try read(text)

@@ -27,7 +27,7 @@ struct WindowMeetingTests {
             try warnings(policy: "", nas: "'22:00-06:00'", folder: "'08:00-18:00'") == [
                 Self.never + "`destinations.nas` and this folder are never open at the same time; " + Self.remedy
             ])
-        // Two of them meet by pairs, and all three never.
+        // Each pair of them has a common time, and all three have none.
         #expect(
             try warnings(policy: "'08:00-12:00', '20:00-21:00'", nas: "'11:00-20:30'", folder: "'20:30-08:30'") == [
                 Self.never

@@ -148,7 +148,7 @@ struct ControlTests {
             #expect(status == 200)
             #expect(headers["content-type"] == "application/json")
             #expect(text.contains(#""settled_by":"lease""#))
-            // What a person named is not renamed.
+            // Names that a person chose are not changed.
             #expect(text.contains(#""context":{"Camera_Name":"door"}"#))
         }
     }

@@ -10,10 +10,10 @@ import WebServer
 @testable import Control
 @testable import Daemon
 
-/// The API on an address that others reach.
+/// The API on an address that other machines reach.
 @Suite("The door of an address", .timeLimit(.minutes(Patience.minutes(2))))
 struct DoorTests {
-    /// A token that tests change, and how often it was read.
+    /// A token that tests change, with the number of times it was read.
     private final class Kept: Sendable {
         let state = Mutex((token: "s3cret", reads: 0))
         struct Gone: Error {}
@@ -60,7 +60,7 @@ struct DoorTests {
         let door = try await TokenDoor(names: ["nas.local"], clocks: ManualClocks(), say: { _ in }) { try kept.read() }
         let denial = door.denial(of: request(headers))
         let refusal = denial?.reply
-        // Who guesses a token waits, and nobody else does.
+        // Only a client that guesses a token has to wait.
         let hasGuessed = status == 401 && headers["authorization"]?.hasPrefix("Bearer ") == true
         #expect(denial.map { ($0.delay > .zero) == hasGuessed } ?? true)
         #expect(refusal?.status == status)
@@ -143,7 +143,7 @@ struct DoorTests {
             #expect(try await ask("POST", "/v1/pause", token) == 401)
             #expect(try await ask("GET", "/v1/events", token) == 401)
             #expect(try await ask("GET", "/nothing", token) == 401)
-            // Nor is its body waited for.
+            // The server does not wait for its body either.
             #expect(try await ask("POST", "/v1/uploads", token, body: String(repeating: "x", count: 1 << 20)) == 401)
         }
         #expect(daemon.asked.isEmpty)
@@ -174,7 +174,7 @@ struct DoorTests {
                 socket: other, remote: .init(listen: try ListenAddress("127.0.0.1:0")) { throw Kept.Gone() },
                 operations: FakeDaemon([]))
         }
-        // The socket is another's: the address is given back.
+        // Another server has the socket: the address is released.
         await #expect(throws: WebServerError.self) {
             _ = try await ControlServer.start(
                 socket: socket, remote: .init(listen: try ListenAddress("127.0.0.1:0")) { "t" },

@@ -48,7 +48,7 @@ struct EventTests {
                         return !String(decoding: $0, as: UTF8.self).contains("\n: \n")
                     }
                 })
-            _ = try? await line.transport.send(request)  // ends by its own wish, after the first comment
+            _ = try? await line.transport.send(request)  // ends by itself, after the first comment
             let text = got.withLock { String(decoding: $0, as: UTF8.self) }
             let data = try JSON.text(event(9))
             #expect(text.hasPrefix("retry: 3000\n\nid: 9\nevent: state\ndata: \(data)\n\n: \n\n"))
@@ -148,7 +148,7 @@ struct EventTests {
     @Test("one reader that stands still holds up neither the daemon nor another reader")
     func standstill() async throws {
         try await withLine { line in
-            // Asks, and never reads a byte of the answer.
+            // Sends a request, and never reads a byte of the answer.
             let wire = try Wire(unix: line.socket)
             try await wire.send("GET /v1/events HTTP/1.1\r\nHost: sluice\r\n\r\n")
             try await eventually("it is let in", holds: { line.daemon.asked.count == 1 })

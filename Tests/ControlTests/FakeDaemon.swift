@@ -3,7 +3,7 @@ import Synchronization
 
 @testable import Daemon
 
-/// Operations that remember what they were asked, and answer what a test puts in.
+/// Operations that record their requests, and give the answers that a test sets.
 final class FakeDaemon: Operations {
     struct State {
         var asked: [String] = []
@@ -14,12 +14,12 @@ final class FakeDaemon: Operations {
         var followers: [AsyncStream<EventView>.Continuation] = []
         var gone = 0
         var reload = ReloadView(applied: true)
-        /// Bytes that were handed over, and whether they came to their end; `nil` while they come.
+        /// Bytes that were handed over, and whether they were complete; `nil` while they are arriving.
         var received: [UInt8] = []
         var isWhole: Bool?
-        /// Waited for before anything is read.
+        /// Awaited before anything is read.
         var gate: AsyncStream<Void>?
-        /// What `limit off` takes back.
+        /// The overrides that `limit off` ends.
         var ended: [ExceptionView] = []
     }
 
@@ -229,7 +229,7 @@ final class FakeDaemon: Operations {
         return stream
     }
 
-    /// Something happens: stored, and told to whoever follows.
+    /// Emits an event: stores it, and sends it to all subscribers.
     func emit(_ event: EventView) {
         let followers = state.withLock { state in
             state.events.append(event)

@@ -39,7 +39,7 @@ struct ControlFuzzTests {
                 do {
                     try await wire.send(round.input)
                     wire.endSending()
-                    // A stream of events has no end of its own.
+                    // A stream of events has no end mark.
                     let text = String(decoding: round.input, as: UTF8.self)
                     if text.contains("events") { return }
                     let reply = try await wire.reply(isHead: text.hasPrefix("HEAD"))
@@ -101,7 +101,7 @@ struct ControlFuzzTests {
         }
     }
 
-    /// The events, and whether the stream was refused in the end. A refusal may take the events of its own piece along.
+    /// The events, and whether the stream was refused in the end. A refusal may drop the events of its own piece.
     private static func read(_ pieces: [[UInt8]]) -> Bool {
         var parser = EventParser()
         do {
@@ -143,7 +143,7 @@ struct ControlFuzzTests {
     }
 }
 
-/// Says the same to everybody.
+/// Gives every request the same answer.
 private struct Parrot: Transporting {
     let status: Int
     let body: [UInt8]

@@ -8,10 +8,10 @@ import Testing
 @testable import Control
 @testable import Daemon
 
-/// Bytes that are handed over, from a pipe through client and server to the daemon's door.
+/// Bytes that are handed over, from a pipe through client and server to the daemon.
 @Suite("handing bytes over", .timeLimit(.minutes(Patience.minutes(1))))
 struct ReceivingTests {
-    /// Both ends of a pipe; what was not closed is with the last reference.
+    /// Both ends of a pipe; open ends are closed with the last reference.
     private final class Pipe: Sendable {
         let reading: CInt
         private let writing: CInt
@@ -97,14 +97,14 @@ struct ReceivingTests {
             line.daemon.refuse(Refusal(.noRoom, "no room"))
             let pipe = try Pipe()
             async let writing: Void = {
-                // The pipe breaks when nobody reads it any more.
+                // The pipe breaks when its reader is gone.
                 try? await pipe.write(noise(size))
                 pipe.end()
             }()
             await #expect(throws: Refusal(.noRoom, "no room")) {
                 try await line.client.receive(ReceiveRequest(name: "a"), from: pipe.stream)
             }
-            // What the pipe still holds is nobody's.
+            // The rest in the pipe is never read.
             let reading = pipe.reading
             try await blocking {
                 var left = [UInt8](repeating: 0, count: 1 << 20)

@@ -134,7 +134,7 @@ struct SecretReaderTests {
         return bytes
     }
 
-    /// Nobody may be there to take the exit status of a grandchild.
+    /// A grandchild may have no parent that takes its exit status.
     private func isZombie(_ pid: Int32) -> Bool {
         guard let text = try? read(FilePath("/proc/\(pid)/stat")) else { return true }
         return text.isEmpty || String(decoding: text, as: UTF8.self).contains(") Z ")
@@ -158,7 +158,7 @@ struct CredentialProviderTests {
         await provider.refused(first.reading)
         let second = try await provider.current()
         #expect(second.headers.first?.1 == "Bearer two")
-        // A slower upload hears of the old refusal now; the new secret stays.
+        // A slower upload reports the old refusal now; the new secret stays.
         try folder.write("token", Array("three".utf8))
         await provider.refused(first.reading)
         #expect(try await provider.current().headers.first?.1 == "Bearer two")

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("CRC")
 struct CRCTests {
-    /// The check value of each: that of the nine digits (RFC 3720 for CRC-32C; xz and NVM Express for the long ones).
+    /// The check value of each, for the nine digits (RFC 3720 for CRC-32C; xz and NVM Express for the 64-bit ones).
     @Test(
         "has the published check values",
         arguments: [
@@ -76,7 +76,7 @@ struct CRCTests {
 
     @Test("of a range of more than 4 GiB is combined by its length alone")
     func long() {
-        // Zero bytes behind it, twice as many each time: what counting them one by one would make.
+        // Followed by zero bytes, twice as many each time; compared with counting them one by one.
         let start = crc(.crc64nvme, [1, 2, 3])
         func zeros(_ count: Int64, behind first: UInt64) -> UInt64 {
             CRC.combined(first, zeroCRC(count), length: count, .crc64nvme)

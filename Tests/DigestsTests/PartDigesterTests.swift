@@ -59,7 +59,7 @@ struct PartDigesterTests {
             for (place, byte) in zip(noise(4, seed: UInt64(seed)), noise(4, seed: UInt64(seed + 5000))) {
                 broken[Int(place) % 60] = byte
             }
-            // Whatever it is then, it does not trap, and is written as it was read.
+            // Any input is read without a trap, and written again unchanged.
             if let read = PartDigests(encoded: broken) { #expect(PartDigests(encoded: read.encoded) == read) }
         }
     }

@@ -51,7 +51,7 @@ struct LogTests {
                 + "SLUICE_EVENT=held\nSLUICE_DESTINATION=nas\nSLUICE_NEXT_TRY\n\u{3}\0\0\0\0\0\0\0a\nb\nSLUICE_TOKEN=***\n"
         )
         #expect(lines.all.isEmpty)
-        // What no datagram takes, and what comes when nobody listens, is a line as before.
+        // An entry that is too large for a datagram, or without a listener, becomes a line as before.
         log.info("long", ["text": String(repeating: "x", count: 1 << 20)])
         try Files.remove(path)
         log.info("alone")

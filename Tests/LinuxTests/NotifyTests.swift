@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// What systemd would be: a datagram socket that keeps what comes.
+/// A replacement for systemd: a datagram socket that keeps the datagrams.
 final class Supervisor: Sendable {
     private let number: CInt
 
@@ -42,7 +42,7 @@ struct NotifyTests {
         notify.reloaded()
         let lines = try #require(supervisor.next()).split(separator: "\n")
         #expect(lines.first == "RELOADING=1")
-        // Of CLOCK_MONOTONIC, which starts with the machine: not the wall clock.
+        // The time is that of CLOCK_MONOTONIC, which starts with the machine, and not the wall clock.
         var now = timespec()
         clock_gettime(CLOCK_MONOTONIC, &now)
         let told = lines.last.flatMap { $0.hasPrefix("MONOTONIC_USEC=") ? Int64($0.dropFirst(15)) : nil }
@@ -61,7 +61,7 @@ struct NotifyTests {
         notify.status("a\nREADY=0")
         notify.stopping()
         #expect(supervisor.next() == "READY=1\nSTATUS=watching 2 folders")
-        // No text makes a second line.
+        // A text cannot begin a second line.
         #expect(supervisor.next() == "STATUS=a\\x0aREADY=0")
         #expect(supervisor.next() == "STOPPING=1")
     }

@@ -19,7 +19,7 @@ struct ServiceUnitTests {
             "usr/a.service.d/20-b.conf", Array("[Service]\nSupplementaryGroups=\nSupplementaryGroups=camera\n".utf8))
         try folder.write("etc/a.service.d/30-c.conf", Array("[Service]\nSupplementaryGroups=plugdev\n".utf8))
         #expect(ServiceUnit("a.service", in: places)?.groups == ["camera", "plugdev"])
-        // In a place of higher rank, by the same name.
+        // A file with the same name in a place of higher rank.
         try folder.write("etc/a.service.d/20-b.conf", [])
         #expect(ServiceUnit("a.service", in: places)?.groups == ["audio", "video", "plugdev"])
         try folder.write("etc/a.service", Array("[Service]\n".utf8))

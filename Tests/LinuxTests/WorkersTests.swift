@@ -83,7 +83,7 @@ struct WorkersTests {
                 $0.most = max($0.most, $0.running)
                 $0.order.append(number)
             }
-            // The first piece lasts until the second has been handed in by somebody else.
+            // The first piece lasts until another thread has added the second.
             if number == 1 { gate.wait { $0 ? () : nil } }
             seen.changeForAll { $0.running -= 1 }
         }
@@ -97,7 +97,7 @@ struct WorkersTests {
         #expect(seen.withLock { $0.most } == 1)
         first.close()
         #expect(throws: SystemError.self) { try workers.begin() }
-        // By this thread, or by the first caller, who may be just about to leave.
+        // Done by this thread, or by the first caller, which may be about to leave.
         workers.add(3)
         seen.wait { $0.order == [1, 2, 3] && $0.running == 0 ? () : nil }
     }

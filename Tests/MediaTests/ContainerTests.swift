@@ -38,13 +38,13 @@ struct ContainerTests {
         #expect(try FakeFile(Recordings.read("cut/" + name)).verdict().isWhole)
     }
 
-    /// Where a beginning of a file may pass for a whole one: at the ends of its fragments and packets.
+    /// Places where the beginning of a file may look like a complete one: at the ends of its fragments and packets.
     static func mayPass(_ name: String, _ bytes: [UInt8], _ length: Int) -> Bool {
         switch name {
         case "video.ts": return length % 188 == 0
         case "video.m2ts": return length % 192 == 0
         case "fragmented.mp4":
-            // Behind each `mdat`, and in front of the box that ends the file.
+            // After each `mdat`, and before the box that ends the file.
             let next = Array(bytes[length...].dropFirst(4).prefix(4))
             return next == Array("moof".utf8) || next == Array("mfra".utf8)
         default: return false
@@ -67,7 +67,7 @@ struct ContainerTests {
         #expect(try Container.isClosed(FakeFile(finished).pieces, named: "a.mp4"))
         let mark = try #require(finished.indices.first { finished[$0...].starts(with: Array("mdat".utf8)) })
         var open = finished
-        // What stands behind it belongs to it now.
+        // The bytes after it belong to it now.
         for index in mark - 4..<mark { open[index] = 0 }
         #expect(try FakeFile(open).verdict().isWhole)
         #expect(try !Container.isClosed(FakeFile(open).pieces, named: "a.mp4"))
@@ -80,7 +80,7 @@ struct ContainerTests {
         for length in 1..<bytes.count where !Self.mayPass(name, bytes, length) {
             let verdict = try FakeFile(Array(bytes[..<length])).verdict()
             #expect(!verdict.isWhole, "the first \(length) of \(bytes.count) bytes")
-            // Once it says what it is, it is also said to be unfinished.
+            // Once its format is recognised, it is also judged incomplete.
             if length >= 400 { #expect(verdict.isNotWhole, "the first \(length) of \(bytes.count) bytes") }
         }
     }

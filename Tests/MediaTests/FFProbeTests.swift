@@ -5,12 +5,12 @@ import Testing
 
 @testable import Media
 
-/// A program of this name stands in for it: what the real one prints is in the first test.
+/// A program with this name replaces it: the output of the real one is in the first test.
 @Suite("FFProbe")
 struct FFProbeTests {
     @Test("what it prints is read")
     func reads() {
-        // ffprobe 5.1 on a finished transport stream, with a time added.
+        // The output of ffprobe 5.1 for a finished transport stream, with a time added.
         let facts = FFProbe.facts(
             from: Array(
                 """
@@ -81,8 +81,8 @@ struct FFProbeTests {
         _ folder: TemporaryFolder, _ script: String, patience: Duration = .seconds(60)
     ) throws -> FFProbe {
         let program = folder.path.appending("ffprobe")
-        // Written by another process: a program that this one has open for writing, in a child about to begin, would not
-        // start (ETXTBSY).
+        // Written by another process: a program that this one has open for writing, in a child that is about to start,
+        // would not run (ETXTBSY).
         let words = [
             "/bin/sh", "-c", #"printf '#!/bin/sh\n%s\n' "$2" > "$1" && chmod 755 "$1""#, "sh", program.display, script,
         ]

@@ -5,10 +5,11 @@ import Testing
 
 @testable import Media
 
-/// Recordings, damaged in every way and said to be of any size: each ends in a verdict, soon, and in facts that can be.
+/// Recordings, damaged in every way and with any claimed size: each ends soon with a verdict, and with plausible
+/// metadata.
 @Suite("Fuzz: containers and their facts", .timeLimit(.minutes(Fuzz.minutes)))
 struct MediaFuzzTests {
-    /// Names of boxes, chunks, elements and markers, and where their sizes end.
+    /// Names of boxes, chunks, elements and markers, and ends of their sizes.
     private static let words: [String] = [
         "ftyp", "moov", "mdat", "moof", "mvex", "trak", "tkhd", "mdia", "hdlr", "vide", "mvhd", "udta", "meta", "keys",
         "ilst", "data", "mdta", "RIFF", "LIST", "AVI ", "AVIX", "hdrl", "avih", "strl", "indx", "movi", "idx1",
@@ -65,7 +66,7 @@ struct MediaFuzzTests {
                 try round.expect(!text.isEmpty && text.count <= 130, "a name of \(text.count) letters")
                 try round.expect(FilePath(text).display.count >= text.count, "does not print")
             }
-            // Formatting has to hold too: it makes names.
+            // Formatting must work too, since it makes names.
             if let recorded = facts.recorded { try round.expect(!recorded.description.isEmpty, "no time") }
         }
         if fuzz.rounds >= 600 { #expect(told > fuzz.rounds / 10) }
@@ -87,7 +88,7 @@ struct MediaFuzzTests {
         }
     }
 
-    /// Sizes are binary: some become what the mutator's words cannot spell.
+    /// Sizes are binary, so some are replaced by values that the mutator's words cannot express.
     private static func hurt(_ round: inout Fuzz.Round) -> [UInt8] {
         var input = round.input
         guard !input.isEmpty, Bool.random(using: &round.dice) else { return input }

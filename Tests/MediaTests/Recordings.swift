@@ -17,10 +17,10 @@ enum Recordings {
     }
 }
 
-/// Bytes that stand in for a file, and a count of what was asked of it.
+/// Bytes in place of a file, with a count of the reads.
 final class FakeFile: Sendable {
     let size: Int64
-    /// Pieces by their offsets; all else is zeros.
+    /// Pieces by their offsets; all other bytes are zero.
     private let content: [(at: Int64, bytes: [UInt8])]
     let asked = Mutex((times: 0, bytes: 0))
 

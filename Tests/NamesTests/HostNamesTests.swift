@@ -13,7 +13,7 @@ struct HostNamesTests {
         #expect(!own.isEmpty && own.allSatisfy(\.isLoopback))
     }
 
-    /// The name is too long for any server to be asked (RFC 1035, section 2.3.4).
+    /// The name is too long to be sent to any server (RFC 1035, section 2.3.4).
     @Test("a name that cannot be one is unknown, and says so")
     func unknown() async {
         let name = String(repeating: "a", count: 64) + ".invalid"

@@ -28,8 +28,8 @@ struct CourierTests {
         try file.write(Array("#!/bin/sh\n\(text)\n".utf8), named: path)
         try file.setMode(0o755, named: path)
         try file.close(named: path)
-        // By the shell: a program that is begun at this moment elsewhere may still hold the file open to be written, and the
-        // kernel runs no such file.
+        // Run by the shell: a program that is being started elsewhere may still have the file open for writing, and the
+        // kernel does not run such a file.
         return .command(["/bin/sh", path.display, "one two"])
     }
 

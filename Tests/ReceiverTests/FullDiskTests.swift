@@ -13,7 +13,7 @@ struct FullDiskTests {
         let disk = try SmallDisk()
         let inbox = Inbox(into: disk.path)
         try await inbox.start()
-        // What it says that there is room for is what it takes.
+        // It accepts exactly the free space that it announces.
         let offer = try await inbox.ask("OPTIONS", "/files/").headers["sluice-space-free"]
         let most = try #require(offer.flatMap { Int($0) })
         #expect((1 << 20..<4 << 20).contains(most))
@@ -86,13 +86,13 @@ struct FullDiskTests {
 
         let second = noise(2_500_000, seed: 2)
         let late = try await inbox.made(second.count, ["sluicePath": "card/b"])
-        // No refusal of the file: its sender is to ask again.
+        // This is no refusal of the file: its sender has to ask again.
         #expect(try await inbox.patch(late, at: 0, second).status == 503)
         #expect(try await inbox.ask("HEAD", late).status == 507)
         #expect(try Files.names(in: disk.path) == ["a"])
         #expect(try await inbox.ask("DELETE", location).status == 204)
         #expect(try Files.names(in: disk.path).isEmpty)
-        // All of it is there: asking is enough for it to appear.
+        // All of it is there: a HEAD is enough to make it appear.
         #expect(try await inbox.offset(late) == second.count)
         #expect(try inbox.content("card/b") == second)
         await inbox.stop()

@@ -6,8 +6,8 @@ import Testing
 
 @testable import Receiver
 
-/// Requests that no honest client sends, and records that a disk has damaged: the receiver lives, and what it holds is
-/// what it said.
+/// Requests that no correct client sends, and records that a disk has damaged: the receiver survives, and holds exactly
+/// the bytes that it acknowledged.
 @Suite("Fuzz: receiver", .timeLimit(.minutes(Fuzz.minutes)))
 struct ReceiverFuzzTests {
     static let requests = [
@@ -71,7 +71,7 @@ struct ReceiverFuzzTests {
         }
     }
 
-    /// The upload can be brought to its end after all, unless the strange request has ended it.
+    /// The upload can be completed nevertheless, unless the strange request has ended it.
     private static func finish(_ inbox: Inbox, _ id: String, _ offset: Int, _ round: Fuzz.Round) async throws {
         if offset == 5 { return }
         let rest = Array("hello".utf8.dropFirst(offset))

@@ -7,7 +7,7 @@ import Synchronization
 import TestKit
 import WebServer
 
-/// A receiver over a folder of its own, and a raw client for it.
+/// A receiver for a folder of its own, and a raw client for it.
 final class Inbox: Sendable {
     let temporary = TemporaryFolder()
     private let lines = Lines()
@@ -27,7 +27,7 @@ final class Inbox: Sendable {
     }
 
     func start(clocks: any Clocks = SystemClocks()) async throws {
-        // Not `self`: what a receiver let go of a moment too late would keep the folder beyond the end of the tests.
+        // Not `self`: a receiver that is released too late would keep the folder beyond the end of the tests.
         let lines = lines
         let receiver = try await Receiver.start(
             into: folder, listen: .tcp(host: "127.0.0.1", port: 0), token: token.map { Array($0.utf8) },
@@ -44,7 +44,7 @@ final class Inbox: Sendable {
         await receiver?.stop()
     }
 
-    /// Starts, runs `body`, and stops however it ends.
+    /// Starts a receiver, runs `body`, and stops the receiver in every case.
     static func open(
         token: String? = nil, maxSize: Int64? = nil, _ body: (Inbox) async throws -> Void
     ) async throws {
@@ -87,7 +87,7 @@ final class Inbox: Sendable {
         return try await ask("POST", "/files/", ["Upload-Length": String(length), "Upload-Metadata": metadata])
     }
 
-    /// Creates an upload and returns where it is.
+    /// Creates an upload and returns its location.
     func made(_ length: Int, _ pairs: [String: String]) async throws -> String {
         let reply = try await create(length, pairs)
         guard reply.status == 201, let location = reply.headers["location"] else {
@@ -127,7 +127,7 @@ final class Inbox: Sendable {
         return location
     }
 
-    // MARK: What is there
+    // MARK: Files
 
     func content(_ name: FilePath) throws -> [UInt8]? {
         let path = folder.appending(name)
@@ -144,7 +144,7 @@ final class Inbox: Sendable {
         return found.sorted()
     }
 
-    /// Files of the receiver's own that hold an upload's bytes.
+    /// The receiver's own files with the bytes of an upload.
     func unfinished() throws -> Int {
         try Files.names(in: folder.appending(".sluice-receive")).filter { $0.fileExtension == "data" }.count
     }

@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// The receiver's own extension: whether it holds a content under a name.
+/// The receiver's own extension: the question whether it holds a content under a name.
 @Suite("a lookup", .timeLimit(.minutes(Patience.minutes(1))))
 struct LookupTests {
     private static let content = noise(5000)
@@ -44,13 +44,13 @@ struct LookupTests {
         try await Inbox.open { inbox in
             try await inbox.upload(Self.content, ["filename": "a", "mtime": "1000000000"])
             let path = inbox.folder.appending("a")
-            // Same size, another content; a test that only looks at the record says "held".
+            // The same size with another content; a check of only the record would say "held".
             try Files.remove(path)
             try Files.replace(path, with: noise(5000, seed: 4))
             #expect(try await ask(inbox, "a", Self.content) == (404, "absent"))
             try Files.remove(path)
             #expect(try await ask(inbox, "a", Self.content) == (404, "absent"))
-            // A file that somebody else put there counts, once it is read.
+            // A file that another program put there counts, once it is read.
             try Files.replace(path, with: Self.content)
             #expect(try await ask(inbox, "a", Self.content) == (200, "held"))
         }
@@ -98,7 +98,7 @@ struct LookupTests {
             #expect(try await inbox.ask("DELETE", location).status == 204)
             #expect(try inbox.delivered() == ["a"])
             #expect(try inbox.content("a") == Self.content)
-            // Another content of that name begins at 0.
+            // Another content with that name begins at 0.
             let other = try await inbox.create(5000, ["filename": "a", "sha256": sha256(noise(5000, seed: 4))])
             #expect(other.headers["upload-offset"] == nil)
         }

@@ -41,7 +41,7 @@ struct ReceiverTests {
         let content = noise(1_000_000)
         let location = try await inbox.made(content.count, ["filename": "a", "sha256": sha256(content)])
         let wire = try await inbox.begin(location, at: 0, length: content.count, Array(content[..<600_000]))
-        // A second connection sees the first one's bytes arrive only through the log of its end.
+        // A second connection sees the first one's bytes only in the log when that ends.
         wire.vanish()
         try await eventually("the end is noticed", holds: { inbox.log.contains("interrupted a at 600000") })
         await inbox.stop()
@@ -80,7 +80,7 @@ struct ReceiverTests {
         let location = try await inbox.made(100, ["filename": "a"])
         _ = try await inbox.patch(location, at: 0, noise(40))
         await inbox.stop()
-        // A power cut: the file is longer than the record says, and the record is of another boot.
+        // A power cut: the file is longer than in the record, and the record is from another boot.
         let id = String(location.dropFirst("/files/".count))
         let record = inbox.folder.appending(FilePath(".sluice-receive/\(id).json"))
         let text = String(decoding: try Files.read(record), as: UTF8.self)
@@ -103,12 +103,12 @@ struct ReceiverTests {
             let content = noise(1_000)
             let location = try await inbox.made(1_000, ["filename": "a"])
             let silent = try await inbox.begin(location, at: 0, length: 1_000, Array(content[..<400]))
-            // Not by a HEAD, which takes the upload over before they have come.
+            // Not by a HEAD, which would take over the upload before they have arrived.
             let id = String(location.dropFirst("/files/".count))
             let data = inbox.folder.appending(FilePath(".sluice-receive/\(id).data"))
             try await eventually("400 bytes are there") { try FileLook(at: data).size == 400 ? true : nil }
             #expect(try await inbox.offset(location) == 400)
-            // Should the old connection live after all, it is told, and its bytes are not mixed in.
+            // If the old connection is still alive, it is refused, and its bytes are not mixed in.
             try await silent.send(Array(content[400..<500]))
             #expect(try await silent.reply().status == 423)
             #expect(try await inbox.patch(location, at: 400, Array(content[400...])).status == 204)
@@ -150,7 +150,7 @@ struct ReceiverTests {
         #expect(try await inbox.made(1_000, pairs) == location)
         #expect(try await inbox.offset(location) == 1_000)
         #expect(try inbox.delivered() == ["a"])
-        // Another content under the same id is another upload.
+        // Another content with the same id is another upload.
         #expect(try await inbox.made(1_001, pairs) != location)
         await inbox.stop()
     }
@@ -219,13 +219,13 @@ struct ReceiverTests {
             let finished = try await inbox.upload(noise(10), ["filename": "b"])
             #expect(try await inbox.ask("DELETE", finished).status == 204)
             #expect(try inbox.delivered() == [])
-            // Somebody put another file there.
+            // Another program put another file there.
             let replaced = try await inbox.upload(noise(10), ["filename": "c"])
             try Files.remove(inbox.folder.appending("c"))
             try inbox.temporary.write("in/d", noise(10))
             try Files.rename(inbox.folder.appending("d"), to: inbox.folder.appending("c"))
             _ = try await inbox.ask("DELETE", replaced)
-            // Two uploads count on the one file.
+            // Two uploads refer to the one file.
             let first = try await inbox.upload(noise(20), ["filename": "e"])
             let second = try await inbox.upload(noise(20), ["filename": "e"])
             _ = try await inbox.ask("DELETE", first)

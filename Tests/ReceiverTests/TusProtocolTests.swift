@@ -88,7 +88,7 @@ struct TusProtocolTests {
             _ = try await inbox.patch(location, at: 0, noise(5))
             let reply = try await inbox.ask("PATCH", location, headers, noise(count))
             #expect(reply.status == status)
-            // A conflict says where the upload stands.
+            // A conflict contains the upload's offset.
             if status == 409 { #expect(reply.headers["upload-offset"] == "5") }
             #expect(try await inbox.offset(location) == 5)
         }

@@ -4,10 +4,10 @@ import TestKit
 import TestTraits
 import Testing
 
-/// tuspy, the tus project's own client for Python: somebody else's reading of the protocol.
+/// tuspy, the tus project's own client for Python: an independent implementation of the protocol.
 @Suite("tuspy", .needsPackages, .timeLimit(.minutes(Patience.minutes(3))))
 struct TuspyTests {
-    /// Sends the first chunk in one process's worth of client, and the rest from another that knows only the URL.
+    /// Sends the first chunk in one client process, and the rest from another that knows only the URL.
     private static let script = """
         import sys
         from tusclient import client

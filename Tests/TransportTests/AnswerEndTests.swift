@@ -6,7 +6,7 @@ import TestKit
 import Testing
 import Transport
 
-/// What an answer is worth that breaks off, and how long one may take that does not end.
+/// The value of an interrupted answer, and the time limit of an endless one.
 @Suite("the ends of answers", .timeLimit(.minutes(Patience.minutes(1))))
 struct AnswerEndTests {
     let transport = Transport()
@@ -57,7 +57,7 @@ struct AnswerEndTests {
         request.onArrived = { arrived.add($0, ordering: .relaxed) }
         (request.wantsStatusAlone, request.answerLimit) = (true, 16 << 10)
         #expect(try await transport.send(request).status == 200)
-        // What the kernel had taken meanwhile.
+        // The bytes that the kernel had accepted meanwhile.
         #expect(arrived.load(ordering: .relaxed) < 8 << 20)
 
         let broken = try FakeServer { exchange in
@@ -93,7 +93,7 @@ struct AnswerEndTests {
         #expect(response.status == 200 && response.body == Array("1234".utf8))
     }
 
-    /// What comes a piece at a time, for ever.
+    /// Bodies that arrive a piece at a time, for ever.
     private static let dripping = [
         ("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", " "),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\n \r\n"),

@@ -15,14 +15,14 @@ struct CarriedBoundTests {
     }
 
     private static let start = ContinuousClock.now
-    /// What is supposed to come at the end of each.
+    /// The assumed bytes at the end of each connection.
     private let farewell: Int64 = 20 + 4 * 52 + 64 + 36
 
     private static func member(
         _ total: Int64, acknowledged: Int64 = 1, unanswered: Int64 = 0, sent: Int64 = 100_000, segments: Int64 = 0,
         overhead: Int64 = 0, hasRepeated: Bool = true
     ) -> CarriedBound.Member {
-        // Acknowledged is less than was sent, so something went again.
+        // Fewer bytes are acknowledged than were sent, so some were sent again.
         let counts = SocketCounts(
             sent: hasRepeated ? max(sent, acknowledged + 1) : acknowledged, received: 0, segments: segments, unsent: 0,
             queued: 0,
@@ -30,7 +30,7 @@ struct CarriedBoundTests {
         return CarriedBound.Member(counts: counts, total: total, overhead: overhead)
     }
 
-    /// A bound, and what was charged to each connection.
+    /// A bound, and the bytes that were charged to each connection.
     private struct Book {
         var bound: CarriedBound
         var paid: [CInt: Int64] = [:]
@@ -42,7 +42,7 @@ struct CarriedBoundTests {
             bound = try #require(first)
         }
 
-        /// - Returns: What it was charged with in all.
+        /// - Returns: The total that was charged to it.
         mutating func charge(
             _ member: CarriedBound.Member, of socket: CInt = 1, after time: Duration, end: Int64? = nil
         ) -> Int64 {
@@ -83,7 +83,7 @@ struct CarriedBoundTests {
     func thrownAway() throws {
         let links = Links()
         var book = try Book(links, joinsSegments: true)
-        // A thousand handed down twice, each of which left once and by itself.
+        // A thousand segments were passed down twice; each was sent once and separately.
         links.set(1000 + 1000 * 1514, packets: 1010)
         let member = Self.member(
             3_100_000, acknowledged: 1_448_000, sent: 2 * 1_448_000, segments: 2000)
@@ -118,7 +118,7 @@ struct CarriedBoundTests {
                 guard Bool.random(using: &dice) else { continue }
                 wire += payload + count * 52
                 acknowledged += payload
-                // Joined, or each by itself.
+                // Sent together, or each alone.
                 let own = Bool.random(using: &dice) ? count : 1
                 bytes += UInt64(payload + own * (52 + link))
                 packets += UInt64(own)
@@ -157,7 +157,7 @@ struct CarriedBoundTests {
         let links = Links()
         var book = try Book(links)
         links.set(1000)
-        // All that it counted in a moment is supposed to have left, and most of it was thrown away.
+        // All bytes counted in a moment are assumed to have left, although most of them were dropped.
         #expect(book.charge(Self.member(900_000), of: 1, after: .milliseconds(10)) == 900_000)
         links.set(301_000)
         let counted = Self.member(800_000, acknowledged: 144_800)
@@ -169,12 +169,12 @@ struct CarriedBoundTests {
     func shared() throws {
         let links = Links()
         var book = try Book(links)
-        // Each has handed down twice what it sent.
+        // Each has passed down twice the bytes that it sent.
         for step in 1...10 {
             let sent = Int64(step) * 100_000
             links.set(UInt64(1000 + 2 * sent))
             let member = Self.member(2 * sent, acknowledged: sent - 50_000)
-            // The kernel is asked of both at the same moment.
+            // The kernel is asked about both at the same moment.
             if step > 1 { book.open = [1: member, 2: member] }
             for socket in [CInt(1), 2] {
                 _ = book.charge(member, of: socket, after: .milliseconds(1000 * step + 100 * Int(socket)))
@@ -204,7 +204,7 @@ struct CarriedBoundTests {
                 open.append(next)
                 next += 1
             }
-            // Some of what is handed down is thrown away; others use the link as well.
+            // Some of the segments are dropped; other traffic uses the link as well.
             for socket in open {
                 let more = Int64.random(in: 0...200_000, using: &dice)
                 let left = Bool.random(using: &dice) ? more : Int64.random(in: 0...more, using: &dice)
@@ -217,7 +217,7 @@ struct CarriedBoundTests {
             guard let socket = open.randomElement(using: &dice) else { continue }
             let ends = Int.random(in: 0..<12, using: &dice) == 0
             let member = Self.member(counted[socket] ?? 0, acknowledged: acknowledged[socket] ?? 0)
-            // The kernel is asked of all of them at the same moment.
+            // The kernel is asked about all of them at the same moment.
             for other in open where other != socket && book.open[other] != nil {
                 book.open[other] = Self.member(counted[other] ?? 0, acknowledged: acknowledged[other] ?? 0)
             }

@@ -55,7 +55,7 @@ struct CodingTests {
         #expect(decoded.headers["X-Kept"] == "yes")
         let plain = try await answer([], Self.text)
         #expect(plain.headers["ETag"] == "\"coded\"" && plain.headers["Content-Length"] == "\(Self.text.count)")
-        // A question for an object: it has no body, and nothing of it is decoded.
+        // A question about an object: its answer has no body, and nothing is decoded.
         let head = try await answer(["gzip"], Self.text, method: "HEAD")
         #expect(head.headers["ETag"] == "\"coded\"" && head.headers["Content-Length"] == "\(Self.text.count)")
     }
@@ -94,7 +94,7 @@ struct CodingTests {
         let error = await #expect(throws: TransportError.self) { try await answer([name], once, limit: 100_000) }
         #expect(error?.kind == .tooLarge)
         #expect(error?.detail == "the answer is longer than 100000 bytes")
-        // What is in one that is in another one.
+        // A body that is compressed twice.
         let twice = Compressed.gzip(once)
         let other = await #expect(throws: TransportError.self) { try await answer([name, "gzip"], twice) }
         #expect(other?.kind == .tooLarge)
@@ -124,7 +124,7 @@ struct CodingTests {
                 }
             }
         }
-        // All of it 200 times would be 50 GiB.
+        // Decompressing all of it 200 times would be 50 GiB.
         #expect(took < .seconds(20))
     }
 

@@ -12,7 +12,7 @@ import Testing
 struct CountingTests {
     let folder = TemporaryFolder()
 
-    /// What the kernel counted for each socket of a transport, as last read; sockets get each other's numbers.
+    /// The kernel's last counters for each socket of a transport; socket numbers are reused.
     private final class Witness: Sendable {
         private let seen = Mutex<[CInt: SocketCounts]>([:])
 
@@ -44,12 +44,12 @@ struct CountingTests {
                 onWire: { more in increments.withLock { $0.append(more) } }))
         let counts = try #require(witness.last)
         #expect(response.bytesOnWire == counts.onWire(isSecure: false))
-        // More where the receiver was full and threw something away.
+        // More bytes where the receiver was full and dropped some.
         #expect(counts.sent >= received.withLock { $0 } && received.withLock { $0 } > Int64(count))
         #expect(counts.segments >= 4)
         #expect(increments.withLock { $0.reduce(0, +) } == response.bytesOnWire)
         #expect(increments.withLock { $0.allSatisfy { $0 > 0 } })
-        // A large one is told of while it goes.
+        // A large body is reported while it is sent.
         #expect(increments.withLock(\.count) > (count > 1 << 20 ? 5 : 0))
         #expect(Double(response.bytesOnWire) <= 1.02 * Double(counts.sent) + 1000)
     }
@@ -70,7 +70,7 @@ struct CountingTests {
         #expect(server.connectionCount == 1)
         #expect(charged.reduce(0, +) == witness.last?.onWire(isSecure: false))
         #expect(charged[1] >= 200_000)
-        // The first has paid for the connection.
+        // The first request was charged for the connection.
         #expect(charged[2] > 0 && charged[2] < charged[0])
         #expect(charged[3] >= 1000 && charged[3] < charged[1])
     }
@@ -96,7 +96,7 @@ struct CountingTests {
         }
         let sum = received.withLock { $0.reduce(0, +) }
         #expect(charged >= sum)
-        // What a full receiver threw away was sent again.
+        // Bytes that a full receiver dropped were sent again.
         #expect(charged <= 2 * sum + 20 * 1000)
     }
 
@@ -188,7 +188,8 @@ struct StoppingTests {
         defer { looked.signal() }
         let server = try FakeServer { exchange in
             socket.withLock { $0 = exchange.connection }
-            // Either as fast as it comes, or not at all until the cancel, so that every buffer on the way is full.
+            // Either read as fast as the bytes come, or not at all until the cancellation, so that every buffer on the
+            // way is full.
             while isRead || !isCancelled.withLock({ $0 }) {
                 if isRead, exchange.piece(256 << 10).isEmpty { break }
                 if !isRead { usleep(1000) }
@@ -199,7 +200,7 @@ struct StoppingTests {
             looked.wait()
             if isRead { #expect(exchange.wasReset) }
         }
-        // More than anybody reads before the cancel, and nothing on the disk.
+        // More than is read before the cancellation, without using the disk.
         let path = try folder.write("video", [])
         let size: Int64 = 1 << 40
         #expect(path.withCString { truncate($0, off_t(size)) } == 0)
@@ -210,7 +211,7 @@ struct StoppingTests {
         }
         try await eventually("it runs") { arrived.withLock { $0 > (isRead ? 1 << 20 : 1000) } }
         if !isRead {
-            // By the kernel's own count: the server's thread may not have its turn for a while.
+            // By the kernel's own counters: the server's thread may not run for a while.
             var (last, same) = (Int64(-1), 0)
             try await eventually("nothing fits any more", every: .milliseconds(50)) {
                 let now = try #require(Sockets.counts(socket.withLock { $0 })).received
@@ -225,7 +226,7 @@ struct StoppingTests {
         let before = try #require(Sockets.counts(socket.withLock { $0 })).received
         isCancelled.withLock { $0 = true }
         let after = try await eventually("the server sees the end") { end.withLock { $0 } }
-        // An ending in order would deliver what waits in our buffer: 128 KiB and more (TCP_NOTSENT_LOWAT).
+        // An orderly close would deliver the bytes in our buffer: 128 KiB and more (TCP_NOTSENT_LOWAT).
         #expect(after - before < 128 << 10)
     }
 }

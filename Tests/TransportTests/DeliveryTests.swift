@@ -5,7 +5,7 @@ import TestKit
 import Testing
 import Transport
 
-/// What a broken request says of the bytes that left, against what the other end's kernel has received.
+/// The reported bytes of a broken request, compared with the bytes that the other kernel has received.
 @Suite("What has been delivered", .timeLimit(.minutes(Patience.minutes(1))))
 struct DeliveryTests {
     let transport = Transport()
@@ -26,7 +26,8 @@ struct DeliveryTests {
             if end == .cancelled {
                 while exchange.counts?.isOver == false, exchange.piece(1 << 20).isEmpty == false {}
             }
-            // The first reading may have had a part of the body with the header, so the header is what is left of the whole.
+            // The first read may have included a part of the body with the header, so the header is the rest of the
+            // total.
             received.withLock { $0 = max(Int64(body.count), (exchange.counts?.received ?? 0) - head) }
             if end != .cancelled { exchange.cut(reset: end == .reset) }
         }
@@ -59,7 +60,7 @@ struct DeliveryTests {
     func whole(_ end: End) async throws {
         let (delivery, _) = try await broken(100_000, after: 100_000, by: end)
         #expect(delivery.atMost == 100_000)
-        // A reset may leave before the acknowledgement of the last bytes does, and then nobody has heard of them.
+        // A reset may leave before the acknowledgement of the last bytes does, and then the acknowledgement is lost.
         #expect(end == .reset ? (0...100_000).contains(delivery.atLeast) : delivery.atLeast == 100_000)
     }
 

@@ -34,7 +34,7 @@ struct FaultTests {
         }
         defer { server.stop() }
         let request = Request("PATCH", server.url, body: .bytes(noise(2 << 20)))
-        // An answer that comes so late that the body is on its way ends the request; the next one does not ask.
+        // A refusal that arrives when the body is already being sent ends the request; the next request does not ask.
         #expect([200, 417].contains(try await transport.send(request).status))
         for _ in 0..<2 {
             let response = try await transport.send(request)
@@ -222,11 +222,11 @@ struct FaultTests {
         task.cancel()
         let error = await #expect(throws: TransportError.self) { try await task.value }
         #expect(error?.kind == .cancelled)
-        // By itself it would end after a minute; the machine may be busy.
+        // Without the callback it would end after a minute; the machine may be busy.
         #expect(ContinuousClock.now - start < .seconds(10))
         gate.signal()
         try await eventually("the server sees the end") { ending.withLock { $0 != nil } ? true : nil }
-        // A closing that is not abortive delivers what the kernel holds, and ends in order.
+        // A close that is not abortive delivers the kernel's buffer, and ends in order.
         #expect(ending.withLock { $0?.wasReset } == true)
         #expect(ending.withLock { $0?.count ?? .max } < 8 << 20)
         #expect(isUsed ? server.connectionCount == 1 : true)

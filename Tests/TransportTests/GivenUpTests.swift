@@ -7,10 +7,10 @@ import Testing
 
 @testable import Transport
 
-/// A connection that is given up before it is made: libcurl 7.88 closes its socket without a word.
+/// A connection that is given up while it is being made: libcurl 7.88 closes its socket without a report.
 @Suite("An attempt to connect that is given up", .timeLimit(.minutes(Patience.minutes(1))))
 struct GivenUpTests {
-    /// Nobody's answer comes from here: its queue is full, and the kernel drops what asks for a connection.
+    /// A port that never answers: its queue is full, and the kernel drops connection requests.
     private final class FullPort: Sendable {
         let loopback: Loopback
         private let waiting: CInt
@@ -18,7 +18,7 @@ struct GivenUpTests {
 
         init() throws {
             let loopback = try Loopback()
-            // Called again it only changes the length of the queue (listen(2)): one waits, and no more.
+            // A second call only changes the length of the queue (listen(2)): one connection waits, and no more.
             try systemCall("listen", on: "loopback") { listen(loopback.descriptor, 0) }
             waiting = try GivenUpTests.connected(to: loopback.port)
             self.loopback = loopback
@@ -59,7 +59,7 @@ struct GivenUpTests {
         defer { close(other.descriptor) }
         let mine = try Self.connected(to: other.port)
         defer { close(mine) }
-        // Another test may be quicker to get the number.
+        // Another test may get the number first.
         for _ in 0..<100 {
             let asked = Mutex<Set<CInt>>([])
             let transport = Transport { socket in
@@ -101,7 +101,7 @@ struct GivenUpTests {
         }
         sending.cancel()
         let error = await #expect(throws: TransportError.self) { try await sending.value }
-        // A SYN of 60 bytes and those that followed it, and what is set aside for the end of a connection.
+        // A SYN of 60 bytes and those that followed it, and the reservation for the end of a connection.
         #expect(try 60...500 ~= #require(error).bytesOnWire)
         #expect(onWire.withLock { $0.reduce(0, +) } == error?.bytesOnWire)
     }

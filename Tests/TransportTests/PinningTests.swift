@@ -92,7 +92,7 @@ struct PinningTests {
                 }
             }
         }
-        // One kept connection of each, and an upload over each.
+        // One kept connection of each kind, and an upload over each.
         async let first = transport.send(Request("GET", server.url, interface: "lo"))
         async let second = transport.send(Request("GET", server.url))
         _ = try await (first, second)
@@ -110,7 +110,7 @@ struct PinningTests {
         for _ in 0..<2 { gate.signal() }
         #expect(try await free.value.get().status == 204)
         #expect(try await eventually("the server sees the end") { wasReset.withLock { $0 } })
-        // The common ones are still there, and of this interface a new one is made.
+        // The connections without an interface are still there, and for this interface a new one is made.
         _ = try await transport.send(Request("GET", server.url))
         #expect(server.connectionCount == 4)
         #expect(try await transport.send(Request("GET", server.url, interface: "lo")).status == 200)
@@ -183,7 +183,8 @@ struct PinningTests {
                 _ = exchange.body()
                 exchange.reply(204)
                 guard exchange.header("x-number") == "4" else { return }
-                // Counted at the connection's end: the kernel may still repeat the answer behind the call that sends it.
+                // Counted at the end of the connection: the kernel may still repeat the answer after the call that
+                // sends it.
                 exchange.hang()
                 ofServer.withLock { $0 = exchange.counts }
             }
@@ -197,7 +198,7 @@ struct PinningTests {
             }
             await transport.stop()
             #expect(server.connectionCount == 1)
-            // Both directions pass the same interface: the server's part is known by its own end.
+            // Both directions use the same interface: the server's part is known from its own socket.
             let counts = try await eventually("the server sees the end") { ofServer.withLock { $0 } }
             let back = counts.sent + counts.segments * counts.header
             let carried = try OtherNetwork.sent(by: "lo") - before
@@ -207,8 +208,8 @@ struct PinningTests {
     }
 }
 
-/// A network that belongs to one thread, and to those started on it: `lo`, and `sluice0`, which leads nowhere. It is gone with the
-/// last thread and socket in it.
+/// A network namespace for one thread, and for those that it starts: with `lo`, and `sluice0`, which leads nowhere. It
+/// is gone with its last thread and socket.
 private final class OtherNetwork: TaskExecutor {
     private struct State {
         var isThere: Bool?
@@ -247,7 +248,7 @@ private final class OtherNetwork: TaskExecutor {
 
     /// Bytes of IP packets that an interface of the calling thread's network has sent.
     static func sent(by interface: String) throws -> Int64 {
-        // `/proc/net` would be that of the process.
+        // `/proc/net` would be the one of the process.
         let text = String(decoding: try Files.read("/proc/thread-self/net/dev", limit: 64 << 10), as: UTF8.self)
         let line = try #require(text.split(separator: "\n").first { $0.drop { $0 == " " }.hasPrefix(interface + ":") })
         let fields = line.drop { $0 != ":" }.dropFirst().split(separator: " ").compactMap { Int64($0) }
@@ -274,7 +275,8 @@ private final class OtherNetwork: TaskExecutor {
         }
     }
 
-    /// Takes the calling thread into a network of its own. unshare(2) needs _GNU_SOURCE, which Swift's Glibc module is built without.
+    /// Moves the calling thread into a network namespace of its own. unshare(2) needs _GNU_SOURCE, which Swift's Glibc
+    /// module is built without.
     private static func leave() -> Bool {
         typealias Unshare = @convention(c) (CInt) -> CInt
         guard let symbol = dlsym(nil, "unshare") else { return false }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Transport
 
-/// In virtual time: each taker is always hungry, and asks again until it is refused, as libcurl does.
+/// In virtual time: each taker always wants more, and asks again until it is refused, like libcurl.
 @Suite("Turns")
 struct TurnsTests {
     private let clocks = ManualClocks()
@@ -120,7 +120,7 @@ struct ThrottleTests {
     let transport = Transport()
     let folder = TemporaryFolder()
 
-    /// When the bytes of bodies came in, at a server that reads as fast as they come.
+    /// Times when the bytes of bodies arrived, at a server that reads as fast as possible.
     private final class Meter: Sendable {
         private let arrivals = Mutex<[(at: ContinuousClock.Instant, count: Int)]>([])
 
@@ -152,7 +152,7 @@ struct ThrottleTests {
 
     @Test("what arrives keeps the limit, with one transfer and with eight", arguments: [1, 8])
     func rate(_ count: Int) async throws {
-        // Never faster. Slower only where the machine was busy with other things, so that one good run of three will do.
+        // Never faster than the limit. Slower only where the machine was busy, so one good run of three is enough.
         var rates: [Double] = []
         while rates.last.map({ $0 < 0.85 * 200_000 }) ?? true, rates.count < 3 {
             let meter = Meter()
@@ -213,7 +213,7 @@ struct ThrottleTests {
         try await eventually("everything that was sent has come") {
             meter.bytes > 1 << 20 && meter.bytes == mostSent.withLock { $0 }
         }
-        // libcurl had one buffer at most when the limit came.
+        // libcurl had at most one buffer when the limit was set.
         #expect(meter.bytes <= 1 << 20 + 4 * (64 << 10))
         throttle.rate = 1 << 40
         #expect(try await response.status == 204)
@@ -247,7 +247,7 @@ struct ThrottleTests {
                 Request("PATCH", server.url, body: .bytes(noise(1000)), throttles: [ample, held]))
         }
         try await eventually("the request is there") { !server.seen.isEmpty }
-        // Others are carried by the same thread.
+        // The same thread carries other requests.
         let response = try await transport.send(
             Request("PATCH", server.url, body: .bytes(noise(300_000)), throttles: [ample]))
         #expect(response.bytesSent == 300_000)

@@ -166,7 +166,7 @@ struct TransportTests {
         let server = try FakeServer { exchange in
             _ = exchange.body(64 << 10)
             exchange.reply(409, [("Upload-Offset", "5"), ("Connection", "close")])
-            _ = exchange.body()  // a server that closes with unread bytes may take its own answer back
+            _ = exchange.body()  // a server that closes with unread bytes may destroy its own answer
             exchange.closeAfterwards()
         }
         let response = try await transport.send(

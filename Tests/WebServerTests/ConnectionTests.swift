@@ -7,7 +7,7 @@ import Testing
 
 @testable import WebServer
 
-/// Lets in who says so, and answers.
+/// Accepts requests that ask for it, and answers.
 private struct Guarded: WebService {
     var delay = Duration.zero
 
@@ -18,7 +18,7 @@ private struct Guarded: WebService {
     func reply(to request: WebRequest, body: ReceivedBody) async -> WebReply { .text(200, request.peer.address ?? "-") }
 }
 
-/// Answers when the test says so.
+/// Answers when the test lets it.
 private struct Slow: WebService {
     let gate = AsyncStream<Void>.makeStream()
 
@@ -45,7 +45,7 @@ struct ConnectionTests {
     private static let good = "GET /a HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer yes\r\n\r\n"
     private static let bad = "GET /a HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer no\r\n\r\n"
 
-    /// Sends a byte now and then, and returns when the server has hung up.
+    /// Sends a byte from time to time, and returns when the server has closed the connection.
     private func dribble(_ wire: Wire, _ bytes: String) async throws {
         for byte in bytes.utf8 {
             do { try await wire.send([byte]) } catch { return }
@@ -62,7 +62,7 @@ struct ConnectionTests {
             #expect(try await kept.reply().status == 200)
             let head = "GET /a HTTP/1.1\r\nHost: h\r\nX: \(String(repeating: "x", count: 6000))"
             try await dribble(try Wire(port: server.port), head)
-            // Not a byte, and refused requests, are no better.
+            // Neither silence nor refused requests keep a connection.
             #expect(try await Wire(port: server.port).isAtEnd())
             let refused = try Wire(port: server.port)
             try await refused.send(Self.bad)
@@ -93,7 +93,7 @@ struct ConnectionTests {
             var silent: [Wire] = []
             for _ in 0..<12 {
                 let wire = try Wire(port: server.port)
-                // Only what was refused is heard back from; it shows that the server knows of the connection.
+                // Only refused requests get an answer here, which shows that the server knows of the connection.
                 try await wire.send(Self.bad)
                 #expect(try await wire.reply().status == 401)
                 silent.append(wire)
@@ -105,14 +105,14 @@ struct ConnectionTests {
             }
             try await kept.send(Self.good)
             #expect(try await kept.reply().status == 200)
-            // And who comes now is heard.
+            // A new connection is served.
             let late = try Wire(port: server.port)
             try await late.send(Self.good)
             #expect(try await late.reply().status == 200)
         }
     }
 
-    /// Two ends of one connection; the server's closes with the value.
+    /// Two ends of one connection; the server's end closes with the value.
     private final class Pair {
         let (near, far): (CInt, CInt)
         init() {
@@ -131,7 +131,7 @@ struct ConnectionTests {
         }
     }
 
-    /// Numbers where libmicrohttpd has its connections.
+    /// Numbers in place of the addresses of libmicrohttpd's connections.
     private func id(_ number: Int) throws -> Connections.ID {
         Connections.ID(try #require(OpaquePointer(bitPattern: number)))
     }
@@ -155,13 +155,13 @@ struct ConnectionTests {
         let fourth = try open("192.0.2.1")
         #expect(first.map(\.1.isShut) == [false, true, false] && !fourth.1.isShut)
         for (id, _) in [first[2], fourth] { connections.admitted(id) }
-        // All are let in: who comes now has to wait.
+        // All were accepted: a new connection has to wait.
         let fifth = try open("::ffff:192.0.2.1")
         #expect(fifth.1.isShut && first.map(\.1.isShut) == [false, true, false])
         connections.closed(first[0].0)
         let sixth = try open("192.0.2.1")
         #expect(!sixth.1.isShut)
-        // Others, a network of IPv6, and who is not counted.
+        // Other addresses, a network of IPv6, and a peer that is not counted.
         let v6 = try (1...4).map { try open("2001:db8:0:1::\($0)") }
         #expect(v6.map(\.1.isShut) == [true, false, false, false])
         for address in ["127.0.0.1", "::1", "10.1.2.3", nil] {
@@ -221,7 +221,7 @@ struct ConnectionTests {
                 #expect(try await right.reply().status == 200)
             }
             await server.stop()
-            // The stop ends the wait; whether the reply still got through does not matter.
+            // The stop ends the wait; the reply may or may not arrive.
             _ = try? await wrong.reply()
             #expect(try await wrong.isAtEnd())
         }
@@ -236,7 +236,7 @@ struct ConnectionTests {
                 let wire = try Wire(port: server.port)
                 try await wire.send(Self.bad)
                 wrong.append(wire)
-                // In turns, so that the server has seen each.
+                // One after the other, so that the server has seen each.
                 let right = try Wire(port: server.port)
                 try await right.send(Self.good)
                 #expect(try await right.reply().status == 200)

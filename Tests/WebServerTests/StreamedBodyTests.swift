@@ -4,12 +4,12 @@ import TestKit
 import Testing
 import WebServer
 
-/// Reads bodies while they come.
+/// Reads bodies as they arrive.
 private final class Reader: WebService {
     let read = Mutex<[UInt8]>([])
-    /// How the last body ended; `nil` while it comes.
+    /// Whether the last body was complete; `nil` while it arrives.
     let isWhole = Mutex<Bool?>(nil)
-    /// Opens `/gate`, which reads nothing before.
+    /// Opens `/gate`, which reads nothing before that.
     let (gate, opener) = AsyncStream<Void>.makeStream()
 
     func plan(_ request: WebRequest) -> BodyPlan {
@@ -82,7 +82,7 @@ struct StreamedBodyTests {
                 #expect(try await wire.isAtEnd())
                 return
             }
-            // The connection goes on.
+            // The connection stays usable.
             try await wire.send("GET /plain HTTP/1.1\r\nHost: h\r\n\r\n")
             #expect(try await wire.reply().text == "plain\n")
         }
@@ -104,7 +104,7 @@ struct StreamedBodyTests {
                 try await other.send("GET /plain HTTP/1.1\r\nHost: h\r\n\r\n")
                 #expect(try await other.reply().text == "plain\n")
             }
-            // No kernel holds as much between two of its sockets, so the rest would be in our memory.
+            // The kernel does not hold as much between two sockets, so the rest would be in our memory.
             let isOver = isSent.load(ordering: .acquiring)
             #expect(!isOver)
             service.opener.yield()

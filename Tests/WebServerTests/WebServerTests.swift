@@ -6,10 +6,10 @@ import TestKit
 import Testing
 import WebServer
 
-/// Answers by path: what a test needs to see from outside.
+/// Answers by path, with the values that a test needs to see.
 private final class Echo: WebService {
     let sink = CountingSink()
-    /// The body of `/stream`, which the test fills.
+    /// The body of `/stream`, which the test supplies.
     let (stream, feed) = AsyncStream<[UInt8]>.makeStream()
     /// Opens `/gate`.
     let (gate, opener) = AsyncStream<Void>.makeStream()
@@ -76,7 +76,7 @@ struct WebServerTests {
             let wire = try Wire(port: server.port)
             try await wire.send("GET /a%20b?x=%26&y HTTP/1.1\r\nHost: h\r\nX-Two: 1\r\nx-two: 2\r\n\r\n")
             #expect(try await wire.reply().text == "GET /a b x=&&y= 1, 2 0\n")
-            // As to a proxy, which every server has to understand.
+            // The form for a proxy, which every server has to understand.
             try await wire.send("GET HTTP://h:80/a%20b?x=1 HTTP/1.1\r\nHost: h\r\nX-Two: 1\r\n\r\n")
             #expect(try await wire.reply().text == "GET /a b x=1 1 0\n")
             try await wire.send("POST /p HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc")
@@ -84,7 +84,7 @@ struct WebServerTests {
         }
     }
 
-    /// `<n>` stands for n letters.
+    /// `<n>` represents n letters.
     @Test(
         "refuses what is not well formed or too large",
         arguments: [
@@ -196,7 +196,7 @@ struct WebServerTests {
         ])
     func pieces(_ head: String) async throws {
         try await serving { server in
-            // Never so many pieces that a busy machine could not send them within the time that a head has.
+            // Not so many pieces that a busy machine could exceed the time limit of a head.
             for size in [1, 7, 97, 1000, head.utf8.count] where head.utf8.count / size < 200 {
                 let wire = try Wire(port: server.port)
                 var rest = Array(head.utf8)[...]
@@ -215,7 +215,7 @@ struct WebServerTests {
             let wire = try Wire(port: server.port)
             try await wire.send("HEAD /offset HTTP/1.1\r\nHost: h\r\n\r\n")
             #expect(try await wire.reply(isHead: true).headers["upload-offset"] == "7")
-            // Had a body come, it would stand before this reply.
+            // A body would come before this reply.
             try await wire.send("GET /offset HTTP/1.1\r\nHost: h\r\n\r\n")
             #expect(try await wire.reply().text == "seven")
         }
@@ -327,7 +327,7 @@ struct WebServerTests {
         await server.stop()
         #expect(service.sink.isComplete == false)
         for wire in wires {
-            // Whatever was on its way may come; then the end.
+            // Bytes in flight may arrive; then the end.
             while try await !wire.isAtEnd() { _ = try await wire.read(count: 1) }
         }
         #expect(throws: SystemError.self) { try Wire(port: server.port) }

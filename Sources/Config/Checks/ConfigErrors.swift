@@ -1,22 +1,22 @@
 package import Core
 
-/// One thing in a configuration file that a person should know: an error, or a warning.
+/// A problem in a configuration file: an error, or a warning.
 ///
-/// Printed as `FILE:LINE:COLUMN: KEY: what is wrong and what was expected`, then the line and a caret under the place.
+/// Printed as `FILE:LINE:COLUMN: KEY: problem and expected value`, then the line and a caret under the place.
 package struct ConfigProblem: Error, Hashable, Sendable, CustomStringConvertible {
     package enum Severity: Hashable, Sendable { case error, warning }
 
     package var severity: Severity
     package var file: FilePath
-    /// From 1; `nil` when it is about the whole file.
+    /// Counted from 1; `nil` when the problem is about the whole file.
     package var line: Int?
-    /// From 1, in characters.
+    /// Counted from 1, in characters.
     package var column: Int?
-    /// Like `folders[0].settle.quiet_for`; empty when it is about no key.
+    /// For example `folders[0].settle.quiet_for`; empty when it is about no key.
     package var key: String
-    /// What is wrong, what was expected, and what to do. Holds no secret.
+    /// The problem, the expected value, and what to do. Contains no secret.
     package var text: String
-    /// The line and a caret, secrets covered.
+    /// The line and a caret, with secrets covered.
     package var excerpt: String?
 
     /// `FILE:LINE:COLUMN`, as compilers and editors write it.
@@ -31,14 +31,14 @@ package struct ConfigProblem: Error, Hashable, Sendable, CustomStringConvertible
     }
 }
 
-/// Everything that is wrong with a configuration, in the order of the files. Never empty.
+/// All errors of a configuration, in the order of the files. Never empty.
 package struct ConfigErrors: Error, Hashable, Sendable, CustomStringConvertible {
     package var problems: [ConfigProblem]
 
     package var description: String { problems.map(\.description).joined(separator: "\n") }
 }
 
-/// Collects what is found while files are read, so that a person sees every mistake at once.
+/// Collects the problems while files are read, so that a person sees all of them at once.
 ///
 /// Not `Sendable`: lives as long as one call of the loader.
 final class Findings {
@@ -46,11 +46,11 @@ final class Findings {
     private(set) var warnings: [ConfigProblem] = []
     var sources: [SourceText] = []
     private var seen: Set<String> = []
-    /// Errors that were not kept: a file with more mistakes than `most` is not the file that somebody meant.
+    /// Errors that were not kept: a file with more mistakes than `most` is probably the wrong file.
     private var dropped = 0
     private static let most = 1000
 
-    /// - Parameter text: Made only when there is room for it: near words take time to find.
+    /// - Parameter text: Computed only when it will be kept: suggestions take time to find.
     func error(_ text: @autoclosure () -> String, at place: Place?, key: String = "", in file: FilePath = "") {
         guard errors.count < Self.most else {
             dropped += 1
@@ -68,23 +68,23 @@ final class Findings {
         _ severity: ConfigProblem.Severity, _ text: String, at place: Place?, key: String, in file: FilePath
     ) {
         let source = place.map { sources[$0.file] }
-        // libyaml puts what is missing at the end on a line that is not there.
+        // libyaml reports a missing end on a line that does not exist.
         let place = place.map { place in
             let inside = sources[place.file].inside(line: place.line, column: place.column)
             return Place(file: place.file, line: inside.line, column: inside.column)
         }
-        // Both quote what somebody wrote, which may hold what acts on a terminal; here none is forgotten.
+        // Both quote the file, which may contain characters that act on a terminal. Escaping here covers every message.
         let text = printable(text)
         let problem = ConfigProblem(
             severity: severity, file: source?.file ?? file, line: place?.line, column: place?.column,
             key: printable(key), text: text,
             excerpt: place.flatMap { source?.excerpt(line: $0.line, column: $0.column) })
-        // What an alias stands for is read once for each use, under another key; its mistake is one mistake.
+        // An alias is read once for each use, with another key; its mistake is reported once.
         guard seen.insert("\(problem.place) \(severity) \(text)").inserted else { return }
         if severity == .error { errors.append(problem) } else { warnings.append(problem) }
     }
 
-    /// The place as a person writes it.
+    /// The place in the form for people.
     func name(of place: Place) -> String { "\(sources[place.file].file.display):\(place.line):\(place.column)" }
 
     /// All errors in the order of the files; `nil` when there is none.
@@ -113,18 +113,18 @@ final class Findings {
     }
 }
 
-/// Somebody's words in a message: in backticks, on one line, not too long.
+/// A text from the file in a message: in backticks, on one line, not too long.
 func quoted(_ text: String) -> String {
     let shown = FilePath(text.count > 60 ? text.prefix(59) + "…" : text).display
     return "`\(shown)`"
 }
 
-/// `; did you mean …?` where a known word is near, else `; FALLBACK`.
+/// `; did you mean …?` where a known word is similar, otherwise `; FALLBACK`.
 func suggestion(for written: String, among known: [String], else fallback: String) -> String {
     nearest(to: written, among: known).map { "; did you mean `\($0)`?" } ?? "; \(fallback)"
 }
 
-/// A word that is near, or the only one that begins like this.
+/// A similar word, or the only one that begins like this.
 func nearest(to written: String, among known: [String]) -> String? {
     if let near = closest(to: written, among: known) { return near }
     let longer = known.filter { $0.hasPrefix(written) }

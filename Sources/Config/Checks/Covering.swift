@@ -1,8 +1,8 @@
 internal import Core
 
-/// Finds the secrets in a file and covers them, before any message can show the line that they stand in.
+/// Finds the secrets in a file and covers them, before any message can show their lines.
 struct Covering {
-    /// By the whole names of keys.
+    /// By full names of keys.
     private let kinds: [String: [String: Bool]]
     private let anyKind: [String: Bool]
 
@@ -20,7 +20,7 @@ struct Covering {
         self.anyKind = anyKind
     }
 
-    /// Words after whose `:` a secret may stand, for a file that did not parse.
+    /// Keys after whose `:` a secret may follow, for a file that did not parse.
     var words: [String] {
         Set(anyKind.filter(\.value).map { String($0.key.split(separator: ".").last ?? "") }).sorted() + [
             "literal", "command", "token", "password", "secret", "authorization",
@@ -34,12 +34,13 @@ struct Covering {
         }
     }
 
-    /// What may be a secret wherever it stands: a `literal`, an address with a password or with a parameter that
-    /// may be one, the arguments of a command.
+    /// Covers values that may be secrets under any key: a `literal`, an address with a password or with a secret
+    /// parameter, the arguments of a command.
     private func coverEverywhere(_ node: Node, in source: inout SourceText) {
         switch node.content {
         case .scalar(let text, _):
-            // A parameter that stands as it is, is covered where a line is shown, and the rest of the line is not.
+            // A parameter that appears unchanged in the line is covered when the line is shown, and the rest of the
+            // line stays visible.
             let isCoded = redacted(text) != text && !source.shows(text, at: node.start)
             if isCoded || text.contains("://") && text.contains("@") { source.cover(from: node.start, to: node.end) }
         case .list(let items): for item in items { coverEverywhere(item, in: &source) }
@@ -48,7 +49,7 @@ struct Covering {
                 if entry.key == "literal" {
                     source.cover(from: entry.value.start, to: entry.value.end)
                 } else if entry.key == "command", case .list(let words) = entry.value.content {
-                    // A password may be among what the program is told.
+                    // A password may be among the program's arguments.
                     for word in words.dropFirst() { coverValues(of: word, in: &source) }
                 } else {
                     coverEverywhere(entry.value, in: &source)
@@ -62,7 +63,7 @@ struct Covering {
         for entry in destination.entries where entry.key == "type" {
             if case .scalar(let text, _) = entry.value.content { type = text }
         }
-        // With an unknown type or key nobody can say what is a secret, so everything might be.
+        // With an unknown type or key any value may be a secret.
         let known = type.flatMap { kinds[$0] } ?? anyKind
         for entry in destination.entries where !Section.destination.keys.contains(entry.key) {
             cover(entry, as: entry.key, known, in: &source)
@@ -70,8 +71,8 @@ struct Covering {
     }
 
     /// - Parameters:
-    ///   - name: Its whole name.
-    ///   - known: Whether a secret may stand in what has such a name.
+    ///   - name: The full name of the key.
+    ///   - known: Whether a value with such a name may contain a secret.
     private func cover(_ entry: Node.Entry, as name: String, _ known: [String: Bool], in source: inout SourceText) {
         if let isSecret = known[name] {
             if isSecret { coverValues(of: entry.value, in: &source) }
@@ -97,7 +98,7 @@ struct Covering {
 }
 
 extension SettingKey {
-    /// A secret may stand in its value.
+    /// Whether its value may contain a secret.
     fileprivate var isSecret: Bool {
         switch kind {
         case .secret, .map, .headers, .fields, .secrets: true
@@ -107,6 +108,6 @@ extension SettingKey {
 }
 
 extension Node {
-    /// The entries of a mapping; none of anything else.
+    /// The entries of a mapping; empty for any other node.
     var entries: [Entry] { if case .mapping(let entries) = content { entries } else { [] } }
 }

@@ -1,20 +1,20 @@
 internal import Core
 internal import Glibc
 
-/// Questions about patterns, answered without a file.
+/// Comparisons of patterns, without any file.
 enum Globs {
-    /// Whether every name that `narrow` takes is taken by `wide` too. May miss such a pair of odd patterns.
+    /// Whether `wide` matches every name that `narrow` matches. May miss such a pair of unusual patterns.
     static func covers(_ wide: String, _ narrow: String) -> Bool {
         if wide == narrow || wide == "*" || wide == "**" { return true }
-        // With `*` alone the narrow pattern can be matched as if it were a name: its own stars are only met by
-        // stars. A pattern without a slash looks at the name alone.
+        // With `*` alone the narrow pattern can be matched as if it were a name: its own stars match only stars. A
+        // pattern without a slash applies to the name alone.
         guard !wide.contains(where: { "[?\\/".contains($0) }) else { return false }
         let name = narrow.split(separator: "/").last.map { String($0) } ?? narrow
         return fnmatch(wide, name, 0) == 0
     }
 
-    /// The patterns that together take what a pattern with a set like `eth[01]` or `wwan[0-3]` takes, one for each letter of its first
-    /// set; `nil` where it has no set, or one that is more than a few plain letters or digits.
+    /// The patterns that together match the names of a pattern with a set like `eth[01]` or `wwan[0-3]`, one for each
+    /// letter of its first set; `nil` where it has no set, or one that is more than a few plain letters or digits.
     static func alternatives(of glob: String) -> [String]? {
         guard !glob.contains("\\"), let start = glob.firstIndex(of: "["),
             let end = glob[start...].firstIndex(of: "]")
@@ -40,8 +40,8 @@ enum Globs {
         return letters.map { glob[..<start] + String($0) + glob[glob.index(after: end)...] }
     }
 
-    /// Whether some name may be taken by both patterns; a set like `[0-9]` is taken for any letter. Of a pattern for paths, its last
-    /// part counts beside one for names.
+    /// Whether both patterns may match the same name; a set like `[0-9]` is treated as any letter. If only one is a
+    /// pattern for paths, its last part is compared.
     static func mayMeet(_ a: String, _ b: String) -> Bool {
         let arePaths = a.contains("/") && b.contains("/")
         func pieces(_ glob: String) -> [Character?] {
@@ -52,7 +52,7 @@ enum Globs {
                 case "*": if pieces.last != .some("*") || pieces.isEmpty { pieces.append("*") }
                 case "?": pieces.append(nil)
                 case "[":
-                    // A `]` right behind the `[` stands for itself.
+                    // A `]` right after the `[` represents itself.
                     let end = letters.dropFirst().firstIndex(of: "]") ?? letters.endIndex
                     letters = letters[min(end + 1, letters.endIndex)...]
                     pieces.append(nil)
@@ -63,7 +63,7 @@ enum Globs {
             return pieces
         }
         let (left, right) = (pieces(a), pieces(b))
-        // Whether what is left of both, from here on, may be one text.
+        // Whether the rest of both, from here on, may match the same text.
         var next = [Bool](repeating: false, count: right.count + 1)
         for i in stride(from: left.count, through: 0, by: -1) {
             var row = next
@@ -85,7 +85,7 @@ enum Globs {
         return next[0]
     }
 
-    /// Whether no name can be taken by a pattern of both lists. Only fixed endings without a star are compared.
+    /// Whether no name can match a pattern of both lists. Compares only fixed endings without a star.
     static func areApart(_ a: [String], _ b: [String]) -> Bool {
         guard !a.isEmpty, !b.isEmpty else { return false }
         return a.allSatisfy { left in b.allSatisfy { right in areApart(ending(of: left), ending(of: right)) } }
@@ -98,7 +98,7 @@ enum Globs {
         return glob[glob.index(after: last)...]
     }
 
-    /// Whether an `exclude` leaves out all that is below a folder.
+    /// Whether an `exclude` matches everything below a folder.
     static func takes(_ glob: String, everythingBelow folder: FilePath) -> Bool {
         guard let text = folder.text else { return false }
         return [text, text + "/", text + "/*", text + "/**", text + "/**/*"].contains(glob) || glob == "*"

@@ -1,10 +1,10 @@
 internal import Core
 internal import Linux
 
-/// Finds what would go round in circles, or be taken twice: places inside watched folders, and folders inside folders.
+/// Finds files that would be uploaded in a loop, or twice: outputs inside watched folders, and folders inside folders.
 ///
-/// Paths are compared as they are behind symbolic links and bind mounts. A folder is looked up by each parent of a path, so that a
-/// thousand folders cost no million comparisons.
+/// Paths are compared after resolving symbolic links and bind mounts. A folder is looked up by each parent of a path,
+/// so that a thousand folders cost no million comparisons.
 struct Overlaps {
     private let findings: Findings
     private let disk: Disk
@@ -12,7 +12,7 @@ struct Overlaps {
     private let folders: [SettingsReading.ReadFolder]
     private let real: [FilePath]
     private let byPath: [FilePath: [Int]]
-    /// For each folder that a watched one lies below, one of those.
+    /// For each folder with a watched folder below it, one of those.
     private let anyBelow: [FilePath: Int]
 
     init(findings: Findings, disk: Disk, folders: [SettingsReading.ReadFolder]) {
@@ -45,7 +45,7 @@ struct Overlaps {
         refuse("the staging folder", staging, inside: place, key: "staging.path")
     }
 
-    /// A file that is written anew again and again.
+    /// Checks a file that is rewritten again and again.
     func check(report: FilePath, at place: Place, key: String) {
         refuse("the file", report, inside: place, key: key)
     }
@@ -65,7 +65,7 @@ struct Overlaps {
         }
     }
 
-    /// A destination that stores into a folder of this machine.
+    /// Checks a destination that stores files in a folder of this machine.
     func check(destination: DestinationSettings, besides staging: FilePath, and state: FilePath, at place: Place) {
         guard destination.type == "directory", case .path(let path)? = destination.values["path"] else { return }
         let key = "destinations.\(destination.name).path"
@@ -85,11 +85,11 @@ struct Overlaps {
         }
     }
 
-    /// Every `move` target, and every folder against the others.
+    /// Checks every `move` target, and all folders against each other.
     func checkFolders() {
         for folder in folders {
             guard case .move(let template) = folder.settings.afterUpload, let place = folder.target else { continue }
-            // What is known before a file comes: the folders before the first placeholder.
+            // The folders before the first placeholder: the part that is known before a file comes.
             let known = FilePath(template.literalPrefix + (template.pieces.count > 1 ? "x" : "")).parent
             let key = folder.key + ".after_upload.to"
             refuse("the target of `move`", known, inside: place, key: key)
@@ -118,7 +118,7 @@ struct Overlaps {
                 + "that nothing is put into it", at: place, key: key)
     }
 
-    /// The watched folders that a path is in, the nearest first.
+    /// The watched folders that contain a path, the nearest first.
     private func ancestors(of path: FilePath, andItself: Bool) -> [Int] {
         var found: [Int] = []
         var current = andItself ? path : path.parent
@@ -154,9 +154,10 @@ struct Overlaps {
         }
     }
 
-    /// Two folders with one path: the earlier takes what its `include` and its sizes name, so something must be left.
+    /// Compares two folders with one path: the earlier takes the files that match its `include` and its sizes, so some
+    /// files must be left for the later.
     ///
-    /// - Returns: Whether nothing is left, which has been reported.
+    /// - Returns: Whether nothing is left. Then that has been reported.
     private func compare(
         _ folder: SettingsReading.ReadFolder, after earlier: SettingsReading.ReadFolder
     ) -> Bool {
@@ -193,8 +194,8 @@ struct Overlaps {
         return false
     }
 
-    /// Pairs of patterns that some names match both of: what `mine` names of such goes to `theirs`. A folder without `include` is for
-    /// what others leave.
+    /// Pairs of patterns that match some common names: such names of `mine` go to `theirs`. A folder without `include`
+    /// is meant for the files that the others leave.
     private func crossings(of mine: WatchRule, _ theirs: WatchRule, besides shadowed: [String]) -> [String] {
         mine.include.filter { !shadowed.contains($0) }.compactMap { glob in
             let others = theirs.include.filter { other in
@@ -208,14 +209,14 @@ struct Overlaps {
 }
 
 extension ClosedRange<Int64> {
-    /// Whether there is anything in both but where one ends and the other begins.
+    /// Whether the two have more in common than a boundary.
     fileprivate func meets(_ other: Self) -> Bool {
         Swift.min(upperBound, other.upperBound) > Swift.max(lowerBound, other.lowerBound) || self == other
     }
 }
 
 extension FileLimits {
-    /// The sizes that are taken.
+    /// The accepted sizes.
     fileprivate var sizes: ClosedRange<Int64> {
         let least = minSize ?? 0
         return least...max(least, maxSize ?? .max)

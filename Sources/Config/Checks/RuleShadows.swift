@@ -1,9 +1,9 @@
 internal import Core
 
-/// Finds items of a list of networks that never count: the first that says something of a network does, and one before them, or
-/// several together, are about every network that they are about.
+/// Finds network rules that never apply: the first rule with an opinion counts, and the rules before them match every
+/// network that they match.
 struct RuleShadows {
-    /// One item of the list that could be read.
+    /// A rule of the list that could be read.
     struct Item {
         let rule: NetworkRule
         let place: Place
@@ -38,12 +38,14 @@ struct RuleShadows {
         }
     }
 
-    /// What is not found out with so many questions is not told.
+    /// After this many comparisons the check gives up without a result.
     private static let mostQuestions = 1000
 
-    /// Which rules together match every network that `narrow` matches; `nil` where they leave one. May miss such rules.
+    /// The rules that together match every network that `narrow` matches; `nil` where they leave one. May miss such
+    /// rules.
     ///
-    /// One that is `roaming` and one that is not leave every network of no modem, and never make a whole.
+    /// A rule with `roaming: true` and one with `roaming: false` leave the networks without a modem, so they never
+    /// cover all.
     private func cover(
         _ narrow: NetworkRule, _ word: Word, by earlier: [(number: Int, rule: NetworkRule)], _ patience: inout Int
     ) -> Set<Int>? {
@@ -59,7 +61,8 @@ struct RuleShadows {
         return found
     }
 
-    /// Rules that together match exactly what `rule` matches; none where it is not to be split, or that would help nobody.
+    /// Rules that together match exactly the networks of `rule`; empty where it cannot be split, or that would not
+    /// help.
     private func parts(of rule: NetworkRule, by others: [NetworkRule]) -> [NetworkRule] {
         if let interface = rule.interface, let names = Globs.alternatives(of: interface) {
             return names.map { name in
@@ -80,19 +83,19 @@ struct RuleShadows {
         }
     }
 
-    /// What an item says of a network. Of each of them the first item counts that says it.
+    /// The opinion of a rule about a network. For each kind, the first rule with such an opinion counts.
     private enum Word: String, CaseIterable {
         case metered, allowed
 
         func isSaid(by rule: NetworkRule) -> Bool { value(of: rule) != nil }
 
-        /// It forbids or costs, and so counts for a modem of which nobody knows whether it roams.
+        /// The rule forbids or makes it cost, and so applies to a modem whose roaming state is unknown.
         func warns(_ rule: NetworkRule) -> Bool { value(of: rule) == (self == .metered) }
 
         private func value(of rule: NetworkRule) -> Bool? { self == .metered ? rule.isMetered : rule.isAllowed }
     }
 
-    /// Whether every network that `narrow` matches is matched by `wide` too. May miss such a pair.
+    /// Whether `wide` matches every network that `narrow` matches. May miss such a pair.
     private func covers(_ wide: NetworkRule, _ narrow: NetworkRule, _ word: Word) -> Bool {
         if let interface = wide.interface {
             guard covers(interface, narrow.interface) else { return false }
@@ -106,19 +109,19 @@ struct RuleShadows {
         }
         if let isRoaming = wide.isRoaming {
             guard isRoaming == narrow.isRoaming else { return false }
-            // Of a modem that does not tell, each of the two may or may not count.
+            // For a modem that does not tell, either of the two may apply.
             return word.warns(wide) || !word.warns(narrow)
         }
         return true
     }
 
-    /// As ``Core/Glob`` matches: upper and lower case are the same.
+    /// Like ``Core/Glob``, ignores case.
     private func covers(_ wide: String, _ narrow: String?) -> Bool {
         if !wide.isEmpty, wide.allSatisfy({ $0 == "*" }) { return true }
         guard let narrow else { return false }
         if wide.lowercased() == narrow.lowercased() { return true }
         if !narrow.contains(where: { "*?[\\".contains($0) }) { return Glob(wide).matches(FilePath(narrow)) }
-        // A set in it holds letters that no name need have.
+        // A set contains letters that a name need not have.
         guard !narrow.contains(where: { "[\\".contains($0) }) else { return false }
         return Globs.covers(wide.lowercased(), narrow.lowercased())
     }

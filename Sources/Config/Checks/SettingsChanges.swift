@@ -1,23 +1,23 @@
 internal import Core
 
-/// What differs between the settings in force and those that are to replace them, in the words of the file.
+/// The differences between the present settings and their replacement, in the words of the file.
 package struct SettingsChanges: Hashable, Sendable {
     package enum Kind: String, Hashable, Sendable, Codable { case added, removed, changed }
 
     package struct Change: Hashable, Sendable {
         /// `folder`, `destination`, `hook`, or the section's own name.
         package var what: String
-        /// Of the folder, destination or hook; empty for a section.
+        /// The name of the folder, destination or hook; empty for a section.
         package var name: String
         package var kind: Kind
-        /// What is set otherwise, for a change: keys as they stand in the file, sorted.
+        /// For a change, the changed keys as in the file, sorted.
         package var keys: [String]
     }
 
-    /// A key that a running daemon cannot change.
+    /// A key that cannot be changed while the daemon runs.
     package struct Fixed: Hashable, Sendable {
         package var key: String
-        /// For people: never a secret.
+        /// For people: never contains a secret.
         package var old: String
         package var new: String
     }
@@ -83,12 +83,12 @@ package struct SettingsChanges: Hashable, Sendable {
             if !changed.isEmpty { changes.append(Change(what: section, name: "", kind: .changed, keys: changed)) }
         }
         if changes.isEmpty, old.folders.map(\.watch.name) != new.folders.map(\.watch.name) {
-            // The first that takes a name gets the file.
+            // The first folder that accepts a name gets the file.
             changes.append(Change(what: "folders", name: "", kind: .changed, keys: ["order"]))
         }
     }
 
-    /// What is opened once, at the start, and kept: locked, synced, listened on.
+    /// Resources that are opened once, at the start, and kept: locked, synced, listened on.
     private static let fixedKeys: [(String, @Sendable (Settings) -> String)] = [
         ("state", { $0.state.display }), ("staging.path", { $0.staging.path.display }),
         ("control.socket", { $0.control.socket.display }),
@@ -199,6 +199,6 @@ package struct SettingsChanges: Hashable, Sendable {
 }
 
 extension DestinationSettings {
-    /// Speaks to the same server in the same way: what is under way to it need not know of a change.
+    /// Whether it speaks to the same server in the same way: running uploads to it need not know of the change.
     package func isSameRemote(as other: DestinationSettings) -> Bool { type == other.type && values == other.values }
 }

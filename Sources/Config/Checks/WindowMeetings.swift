@@ -1,22 +1,22 @@
 internal import Core
 
-/// Finds uploads that never go: each place that has windows for them opens, but never all at once, or a `bandwidth` of 0 covers
-/// what is left of them.
+/// Finds uploads that are never sent: the windows of their places are never open at the same time, or a `bandwidth` of
+/// 0 covers the common time.
 ///
-/// What is so without a folder, or without a destination, is told once, and not of each of them.
+/// A problem that exists without a folder, or without a destination, is reported once, and not for each of them.
 struct WindowMeetings {
     private let findings: Findings
     private let policy: Rules
     private let destinations: [String: Rules]
     private var known: [Question: Bool] = [:]
-    /// Nothing goes at all, which is told.
+    /// Nothing is sent at all. That has been reported.
     private var isPolicyShut = false
 
-    /// What one place says, and how messages name it.
+    /// The rules of one place, with its name in messages.
     private struct Rules {
         let name: String
         let windows: [Window]
-        /// When its `bandwidth` is 0.
+        /// The times when its `bandwidth` is 0.
         let still: [Window]
 
         init(_ name: String, _ rules: PolicyRules) {
@@ -25,7 +25,7 @@ struct WindowMeetings {
             still = rules.bandwidth.compactMap { rule in
                 guard rule.limit == 0 else { return nil }
                 guard let window = rule.window else { return Window(from: 0, to: 1440) }
-                // On a day that is left out something goes.
+                // On an excluded day uploads are sent.
                 return window.except.isEmpty ? window : nil
             }
         }
@@ -45,7 +45,7 @@ struct WindowMeetings {
             }, uniquingKeysWith: { first, _ in first })
     }
 
-    /// - Parameter place: Of its `bandwidth`.
+    /// - Parameter place: The place of its `bandwidth`.
     mutating func check(policyAt place: Place) {
         guard let problem = problem([policy]) else { return }
         isPolicyShut = true
@@ -64,7 +64,7 @@ struct WindowMeetings {
         }
     }
 
-    /// Why nothing goes by what these places say; `nil` when something may.
+    /// Why nothing is sent under the rules of these places; `nil` when something may be.
     private mutating func problem(_ places: [Rules]) -> String? {
         let timed = places.filter { !$0.windows.isEmpty }
         let names = listed(timed.map(\.name))

@@ -2,17 +2,16 @@ internal import Core
 internal import Glibc
 internal import Linux
 
-/// What the loader asks of the disk, besides reading the configuration itself.
+/// The loader's checks of the disk, besides reading the configuration itself.
 package enum DiskChecks: Sendable {
     case checked
-    /// Looks at nothing: folders and secret files need not be there. For tests, and for a configuration that is meant
-    /// for another machine.
+    /// Checks nothing: folders and secret files need not exist. For tests, and for a configuration for another machine.
     case unchecked
-    /// As ``unchecked``, but for the rights of the configuration itself.
+    /// Like ``unchecked``, except for the permissions of the configuration itself.
     case onlyItself
 }
 
-/// Answers about folders and files that a configuration names. A `nil` answer is a good one.
+/// Checks folders and files that a configuration names. A `nil` result means no problem.
 struct Disk {
     let checks: DiskChecks
     private let mounts: MountTable
@@ -22,14 +21,15 @@ struct Disk {
         mounts = checks == .checked ? MountTable() : MountTable([])
     }
 
-    /// The path with symbolic links followed, as far as it exists; the rest as it was written. Nothing is asked of a file
-    /// system that may not answer.
+    /// The path with symbolic links followed, as far as it exists; the rest unchanged. A file system that may not
+    /// answer is not accessed.
     func resolved(_ path: FilePath) -> FilePath {
         guard checks == .checked else { return path.normalised }
         return mounts.place(of: path.normalised).path
     }
 
-    /// The same of a folder that is watched: a link that is not followed when the folder is opened is not followed here either.
+    /// The same for a watched folder: a link that is not followed when the folder is opened is not followed here
+    /// either.
     func resolved(watched path: FilePath) -> FilePath {
         let found = resolved(path)
         guard checks == .checked, found != path.normalised, mounts.place(of: found).slow == nil else { return found }
@@ -37,21 +37,22 @@ struct Disk {
             _ = try SourceFolders()[path].open().path
             return found
         } catch {
-            // It is absent then. Whoever put the link there must not keep the daemon from starting.
+            // The folder counts as absent. The user who made the link must not be able to keep the daemon from
+            // starting.
             return error.isOfAnotherFolder ? path.normalised : found
         }
     }
 
     enum Watching {
         case good
-        /// Not there now: to be told, and watched when it comes.
+        /// The folder does not exist now: this is reported, and the folder is watched when it appears.
         case absent(String)
     }
 
-    /// How a folder to be watched stands, in words with the remedy.
+    /// The state of a folder to be watched, as a text with the remedy.
     func watching(_ path: FilePath) -> Watching {
         guard checks == .checked else { return .good }
-        // Found out by whoever watches it, on a thread of its own: a server that is away would keep everything waiting.
+        // The watching thread finds out later: a missing server would block everything here.
         let place = mounts.place(of: path.normalised)
         if place.slow != nil { return .good }
         switch Self.look(place.path) {
@@ -59,7 +60,8 @@ struct Disk {
         case .failure(let error):
             return .absent(
                 "`\(path.display)` cannot be looked at now (\(error.reason)); it is watched as soon as it can be")
-        // Whoever can write above it may have put that there, and must not keep the daemon from starting.
+        // A user who can write above it may have put the file there, and must not be able to keep the daemon from
+        // starting.
         case .success(let look) where !look.isDirectory:
             return .absent("`\(path.display)` is no folder; it is watched when one stands there")
         case .success: return .good
@@ -95,7 +97,7 @@ struct Disk {
         return Self.denies(path, X_OK).map { "`\(path.display)` cannot be run: \($0)" }
     }
 
-    /// The permission bits of a file, when they let somebody besides its owner read it.
+    /// The permission bits of a file, when they let another user than its owner read it.
     func openMode(_ path: FilePath, to readers: Readers) -> String? {
         guard checks == .checked, case .success(let look) = Self.look(path), look.mode & readers.rawValue != 0 else {
             return nil
@@ -103,7 +105,7 @@ struct Disk {
         return "0" + String(look.mode & 0o777, radix: 8)
     }
 
-    /// The same of the configuration itself, for its group too.
+    /// The same for the configuration itself, which its group may read too.
     func openMode(ofConfiguration file: FilePath) -> String? {
         (checks == .onlyItself ? Disk(checks: .checked) : self).openMode(file, to: .groupOrOthers)
     }
@@ -114,7 +116,7 @@ struct Disk {
     }
 
     private static func look(_ path: FilePath) -> Result<FileLook, SystemError> {
-        // `FileLook` does not follow a last link, and settings may well be links (containers mount them so).
+        // `FileLook` does not follow a final link, and settings may well be links (containers mount them so).
         do throws(SystemError) { return .success(try FileLook(at: Files.real(path) ?? path)) } catch {
             return .failure(error)
         }

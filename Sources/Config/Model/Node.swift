@@ -1,4 +1,4 @@
-/// A piece of a YAML file, with the place where it stands.
+/// A piece of a YAML file, with its place.
 struct Node {
     enum Content {
         case scalar(String, isPlain: Bool)
@@ -15,12 +15,12 @@ struct Node {
     var content: Content
     var start: Place
     var end: Place
-    /// Nodes in it, itself and what aliases stand for included.
+    /// Number of nodes in it, including itself and the targets of aliases.
     var weight: Int
-    /// Levels of nesting, itself included.
+    /// Levels of nesting, including itself.
     var height: Int
 
-    /// A key as if it were a value, so that a reader can judge it. Quotes do not matter to a key.
+    /// A key as a value, so that a reader can check it. For a key, quotes do not matter.
     init(key: String, at place: Place) {
         self.init(content: .scalar(key, isPlain: false), start: place, end: place, weight: 1, height: 1)
     }
@@ -33,7 +33,7 @@ struct Node {
         self.height = height
     }
 
-    /// For messages: what it is.
+    /// The kind of node, for messages.
     var kindName: String {
         switch content {
         case .scalar(let text, let isPlain): isPlain && text.isEmpty ? "nothing" : "a single value"
@@ -43,9 +43,9 @@ struct Node {
     }
 }
 
-/// Turns one file into nodes, within limits that no honest configuration comes near.
+/// Converts one file into nodes, within limits that no sensible configuration reaches.
 struct NodeReader {
-    /// Nodes of a file, what aliases stand for counted each time. A folder with everything set has about 60.
+    /// Maximum nodes of a file, counting the targets of aliases each time. A folder with all settings has about 60.
     static let mostNodes = 100_000
     static let deepest = 32
 
@@ -56,7 +56,7 @@ struct NodeReader {
     private var weight = 0
 
     /// - Parameter bytes: Valid UTF-8 without a byte order mark.
-    /// - Returns: The one document's root; `nil` when the file says nothing.
+    /// - Returns: The one document's root; `nil` when the file is empty.
     static func read(_ bytes: [UInt8], file: Int) throws(YAMLMistake) -> Node? {
         var reader = NodeReader(events: YAMLEvents(bytes), file: file)
         return try reader.document()
@@ -115,7 +115,7 @@ struct NodeReader {
                     ? "the alias `*\(name)` stands inside what it refers to"
                     : "no anchor `&\(name)` stands above this alias; a text that begins with `*` needs quotes")
         }
-        // Counted before anything is done with it: this is what stops a billion laughs at the first line of them.
+        // Counted before the node is used: this stops a "billion laughs" file at its first line.
         try count(node.weight, event)
         guard depth + node.height - 1 <= Self.deepest else {
             throw mistake(event, "nested deeper than \(Self.deepest) levels")

@@ -1,8 +1,8 @@
 internal import Core
 
-/// Where each setting of some files stands: `folders.door.settle.quiet_for` to `FILE:LINE`.
+/// The place of each setting in the files: `folders.door.settle.quiet_for` to `FILE:LINE`.
 ///
-/// Folders and hooks go by their names; the numbers of folders begin anew in each file.
+/// Folders and hooks are identified by name, because the numbers of folders start again in each file.
 struct Origins {
     private(set) var places: [String: String] = [:]
     private let sources: [SourceText]

@@ -1,10 +1,10 @@
 internal import Core
 
 extension FolderSettings {
-    /// In the place of a folder, for bytes that somebody hands over and that never stood in one. Nobody watches it, and no
-    /// configuration names it: `-` is no name for a folder.
+    /// Replaces a folder for bytes that a client hands over and that never were in a folder. It is not watched, and no
+    /// configuration can name it: `-` is no valid folder name.
     package static let received: FolderSettings = FolderSettings(
-        // Nothing is ever there: this is where such bytes come from.
+        // No file is ever there: it only names the source of such bytes.
         watch: WatchRule(name: receivedName, path: "/dev/stdin"), uploadTo: [], afterUpload: .delete, empty: .upload,
         duplicates: .upload, priority: 0, name: Template.builtIn("{name}"), metadata: [:], context: [:],
         policy: PolicyOverrides())
@@ -15,7 +15,7 @@ extension FolderSettings {
 }
 
 extension Template {
-    /// One that the program brings along.
+    /// Makes a template that is part of the program.
     static func builtIn(_ source: String) -> Template {
         do throws(Mistake) { return try Template(source) } catch {
             preconditionFailure("a built-in template is valid: \(error.problem)")

@@ -1,13 +1,13 @@
-/// The keys of one mapping in the file. The tables below are the whole language but for what destination types add.
+/// The keys of one mapping in the file. The tables below are the whole language except the keys of destination types.
 ///
 /// `docs/configuration.md` has the same keys; a test compares the two.
 struct Section: Sendable {
-    /// Where it stands: `folders[].settle`; empty for the top of the file.
+    /// Its path: `folders[].settle`; empty for the top of the file.
     let path: String
     let keys: [String]
-    /// Keys that belong to it and that this version does not understand yet.
+    /// Keys that belong to it and that this version does not support yet.
     var later: [String] = []
-    /// Keys that stand elsewhere or under another name: what to say to somebody who writes them here.
+    /// Keys that belong elsewhere or have another name, with the message for a person who writes them here.
     var elsewhere: [String: String] = [:]
 
     static let root = Section(
@@ -50,7 +50,7 @@ struct Section: Sendable {
     static let folderStaging = Section(path: "folders[].staging", keys: ["copy"])
     static let export = Section(path: "folders[].export", keys: ["command", "output", "timeout", "min_size"])
     static let folderRetry = Section(path: "folders[].retry", keys: uploadRetryKeys)
-    /// What every destination understands, whatever its type.
+    /// Keys of every destination, for all types.
     static let destination = Section(
         path: "destinations.*", keys: ["type", "concurrency", "retry", "order", "before_upload"] + rules,
         later: ["taken"] + laterPolicy, elsewhere: ["policy": ownRules])
@@ -63,7 +63,7 @@ struct Section: Sendable {
     static let window = Section(path: "windows[]", keys: ["between", "except"])
     /// An item of any `bandwidth`.
     static let rate = Section(path: "bandwidth[]", keys: ["limit", "between", "except"])
-    /// Of any `metered`.
+    /// For any `metered`.
     static let metered = Section(path: "metered", keys: ["limit"])
     /// An item of any `networks`.
     static let network = Section(
@@ -75,9 +75,9 @@ struct Section: Sendable {
             "between": "a quota counts whole hours, days, weeks or months; the time of the day stands under `windows`",
             "limit": "a quota has `bytes`, `files` or both; a rate stands under `bandwidth`",
         ])
-    /// Of any `busy`.
+    /// For any `busy`.
     static let busy = Section(path: "busy", keys: ["file", "command", "every", "timeout"])
-    /// Of any `before_upload`.
+    /// For any `before_upload`.
     static let beforeUpload = Section(path: "before_upload", keys: ["command", "timeout"])
     static let concurrency = Section(path: "policy.concurrency", keys: ["total", "per_destination"])
     static let retry = Section(path: "policy.retry", keys: uploadRetryKeys)
@@ -101,7 +101,7 @@ struct Section: Sendable {
 
     private static let retryKeys = ["first", "max", "attempts"]
     private static let uploadRetryKeys = retryKeys + ["give_up_after"]
-    /// What `policy`, each destination and each folder may say.
+    /// Keys of `policy`, each destination and each folder.
     private static let rules = [
         "windows", "bandwidth", "metered", "metered_unknown", "networks", "quotas", "expires_after", "on_battery",
         "min_battery", "busy",
@@ -114,7 +114,7 @@ struct Section: Sendable {
         retention, hook, hookRetry, beforeUpload, secret,
     ]
 
-    /// What to say about a key that the section does not have.
+    /// The message for a key that the section does not have.
     func objection(to key: String) -> String {
         if later.contains(key) { return "`\(key)` is not supported by this version" }
         if let text = elsewhere[key] { return text }

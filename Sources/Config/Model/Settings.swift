@@ -1,6 +1,6 @@
 package import Core
 
-/// Everything that a configuration says, checked and with defaults filled in. Rooms receive the part they need.
+/// All settings of a configuration, checked and with defaults filled in. Modules receive the part that they need.
 package struct Settings: Hashable, Sendable {
     /// The state folder: database and lock. Absolute.
     package var state: FilePath
@@ -11,7 +11,7 @@ package struct Settings: Hashable, Sendable {
     package var policy: PolicySettings
     package var control: ControlSettings
     package var metrics = MetricsSettings()
-    /// For how long what is over is shown.
+    /// How long a finished upload stays visible.
     package var lists = ListRetention()
     /// In the order of the file; names are unique.
     package var hooks: [Hook] = []
@@ -19,10 +19,10 @@ package struct Settings: Hashable, Sendable {
 
 package struct StagingSettings: Hashable, Sendable {
     package enum Copy: String, Hashable, Sendable, CaseIterable {
-        /// Reflink where the file system can, else copy.
+        /// Reflink where the file system supports it, otherwise copy.
         case auto
         case copy
-        /// Reflink or not at all.
+        /// Reflink, or an error.
         case reflink
         /// No copy: the source itself is uploaded.
         case inPlace = "in-place"
@@ -30,33 +30,33 @@ package struct StagingSettings: Hashable, Sendable {
 
     package var path: FilePath
     package var copy: Copy
-    /// The most bytes that staged copies may take together; `nil` for no cap.
+    /// The maximum total size of staged copies in bytes; `nil` for no limit.
     package var maxSize: Int64?
     /// Bytes that stay free on the file system.
     package var keepFree: Int64
-    /// Copies that are made at the same time.
+    /// Number of copies made in parallel.
     package var concurrency = 2
 }
 
-/// A command that makes what is uploaded out of a source, in place of a copy.
+/// A command that makes the uploaded file from a source, instead of a copy.
 package struct ExportSettings: Hashable, Sendable {
     package var command: CommandWords
-    /// The name of what it makes; the remote name is made of this and not of the source's.
+    /// The name of its output; the remote name is made from this and not from the source's.
     package var output: Template
-    /// How long it may take.
+    /// Time limit.
     package var timeout: Duration
-    /// What it makes has at least so many bytes, and never none.
+    /// Its output must have at least this many bytes, and is never empty.
     package var minSize: Int64
 }
 
 package struct FolderSettings: Hashable, Sendable {
     package enum Empty: String, Hashable, Sendable, CaseIterable { case skip, upload }
     package enum Duplicates: String, Hashable, Sendable, CaseIterable { case upload, skip }
-    /// Whether somebody waits for a word that its disk may be pulled out.
+    /// Whether the folder's disk is removable, so that a person has to know when it may be removed.
     package enum Removable: String, Hashable, Sendable, CaseIterable {
-        /// As the kernel tells: card readers, memory cards, disks on USB.
+        /// As reported by the kernel: card readers, memory cards, disks on USB.
         case auto
-        /// Whatever is mounted there, but for the root file system.
+        /// For every mount, except the root file system.
         case always
         case never
     }
@@ -67,12 +67,12 @@ package struct FolderSettings: Hashable, Sendable {
     package var afterUpload: SourceAction
     /// With ``SourceAction/keep``.
     package var retention = Retention()
-    /// Files that travel together; `nil` where each goes alone.
+    /// Files that are uploaded together; `nil` where each is uploaded alone.
     package var group: GroupRule?
     /// What to do with files of 0 bytes.
     package var empty: Empty
     package var duplicates: Duplicates
-    /// Higher goes first.
+    /// Higher is sent first.
     package var priority: Int
     /// The remote name; default `{folder}/{relative}`.
     package var name: Template
@@ -87,7 +87,7 @@ package struct FolderSettings: Hashable, Sendable {
     package var copy: StagingSettings.Copy?
     package var export: ExportSettings?
     package var removable = Removable.auto
-    /// `nil`: as the file system of the source has it.
+    /// `nil`: depends on the file system of the source.
     package var releaseUnsure: ReleaseUnsure?
 }
 
@@ -100,10 +100,10 @@ package struct DestinationSettings: Hashable, Sendable {
     package var policy: PolicyOverrides
     /// `file:line:column`, for messages that come up later (a secret that cannot be read).
     package var place: String
-    /// The same of each value.
+    /// The place of each value.
     package var places = Places()
 
-    /// Where something stands changes nothing.
+    /// Equal to all others, because a moved setting is not a change.
     package struct Places: Hashable, Sendable {
         package var byKey: [String: String] = [:]
         package static func == (a: Places, b: Places) -> Bool { true }
@@ -111,7 +111,7 @@ package struct DestinationSettings: Hashable, Sendable {
         package init() {}
     }
 
-    /// The keys that are set and say by what right it is used, in order. `password` is what viewers are asked for.
+    /// The configured keys with the access credentials, in order. `password` is the one for viewers.
     package var credentialKeys: [String] {
         values.flatMap { key, value -> [String] in
             switch value {
@@ -125,7 +125,7 @@ package struct DestinationSettings: Hashable, Sendable {
         }.sorted()
     }
 
-    /// What is filled for each file, by the whole names of their keys.
+    /// Templates that are filled for each file, by the full names of their keys.
     package var templates: [String: Template] {
         values.compactMapValues { if case .template(let template) = $0 { template } else { nil } }
     }
@@ -133,23 +133,23 @@ package struct DestinationSettings: Hashable, Sendable {
 
 /// Global policy, defaults filled in.
 package struct PolicySettings: Hashable, Sendable {
-    /// Uploads at the same time, over all destinations.
+    /// Parallel uploads, over all destinations.
     package var total: Int
-    /// Uploads at the same time to one destination.
+    /// Parallel uploads to one destination.
     package var perDestination: Int
     package var order: UploadOrdering
     package var retry: Backoff
-    /// Asked before every upload, behind those of its folder and its destination.
+    /// Run before every upload, after those of its folder and its destination.
     package var beforeUpload: BeforeUpload?
     package var rules = PolicyRules()
 }
 
 /// Policy keys that a folder or destination sets for itself; `nil` where it does not.
 package struct PolicyOverrides: Hashable, Sendable {
-    /// For a destination: uploads to it at the same time. For a folder: uploads from it at the same time.
+    /// For a destination: parallel uploads to it. For a folder: parallel uploads from it.
     package var concurrency: Int?
     package var retry: Backoff?
-    /// A folder's own counts before a destination's.
+    /// A folder's own value overrides a destination's.
     package var order: UploadOrdering?
     package var beforeUpload: BeforeUpload?
     package var rules = PolicyRules()
@@ -157,47 +157,47 @@ package struct PolicyOverrides: Hashable, Sendable {
 
 package struct ControlSettings: Hashable, Sendable {
     package var socket: FilePath
-    /// `nil`: nobody asks but over the socket.
+    /// `nil`: requests come only over the socket.
     package var remote: RemoteControlSettings?
 }
 
 /// The API over TCP.
 package struct RemoteControlSettings: Hashable, Sendable {
     package var listen: ListenAddress
-    /// Who knows it may do everything.
+    /// Gives every right.
     package var token: SecretSource
-    /// Names of this machine under which it may be asked, besides `localhost` and numeric addresses; in lower case.
+    /// Names of this machine that requests may use, besides `localhost` and numeric addresses; in lower case.
     package var hosts: [String] = []
-    /// Proxies whose `X-Forwarded-For` is believed.
+    /// Proxies whose `X-Forwarded-For` is trusted.
     package var trustedProxies: [IPSubnet] = []
     /// PEM files; `nil`: without TLS.
     package var certificate: TLSFiles?
 
     package struct TLSFiles: Hashable, Sendable {
-        /// The certificate, and behind it those that lead to the authority.
+        /// The certificate, followed by those that lead to the authority.
         package var chain: FilePath
         package var key: FilePath
     }
 }
 
-/// Files that say how the daemon is doing, for those who do not ask.
+/// Files with the daemon's state, for programs that read files instead of asking.
 package struct MetricsSettings: Hashable, Sendable {
-    /// What `/metrics` says; `nil` for none.
+    /// The content of `/metrics`; `nil` for none.
     package var textfile: FilePath?
-    /// What `/v1/status` says; `nil` for none.
+    /// The content of `/v1/status`; `nil` for none.
     package var statusFile: FilePath?
-    /// Between two of them.
+    /// Time between two writes.
     package var every: Duration = .seconds(30)
 
-    /// Any is to be written.
+    /// Whether any file is written.
     package var isWritten: Bool { textfile != nil || statusFile != nil }
 }
 
 extension Settings {
-    /// Something is counted.
+    /// Whether there is any quota.
     package var hasQuotas: Bool { allRules.contains { !$0.quotas.isEmpty } }
 
-    /// Some program is asked before uploads.
+    /// Whether a program is run before uploads.
     package var asksBeforeUploads: Bool { !beforeUploads.isEmpty }
 
     /// Each `before_upload`, with its place.
@@ -216,7 +216,7 @@ extension Settings {
         return places.filter { !$1.networks.isEmpty }.map { (place: $0, rules: $1.networks) }
     }
 
-    /// Of `policy`, of every destination and of every folder.
+    /// The rules of `policy`, of every destination and of every folder.
     package var allRules: [PolicyRules] {
         [policy.rules] + destinations.map(\.policy.rules) + folders.map(\.policy.rules)
     }

@@ -1,8 +1,8 @@
 internal import Core
 
-/// A place in one of the files that are being read. Line and column count from 1, in Unicode scalars as libyaml does.
+/// A place in one of the files. Line and column count from 1, in Unicode scalars as in libyaml.
 struct Place: Hashable, Comparable, Sendable {
-    /// The file's number among those that are read together.
+    /// The file's index.
     var file: Int
     var line: Int
     var column: Int
@@ -10,14 +10,15 @@ struct Place: Hashable, Comparable, Sendable {
     static func < (a: Place, b: Place) -> Bool { (a.file, a.line, a.column) < (b.file, b.line, b.column) }
 }
 
-/// The text of one file, for showing the line that a message is about.
+/// The text of one file. Messages show lines from it.
 ///
-/// Secrets are covered before anything is shown: an error message ends up in logs and in tickets.
+/// Secrets are covered before anything is shown: error messages end up in logs and in tickets.
 struct SourceText: Sendable {
     let file: FilePath
     private let lines: [[Unicode.Scalar]]
     private var covered: [Int: [Range<Int>]] = [:]
-    /// Words after whose `:` nothing is shown. For a file that did not parse, so that nobody knows where its secrets are.
+    /// Keys after whose `:` nothing is shown. Used for a file that did not parse, where the places of secrets are
+    /// unknown.
     var secretWords: [String] = []
 
     init(file: FilePath, text: String) {
@@ -36,25 +37,26 @@ struct SourceText: Sendable {
         self.lines = lines
     }
 
-    /// The place itself, or the end of the text for one behind it: libyaml reports a missing end on a line of its own.
+    /// The place itself, or the end of the text for a place after it: libyaml reports a missing end on a line of its
+    /// own.
     func inside(line: Int, column: Int) -> (line: Int, column: Int) {
         guard line <= lines.count else { return (lines.count, lines[lines.count - 1].count + 1) }
         return (line, min(column, lines[line - 1].count + 1))
     }
 
-    /// Whether exactly `text` stands at a place, on one line.
+    /// Whether exactly `text` is at a place, on one line.
     func has(_ text: String, atLine line: Int, column: Int) -> Bool {
         guard lines.indices.contains(line - 1) else { return false }
         return lines[line - 1].dropFirst(column - 1).starts(with: text.unicodeScalars)
     }
 
-    /// The character at a place; `nil` past the end of the line.
+    /// The character at a place; `nil` after the end of the line.
     func scalar(atLine line: Int, column: Int) -> Unicode.Scalar? {
         guard lines.indices.contains(line - 1) else { return nil }
         return lines[line - 1].dropFirst(column - 1).first
     }
 
-    /// Shows stars instead of what stands from `start` up to `end`.
+    /// Replaces the text from `start` up to `end` by stars.
     mutating func cover(from start: Place, to end: Place) {
         guard start < end else { return }
         for line in start.line...end.line {
@@ -64,10 +66,10 @@ struct SourceText: Sendable {
         }
     }
 
-    /// The line of a place and a caret under it: two lines of text. `nil` when there is no such line.
+    /// The line of a place with a caret under it: two lines of text. `nil` when there is no such line.
     ///
-    /// A tab is shown as `→`, so that it takes one column everywhere and can be seen; a line that is too long is cut
-    /// on both sides of the place.
+    /// A tab is shown as `→`, so that it takes one column everywhere and is visible; a line that is too long is cut on
+    /// both sides of the place.
     func excerpt(line: Int, column: Int) -> String? {
         guard lines.indices.contains(line - 1) else { return nil }
         let count = lines[line - 1].count
@@ -88,10 +90,10 @@ struct SourceText: Sendable {
         return "\(gutter) | \(text)\n\(blank) | \(String(repeating: " ", count: offset))^"
     }
 
-    /// Characters of a line that are shown at most.
+    /// Maximum number of shown characters of a line.
     private static let longest = 100
 
-    /// A part of a line with stars for secrets.
+    /// A part of a line, with stars for secrets.
     private func shown(_ line: Int, _ part: Range<Int>) -> [Unicode.Scalar] {
         var scalars = Array(lines[line - 1][part])
         func cover(_ range: Range<Int>) {
@@ -105,17 +107,17 @@ struct SourceText: Sendable {
         return scalars
     }
 
-    /// Values of parameters in addresses and paths, and users of addresses: what `config` does not print either.
+    /// Values of parameters in addresses and paths, and users in addresses: `config` does not print them either.
     private func telling(_ line: Int) -> [Range<Int>] {
         let scalars = lines[line - 1]
-        // Word by word: `token: {file: …}` is a key, and no header with a secret.
+        // Word by word: `token: {file: …}` is a key, and not a header with a secret.
         return scalars.indices.split(whereSeparator: { scalars[$0] == " " || scalars[$0] == "\t" }).compactMap { word in
             let written = scalars[word.startIndex..<word.endIndex]
             let safe = Array(redacted(Self.text(written)).unicodeScalars)
             if safe.elementsEqual(written) { return nil }
             let start = zip(written, safe).prefix { $0 == $1 }.count
             let end = zip(written.reversed(), safe.reversed()).prefix { $0 == $1 }.count
-            // A letter of the secret that is a star itself counts with the stars.
+            // If a character of the secret is itself a star, it is covered with the stars.
             return written.startIndex + start..<max(written.startIndex + start, written.endIndex - end)
         }
     }
@@ -126,13 +128,13 @@ struct SourceText: Sendable {
         return String(text)
     }
 
-    /// Whether a text stands at a place as it is, between quotes or without.
+    /// Whether a text is at a place unchanged, with or without quotes.
     func shows(_ text: String, at place: Place) -> Bool {
         has(text, atLine: place.line, column: place.column) || has(text, atLine: place.line, column: place.column + 1)
     }
 
-    /// Where a secret may begin in a line of a file that did not parse: behind a key that takes one, or at the start
-    /// when such a key stands above and less indented.
+    /// Where a secret may begin in a line of a file that did not parse: after a key that takes one, or at the start
+    /// when such a key is above and less indented.
     private func suspect(_ line: Int) -> Int? {
         guard !secretWords.isEmpty else { return nil }
         if let start = behindSecretWord(line) { return start }
@@ -146,7 +148,7 @@ struct SourceText: Sendable {
 
     private func behindSecretWord(_ line: Int) -> Int? {
         let scalars = lines[line - 1]
-        guard scalars.count < 10_000 else { return 0 }  // nobody wrote this by hand; show none of it
+        guard scalars.count < 10_000 else { return 0 }  // not written by a person; show none of it
         let lower = scalars.map { ("A"..."Z").contains($0) ? $0.value | 0x20 : $0.value }
         return secretWords.compactMap { word in
             guard let at = lower.firstIndex(of: word.lowercased().unicodeScalars.map(\.value)) else { return nil }
@@ -154,7 +156,7 @@ struct SourceText: Sendable {
         }.min()
     }
 
-    /// Blank lines count as deep, so that they part nothing; so does a tab, whose depth nobody knows.
+    /// Blank lines count as deeply indented, so that they separate nothing; so does a tab, whose depth is unknown.
     private func indentation(of line: Int) -> Int {
         guard let first = lines[line - 1].firstIndex(where: { $0 != " " }), lines[line - 1][first] != "\t" else {
             return Int.max
@@ -162,7 +164,7 @@ struct SourceText: Sendable {
         return first
     }
 
-    /// What a terminal shows for a character, and how many columns it takes.
+    /// The text that a terminal shows for a character, and its number of columns.
     private static func cell(of scalar: Unicode.Scalar) -> (text: String, columns: Int) {
         if scalar == "\t" { return ("→", 1) }
         switch scalar.properties.generalCategory {
@@ -186,7 +188,7 @@ struct SourceText: Sendable {
 }
 
 extension Array where Element: Equatable {
-    /// Where `needle` begins first.
+    /// The first place of `needle`.
     fileprivate func firstIndex(of needle: [Element]) -> Int? {
         guard !needle.isEmpty, needle.count <= count else { return nil }
         return (0...(count - needle.count)).first { self[$0..<($0 + needle.count)].elementsEqual(needle) }

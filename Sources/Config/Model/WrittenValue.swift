@@ -1,15 +1,15 @@
 internal import Core
 
-/// A value as a configuration has it.
+/// A value in the form of a configuration.
 package indirect enum WrittenValue: Hashable, Sendable {
     package struct Field: Hashable, Sendable {
         package let key: String
         package let value: WrittenValue
     }
 
-    /// In quotes wherever YAML could read it as something else.
+    /// Quoted wherever YAML could read it as something else.
     case text(String)
-    /// A word, an amount or a time, which needs none.
+    /// A word, an amount or a time, which needs no quotes.
     case plain(String)
     case number(Int64)
     case flag(Bool)
@@ -24,7 +24,7 @@ package indirect enum WrittenValue: Hashable, Sendable {
         .plain(rate.map { $0 == 0 ? "0" : writtenBytes($0) + "/s" } ?? "unlimited")
     }
 
-    /// Without those that have no value.
+    /// Leaves out keys without a value.
     static func fields(_ fields: [(key: String, value: WrittenValue?)]) -> WrittenValue {
         .mapping(fields.compactMap { field in field.value.map { Field(key: field.key, value: $0) } })
     }
@@ -43,7 +43,7 @@ package indirect enum WrittenValue: Hashable, Sendable {
     }
 }
 
-/// A text as YAML has it: as it stands where nobody can misread that, else in double quotes.
+/// A text in YAML: plain where it cannot be misread, otherwise in double quotes.
 func scalar(_ text: String) -> String {
     let isPlain = text.utf8.enumerated().allSatisfy { index, byte in
         switch byte {
@@ -66,7 +66,7 @@ func scalar(_ text: String) -> String {
     return out + "\""
 }
 
-/// Neither does it act on a terminal nor is it refused by libyaml's reader (YAML 1.1, section 5.1).
+/// Whether it neither acts on a terminal nor is refused by libyaml's reader (YAML 1.1, section 5.1).
 private func isShown(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.properties.generalCategory {
     case .unassigned, .privateUse, .surrogate: false
@@ -74,7 +74,7 @@ private func isShown(_ scalar: Unicode.Scalar) -> Bool {
     }
 }
 
-/// With the largest unit of which it is a whole number: `20 GB`, `8 MiB`, `1500 MB`.
+/// With the largest unit that gives a whole number: `20 GB`, `8 MiB`, `1500 MB`.
 func writtenBytes(_ bytes: Int64) -> String {
     if bytes == 0 { return "0" }
     let unit = byteUnits.filter { bytes % $0.bytes == 0 }.max { $0.bytes < $1.bytes }

@@ -1,6 +1,6 @@
 internal import Core
 
-/// Reads `bandwidth`, wherever it may stand: one rate, or a list of them with their times.
+/// Reads `bandwidth` at any place: one rate, or a list of them with their times.
 extension SettingsReading {
     func bandwidth(_ fields: Fields) -> [PolicyRules.RateRule] {
         guard let node = fields.node("bandwidth") else { return [] }
@@ -24,14 +24,15 @@ extension SettingsReading {
             if !rule.has("between"), rule.has("except") {
                 rule.error("belongs to `between`; add that, or take this out", "except")
             }
-            // One whose time could not be read would count always.
+            // A rule whose time could not be read would always apply.
             guard let limit, rule.has("between") == (window != nil) else { return nil }
             return .init(window: window, limit: limit.value)
         }
     }
 }
 
-/// Bytes a second of `2 MB/s`, `8 Mbit/s` or `0`, as the configuration has rates; `nil` for what is none, and for no limit.
+/// Bytes a second from `2 MB/s`, `8 Mbit/s` or `0`, in the form of a configuration; `nil` for any other text, and for
+/// no limit.
 package func readRate(_ text: String) -> Int64? { (try? Reader<Int64?>.rate.read(text)) ?? nil }
 
 extension Reader where Value == Int64? {

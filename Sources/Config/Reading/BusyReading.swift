@@ -1,6 +1,6 @@
 internal import Core
 
-/// Reads `busy`, wherever it may stand.
+/// Reads `busy` at any place.
 extension SettingsReading {
     private static let forms = "`{file: /run/camera/recording}` or `{command: [/usr/local/bin/is-recording]}`"
 

@@ -1,10 +1,10 @@
 internal import Core
 
-/// Reads `destinations`: what all of them understand, and what each type declares for itself.
+/// Reads `destinations`: the common keys, and those that each type declares for itself.
 extension SettingsReading {
     struct ReadDestination {
         var settings: DestinationSettings
-        /// Where its folder is named, for a destination that has one; else where it stands.
+        /// The place of its folder, for a destination that has one; otherwise its own place.
         var place: Place
     }
 
@@ -37,7 +37,7 @@ extension SettingsReading {
         var places = DestinationSettings.Places()
         let values = values(of: type.keys, in: fields, &places)
         warnOfPlainText(values, entry, key)
-        // A value that could not be read is told already; what it means beside others is seen when that is mended.
+        // An unreadable value was reported already. Problems in combination with it are found when it is corrected.
         let told = findings.errors.map(\.key)
         for objection in type.objections(values) {
             let name = printable("\(key).\(objection.key)")
@@ -62,7 +62,7 @@ extension SettingsReading {
             place: fields.node("path")?.start ?? entry.place)
     }
 
-    /// Where the value of a key stands that is named with dots; where its section stands, if it is not set itself.
+    /// The place of the value of a key whose name has dots; the place of its section, if the key is not set.
     private func place(of key: Substring, in node: Node) -> Place? {
         guard case .mapping(let entries) = node.content else { return node.start }
         for entry in entries {
@@ -74,7 +74,7 @@ extension SettingsReading {
         return nil
     }
 
-    /// Whether a key that is named with dots is there, also one whose value could not be read.
+    /// Whether a key whose name has dots is set, including one whose value could not be read.
     private func isWritten(_ key: Substring, in node: Node) -> Bool {
         node.entries.contains { entry in
             key == entry.key
@@ -107,7 +107,7 @@ extension SettingsReading {
         return type
     }
 
-    /// By their whole names.
+    /// By full names.
     private func values(
         of settings: [SettingKey], in fields: Fields, _ places: inout DestinationSettings.Places
     ) -> [String: SettingValue] {
@@ -155,7 +155,8 @@ extension SettingsReading {
                     key: origin.key)
             }
             return origins.map { .texts($0.map(\.value)) }
-        // One that is not read is there all the same: what is wrong with it is told, and nobody misses it besides.
+        // An unreadable secret still counts as set: its problem was reported, and it must not be reported as missing
+        // too.
         case .secret: return .secret(secrets.secret(node, key: fields.path(of: key)) ?? .literal(""))
         case .flag: return fields.take(key, as: .flag).map { .flag($0.value) }
         case .size: return fields.take(key, as: .bytes).map { .bytes($0.value) }
@@ -196,7 +197,7 @@ extension SettingsReading {
         return map
     }
 
-    /// A secret that goes over `http` can be read on its way. Those of a section go where its own `url` is.
+    /// A secret that is sent over `http` can be read in transit. Secrets of a section are sent to its own `url`.
     private func warnOfPlainText(_ values: [String: SettingValue], _ entry: Node.Entry, _ key: String) {
         for (name, value) in values.sorted(by: { $0.key < $1.key }) where name == "url" || name.hasSuffix(".url") {
             guard case .text(let url) = value, isPlain(url) else { continue }
@@ -218,15 +219,15 @@ extension SettingsReading {
     }
 }
 
-/// Whether what goes to an address can be read on its way to another machine.
+/// Whether requests to an address can be read in transit to another machine.
 private func isPlain(_ url: String) -> Bool {
     guard url.lowercased().hasPrefix("http://") else { return false }
     let host = url.dropFirst(7).prefix { !"/?".contains($0) }
-    // The last two are good on their own link alone.
+    // The last two are valid only on their own link.
     return !["localhost", "127.", "[::1]", "169.254.", "[fd00:ec2:"].contains { host.hasPrefix($0) }
 }
 
-/// A summary as the end of a sentence: no capital that only a beginning has, no full stop.
+/// A summary as the end of a sentence: without the capital of its first word, and without a full stop.
 private func inSentence(_ summary: String) -> String {
     let text = summary.hasSuffix(".") ? String(summary.dropLast()) : summary
     guard let second = text.dropFirst().first, !second.isUppercase else { return text }

@@ -36,7 +36,7 @@ extension SettingsReading {
         }
     }
 
-    /// A warning: what it is for waits until the program is there.
+    /// A warning: the files wait until the program exists.
     private func warnIfMissing(_ program: String, _ fields: Fields, at place: Place) {
         if program.hasPrefix("/") {
             if let trouble = disk.troubleRunning(FilePath(program)) { fields.warning(trouble, "command", at: place) }

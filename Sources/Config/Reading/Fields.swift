@@ -1,12 +1,12 @@
 internal import Core
 
-/// Reads the fields of one mapping, and objects to those that it does not have.
+/// Reads the fields of one mapping, and reports unknown ones.
 ///
-/// A misspelt key is the most expensive mistake in a configuration: without the objection, `retri: {attempts: 3}`
-/// would mean nothing at all. Every `take` reports what is wrong by itself and returns `nil`, so that reading goes on
-/// and a person sees all mistakes at once.
+/// A misspelt key is the most expensive mistake in a configuration: without a report, `retri: {attempts: 3}` would have
+/// no effect. Every `take` reports problems itself and returns `nil`, so that reading continues and a person sees all
+/// mistakes at once.
 struct Fields {
-    /// A value together with where it stands.
+    /// A value with its place.
     struct Found<Value> {
         var value: Value
         var node: Node
@@ -15,14 +15,14 @@ struct Fields {
     }
 
     let section: Section
-    /// The key path as messages show it: `folders[0].settle`; empty at the top.
+    /// The key path in messages: `folders[0].settle`; empty at the top.
     let path: String
-    /// Where the mapping stands, for messages about what is missing.
+    /// The place of the mapping, for messages about missing keys.
     let start: Place
     let findings: Findings
     private var entries: [String: Node.Entry] = [:]
 
-    /// - Parameter node: `nil` for a section that the file leaves out: nothing is set in it.
+    /// - Parameter node: `nil` for a section that the file leaves out: it has no values.
     init(_ node: Node?, _ section: Section, path: String, start: Place, findings: Findings) {
         self.section = section
         self.path = path
@@ -41,7 +41,7 @@ struct Fields {
     func path(of key: String) -> String { path.isEmpty ? key : "\(path).\(key)" }
     func has(_ key: String) -> Bool { entries[key] != nil }
     func node(_ key: String) -> Node? { entries[key]?.value }
-    /// Where a key stands; the start of the mapping when it is not set.
+    /// The place of a key; the start of the mapping when it is not set.
     func place(of key: String) -> Place { entries[key]?.place ?? start }
 
     func error(_ text: @autoclosure () -> String, _ key: String, at place: Place? = nil) {
@@ -63,8 +63,8 @@ struct Fields {
         return Found(value: value, node: node, key: path(of: key))
     }
 
-    /// - Parameter orOne: A single value stands for a list of that one.
-    /// - Returns: The items that could be read; `nil` when the key is not set or no list.
+    /// - Parameter orOne: Allows a single value in place of a list with one item.
+    /// - Returns: The readable items; `nil` when the key is not set or is no list.
     func list<Value>(_ key: String, as reader: Reader<Value>, orOne: Bool = false) -> [Found<Value>]? {
         if orOne, let node = node(key), case .scalar = node.content {
             return take(key, as: reader).map { [$0] } ?? []
@@ -100,16 +100,16 @@ struct Fields {
         }
     }
 
-    /// The fields of a mapping in this one.
+    /// The fields of a mapping inside this one.
     func fields(_ key: String, _ section: Section) -> Fields {
         Fields(node(key), section, path: path(of: key), start: place(of: key), findings: findings)
     }
 }
 
 extension Findings {
-    /// The entries of a mapping; reports what is no mapping, and keys that stand in it twice.
+    /// The entries of a mapping; reports other nodes, and duplicate keys.
     ///
-    /// - Parameter likely: A key that may stand there, for whoever wrote something else.
+    /// - Parameter likely: A key that belongs there, for the message about another node.
     func entries(of node: Node, path: String, likely: String? = nil) -> [Node.Entry] {
         guard case .mapping(let entries) = node.content else {
             let example = likely.map { "{\($0): …}" } ?? "key: value"
@@ -154,7 +154,8 @@ extension Findings {
         }
     }
 
-    /// Where the `offset`th scalar of a value's text stands; the value's start where escapes or line breaks hide it.
+    /// The place of the `offset`th scalar of a value's text; the value's start where escapes or line breaks prevent
+    /// that.
     func place(in node: Node, offset: Int) -> Place {
         guard offset > 0, case .scalar(let text, let isPlain) = node.content else { return node.start }
         var place = node.start

@@ -4,15 +4,15 @@ internal import Core
 extension SettingsReading {
     struct ReadFolder {
         var settings: FolderSettings
-        /// Where its path is written.
+        /// The place of its path.
         var place: Place
         /// `folders[3]`, for messages.
         var key: String
-        /// Where the target of `move` is written.
+        /// The place of the target of `move`.
         var target: Place?
     }
 
-    /// - Parameter destinations: The names of all destinations, also of those that could not be read.
+    /// - Parameter destinations: The names of all destinations, including those that could not be read.
     func folders(_ files: [Fields], policy: PolicySettings, destinations: Set<String>) -> [ReadFolder] {
         var taken: [String: Place] = [:]
         var all: [ReadFolder] = []
@@ -110,7 +110,7 @@ extension SettingsReading {
     private func readContainer(_ settle: Fields, _ watch: inout WatchRule) {
         let container = settle.take("container", as: Reader<WatchRule.ContainerCheck>.choice)
         watch.container = container?.value ?? .skip
-        // Of one that could not be read nothing follows.
+        // From an unreadable value nothing can be concluded.
         if watch.container == .skip, container != nil || !settle.has("container") {
             for key in ["broken", "broken_after"] where settle.has(key) {
                 settle.error("belongs to `container: check`; add that, or take this out", key)
@@ -234,7 +234,7 @@ extension SettingsReading {
         return .builtIn("{folder}/{relative}")
     }
 
-    /// At most 16 pairs, values of at most 1 KiB, 8 KiB together: they stand in every list and event.
+    /// At most 16 pairs, values of at most 1 KiB, 8 KiB together: they are part of every list and event.
     private func context(_ fields: Fields) -> [String: Template] {
         let pairs = fields.map("context", names: .name, as: .template())
         if pairs.count > 16 { fields.error("has \(pairs.count) pairs; 16 are the most", "context") }

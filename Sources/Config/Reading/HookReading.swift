@@ -5,8 +5,8 @@ extension SettingsReading {
     private static let forms = "`command: [/usr/local/bin/tell]` or `url: https://example.org/hook`"
 
     /// - Parameters:
-    ///   - folders: The names of all folders, also of those that could not be read.
-    ///   - destinations: The same.
+    ///   - folders: The names of all folders, including those that could not be read.
+    ///   - destinations: The names of all destinations, including those that could not be read.
     func hooks(_ main: Fields, folders: Set<String>, destinations: Set<String>) -> [Hook] {
         var taken: [String: Place] = [:]
         var all: [Hook] = []
@@ -126,7 +126,7 @@ extension SettingsReading {
 
     /// `command`: a program by its absolute path, and its arguments.
     ///
-    /// - Parameter meanwhile: What follows for as long as it cannot be run, which is no error of the configuration.
+    /// - Parameter meanwhile: The consequence while it cannot be run, which is no error of the configuration.
     func program(_ fields: Fields, example: String, meanwhile: String) -> [String]? {
         guard let words = fields.list("command", as: .text), let program = words.first else {
             if case .list(let items)? = fields.node("command")?.content, items.isEmpty {

@@ -1,6 +1,6 @@
 internal import Core
 
-/// Reads `metered` and `networks`, wherever they may stand.
+/// Reads `metered` and `networks` at any place.
 extension SettingsReading {
     /// `pause`, `allow`, or `{limit: 200 kB/s}`.
     func metered(_ fields: Fields) -> MeteredRule? {
@@ -34,7 +34,7 @@ extension SettingsReading {
             fields.error(
                 "says nothing of the network; add `metered: true` or `false`, or `allowed: true` or `false`", "metered")
         }
-        // A condition that could not be read would make it a rule about every network.
+        // Without an unreadable condition the rule would apply to every network.
         let conditions = ["interface", "ssid", "gateway", "subnet", "roaming"].filter(fields.has)
         let read = [
             rule.interface != nil, rule.ssid != nil, rule.gateway != nil, rule.subnet != nil, rule.isRoaming != nil,

@@ -1,6 +1,6 @@
 internal import Core
 
-/// Reads `quotas`, wherever they may stand.
+/// Reads `quotas` at any place.
 extension SettingsReading {
     func quotas(_ fields: Fields) -> [Quota] {
         let items = fields.items("quotas", expected: "a list of quotas, like `[{per: day, bytes: 20 GB}]`") ?? []

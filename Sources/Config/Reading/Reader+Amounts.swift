@@ -3,7 +3,7 @@ package import Core
 // Amounts with units: bytes and lengths of time.
 
 extension Reader where Value == Int64 {
-    /// `20 GB`, `8 MiB`, `1.5 GB`, `0`. A bare number other than 0 is refused: 20 of what?
+    /// `20 GB`, `8 MiB`, `1.5 GB`, `0`. A bare number other than 0 is refused, since its unit is unknown.
     static var bytes: Reader {
         let expected = "an amount with its unit, like `20 GB` or `8 MiB`"
         return Reader(expected: expected) { text throws(Complaint) in
@@ -32,7 +32,7 @@ let byteUnits: [(name: String, bytes: Int64)] = [
 ]
 
 extension Reader where Value == Duration {
-    /// `90s`, `2h`, `500ms`, `1h30m`, `0`. Units once each and the larger first.
+    /// `90s`, `2h`, `500ms`, `1h30m`, `0`. Each unit once, the larger first.
     static func duration(_ range: ClosedRange<Duration>) -> Reader {
         let expected = "a length of time with its unit, like `90s`, `1h30m` or `500ms`"
         return Reader(expected: expected) { text throws(Complaint) in
@@ -72,7 +72,7 @@ extension Reader where Value == Duration {
     }
 }
 
-/// A length of time, or `never`, which `0` says too.
+/// A length of time, or `never`, for which `0` may be written too.
 struct TimeOrNever {
     let time: Duration?
 }
@@ -105,7 +105,7 @@ extension Reader where Value == ReleaseUnsure {
 }
 
 extension ReleaseUnsure {
-    /// As the file would have it.
+    /// The form of the file.
     package var written: String {
         switch self {
         case .keep: "keep"
@@ -116,7 +116,7 @@ extension ReleaseUnsure {
 }
 
 extension Backoff {
-    /// As a configuration has it: `retry: {first: 5s, max: 30m}`.
+    /// The form of a configuration: `retry: {first: 5s, max: 30m}`.
     package var written: String {
         let last =
             (attempts.map { ", attempts: \($0)" } ?? "")
@@ -125,14 +125,14 @@ extension Backoff {
     }
 }
 
-/// A number with up to three decimals, and its unit. Large enough for every `Int64`, written out in the smallest unit.
+/// A number with up to three decimals, and its unit. Large enough for every `Int64` in the smallest unit.
 private struct Amount {
     var thousandths: Int128
     var unit: String
-    /// Where the unit stands, in Unicode scalars.
+    /// The offset of the unit, in Unicode scalars.
     var unitOffset: Int
 
-    /// - Returns: `nil` when it does not fit.
+    /// - Returns: `nil` on overflow.
     func times(_ factor: Int64) -> Int64? {
         Int64(exactly: thousandths * Int128(factor) / 1000)
     }
@@ -145,7 +145,7 @@ private struct Amount {
         return amount
     }
 
-    /// Takes a number, spaces and a unit off the front.
+    /// Removes a number, spaces and a unit from the front.
     static func first(of rest: inout ArraySlice<Unicode.Scalar>) throws(Complaint) -> Amount {
         let whole = digits(&rest)
         var decimals: [Unicode.Scalar] = []

@@ -1,6 +1,6 @@
 internal import Core
 
-// Where things are: paths, globs, addresses, templates.
+// Readers for paths, globs, addresses and templates.
 
 extension Reader where Value == FilePath {
     /// An absolute path, normalised.
@@ -18,7 +18,7 @@ extension Reader where Value == FilePath {
             guard !path.components.contains("..") else {
                 throw Complaint("has `..` in it, which means something else behind a symbolic link; write the path out")
             }
-            // PATH_MAX of limits.h, its NUL included; and names of NAME_MAX bytes.
+            // PATH_MAX of limits.h, including its NUL; and names of NAME_MAX bytes.
             guard path.bytes.count < 4096, path.components.allSatisfy({ $0.bytes.count <= 255 }) else {
                 throw Complaint("is longer than Linux takes (4095 bytes, 255 for each part)")
             }
@@ -58,7 +58,7 @@ extension Reader where Value == MarkerName {
 }
 
 extension Reader where Value == String {
-    /// The end of a file's name without its dot, in lower case.
+    /// The ending of a file's name without its dot, in lower case.
     static var ending: Reader {
         let expected = "an ending of 1 to 16 letters and digits, like `xml`"
         return Reader(expected: expected, isText: true) { text throws(Complaint) in
@@ -70,7 +70,7 @@ extension Reader where Value == String {
         }
     }
 
-    /// A pattern as ``Glob`` knows it.
+    /// A pattern in the syntax of ``Glob``.
     static var glob: Reader {
         let expected = "a pattern like `*.mp4` or `front/*.jpg`"
         return Reader(expected: expected, isText: true) { text throws(Complaint) in
@@ -98,7 +98,7 @@ extension Reader where Value == String {
             defer { isEscaped = scalar == "\\" && !isEscaped }
             if isEscaped { continue }
             if scalar == "[", opened == nil { opened = offset }
-            // A `]` right behind the `[` or its `!` stands for itself.
+            // A `]` right after the `[` or its `!` represents itself.
             if scalar == "]", let start = opened, offset > start + 1 { opened = nil }
         }
         if let opened {
@@ -107,7 +107,7 @@ extension Reader where Value == String {
         guard !isEscaped else { throw Complaint("ends with a backslash, which escapes nothing") }
     }
 
-    /// To be called for text whose brackets are closed.
+    /// Called for text whose brackets are closed.
     private static func refuseBackwardRange(in text: String) throws(Complaint) {
         let scalars = Array(text.unicodeScalars)
         var opened: Int?
@@ -127,7 +127,7 @@ extension Reader where Value == String {
         }
     }
 
-    /// An address of a server. User and password have no place in it: it is shown in lists and logs.
+    /// The address of a server. It must not contain user and password, since it is shown in lists and logs.
     static var url: Reader {
         let expected = "an address like `https://nas.example/files`"
         return Reader(expected: expected) { text throws(Complaint) in
@@ -136,7 +136,7 @@ extension Reader where Value == String {
         }
     }
 
-    /// Scheme, host and port of a server, and nothing behind them.
+    /// Scheme, host and port of a server, with nothing after them.
     static var origin: Reader {
         let expected = "an origin like `https://uploads.example.com` or `https://uploads.example.com:8443`"
         return Reader(expected: expected) { text throws(Complaint) in
@@ -152,7 +152,7 @@ extension Reader where Value == String {
         }
     }
 
-    /// - Returns: How many characters of it are scheme, host and port.
+    /// - Returns: The number of characters of scheme, host and port.
     private static func checkAddress(_ text: String, _ expected: String) throws(Complaint) -> Int {
         guard text.unicodeScalars.allSatisfy({ (0x21...0x7E).contains($0.value) }) else {
             throw Complaint("has a space or a character that is not ASCII; encode it as `%XX`, a host as punycode")
@@ -203,7 +203,7 @@ extension Reader where Value == Template {
         return Reader(expected: expected, isText: true) { text throws(Complaint) in
             let template: Template
             do throws(Template.Mistake) { template = try Template(text) } catch {
-                // The mistake counts characters; places count scalars.
+                // The mistake counts characters, and places count scalars.
                 let offset = text.prefix(error.offset).unicodeScalars.count
                 throw Complaint((error.problem.hasPrefix("a ") ? "has " : "") + error.problem, offset: offset)
             }
@@ -221,7 +221,7 @@ extension Reader where Value == Template {
         }
     }
 
-    /// The name of one file, or of one below some folder: relative, and it climbs nowhere.
+    /// The name of one file, or of one below some folder: relative, without `..`.
     ///
     /// - Parameter mayHaveFolders: Whether it may have slashes.
     static func relativeName(mayHaveFolders: Bool) -> Reader {
@@ -237,7 +237,7 @@ extension Reader where Value == Template {
                         ? "begins with `/`, or has `.` or `..` in it; names lie below the place of the destination, like "
                             + "`{folder}/{relative}`" : "is no name; it takes one like `{stem}.mp4`")
             }
-            // A bucket could keep an empty part, folders cannot: nobody is to wonder where it went.
+            // A bucket could keep an empty part, but folders cannot, and a person would wonder where it went.
             guard !text.contains("//"), !text.hasSuffix("/") else {
                 throw Complaint(
                     "has an empty part, at `//` or behind its last `/`, and names have none; leave the `/` out")

@@ -1,24 +1,24 @@
 internal import Core
 
-/// How one kind of value is written, and the words that say so.
+/// Reads one kind of value, and describes its form.
 struct Reader<Value> {
     /// Completes "takes …": `a length of time like …`.
     let expected: String
-    /// Whether a plain `no` or `010` is refused although it could be taken as it stands.
+    /// Whether a plain `no` or `010` is refused although it could be read as text.
     var isText = false
     /// Whether quotes are refused: a number in quotes is a text.
     var isPlain = false
     let read: (String) throws(Complaint) -> Value
 }
 
-/// Why a reader does not take a text.
+/// The reason why a reader refuses a text.
 struct Complaint: Error {
     /// The whole message; `nil` for "takes …, not `…`".
     var text: String?
-    /// Where in the text, in Unicode scalars from its start.
+    /// The place in the text, in Unicode scalars from its start.
     var offset = 0
 
-    /// "takes …, not `…`" says all there is to say.
+    /// The message "takes …, not `…`" is sufficient.
     static let plain = Complaint()
 
     init(_ text: String? = nil, offset: Int = 0) {
@@ -27,7 +27,7 @@ struct Complaint: Error {
     }
 }
 
-/// What a plain text means to YAML 1.1 where that is not what it looks like; `nil` for all others.
+/// The meaning of a plain text in YAML 1.1 where it differs from its appearance; `nil` for all others.
 ///
 /// Values are read as written here, but an editor, a linter or the next program may follow YAML 1.1, and a person may
 /// have meant either.
@@ -82,7 +82,7 @@ extension Reader where Value == Int {
     static func whole(_ range: ClosedRange<Int>) -> Reader {
         Reader(expected: "a whole number from \(range.lowerBound) to \(range.upperBound)", isPlain: true) {
             text throws(Complaint) in
-            // `Int` takes `+5` and `007`, which are somebody else's numbers.
+            // `Int` accepts `+5` and `007`, which are not the form that it writes.
             guard let value = Int(text), String(value) == text, range.contains(value) else { throw .plain }
             return value
         }
@@ -102,7 +102,7 @@ extension Reader where Value == String {
         }
     }
 
-    /// A name as folders, destinations and context keys have.
+    /// A name of a folder, destination or context key.
     static var name: Reader {
         let expected = "a name of 1 to 64 letters, digits, `_`, `.` or `-`"
         return Reader(expected: expected, isText: true) { text throws(Complaint) in
@@ -113,7 +113,8 @@ extension Reader where Value == String {
         }
     }
 
-    /// The name of metadata or of a form's field: printable ASCII but space, comma and colon (tus 1.0, Upload-Metadata).
+    /// The name of metadata or of a form's field: printable ASCII except space, comma and colon (tus 1.0,
+    /// Upload-Metadata).
     static var fieldName: Reader {
         Reader(expected: "a name of 1 to 64 printable ASCII characters without space, comma or colon", isText: true) {
             text throws(Complaint) in

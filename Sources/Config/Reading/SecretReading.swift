@@ -1,6 +1,6 @@
 internal import Core
 
-/// Reads where secrets are kept. The secrets themselves stay where they are, but for `literal`.
+/// Reads where secrets are stored. The secrets themselves are not read, except `literal`.
 struct SecretReading {
     let findings: Findings
     let disk: Disk
@@ -19,7 +19,7 @@ struct SecretReading {
         let fields = Fields(node, .secret, path: key, start: node.start, findings: findings)
         let set = Section.secret.keys.filter(fields.has)
         guard set.count == 1 else {
-            // An unknown key has been objected to already.
+            // An unknown key was reported already.
             if set.count > 1 || node.weight == 1 {
                 findings.error("takes exactly one of \(Self.forms)", at: node.start, key: key)
             }
@@ -36,7 +36,7 @@ struct SecretReading {
 
     /// The values of a map are texts, or secrets in their own form.
     ///
-    /// - Parameter mayBeEmpty: `""` is a text too, as of a form's field.
+    /// - Parameter mayBeEmpty: `""` is allowed too, as for a form's field.
     func value(_ node: Node, key: String, name: String, mayBeEmpty: Bool = false, mayBeObject: Bool = false)
         -> SecretSource?
     {
@@ -51,7 +51,7 @@ struct SecretReading {
             return nil
         }
         let word = name.lowercased()
-        // One that names what is filled in holds no secret itself.
+        // A name of a placeholder contains no secret itself.
         if !text.contains("{"), ["auth", "token", "cookie", "secret", "password"].contains(where: word.contains) {
             findings.warning("looks like a secret; keep it out of this file: \(Self.forms)", at: node.start, key: key)
         }

@@ -2,28 +2,28 @@ package import Core
 internal import Glibc
 internal import Linux
 
-/// What the loader hands out: settings, and what a person should know although it works.
+/// The result of the loader: settings, and warnings.
 package struct LoadedSettings: Hashable, Sendable {
     package var settings: Settings
     package var warnings: [ConfigProblem]
     /// The files that were read, in order.
     package var files: [FilePath]
-    /// Where each setting stands, or what in the environment decided it (``Origins``).
+    /// The place of each setting, or the environment variable that decided it (``Origins``).
     var origins: [String: String] = [:]
-    /// The keys that each type of destination has.
+    /// The keys of each type of destination.
     var keys: [String: [String]] = [:]
 }
 
 extension Settings {
-    /// The most bytes of one file: 1 MiB.
+    /// The maximum size of one file: 1 MiB.
     package static let mostBytes = 1 << 20
 
     /// Reads `file`, and `config.d/*.yaml` beside it in the order of their names.
     ///
     /// - Parameters:
     ///   - types: The destination types that this program knows.
-    ///   - environment: For defaults (`$STATE_DIRECTORY`, `$RUNTIME_DIRECTORY`) and for secrets that are kept there.
-    /// - Throws: Everything that is wrong, not only the first of it.
+    ///   - environment: For defaults (`$STATE_DIRECTORY`, `$RUNTIME_DIRECTORY`) and for secrets in it.
+    /// - Throws: All errors, not only the first.
     package static func load(
         _ file: FilePath, types: [DestinationType], disk: DiskChecks = .checked,
         environment: @escaping @Sendable (String) -> String? = { getenv($0).map { String(cString: $0) } }
@@ -45,12 +45,12 @@ extension Settings {
         for file in files {
             if let bytes = content(of: file, findings) { texts.append((file, bytes)) }
         }
-        // Without the main file every name of a destination would be unknown: say only what was wrong with it.
+        // Without the main file every name of a destination would be unknown, so only its own error is reported.
         if texts.first?.file != file, let failure = findings.failure { throw failure }
         return try read(texts, types: types, disk: disk, environment: environment, findings: findings)
     }
 
-    /// Reads texts that are in memory, the main one first.
+    /// Reads texts from memory, the main one first.
     static func read(
         _ texts: [(file: FilePath, bytes: [UInt8])], types: [DestinationType], disk: DiskChecks,
         environment: @escaping @Sendable (String) -> String?, findings: Findings = Findings()
@@ -80,7 +80,7 @@ extension Settings {
 
     private static func content(of file: FilePath, _ findings: Findings) -> [UInt8]? {
         do throws(SystemError) {
-            // Followed first, because `Files.read` refuses a link at the end, and a configuration may well be one.
+            // Links are resolved first, because `Files.read` refuses a final link, and a configuration may well be one.
             let real = Files.real(file) ?? file
             guard try FileLook(at: real).isRegular else {
                 findings.error("is no regular file", at: nil, in: file)
@@ -102,7 +102,7 @@ extension Settings {
         _ file: FilePath, _ bytes: [UInt8], _ covering: Covering, _ findings: Findings
     ) -> Node? {
         let number = findings.sources.count
-        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]  // a byte order mark says nothing in UTF-8
+        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]  // a byte order mark has no meaning in UTF-8
         let bytes = bytes.starts(with: mark) ? Array(bytes.dropFirst(3)) : bytes
         guard bytes.count <= mostBytes else {
             findings.error("is larger than 1 MiB, which no configuration is", at: nil, in: file)
@@ -132,7 +132,7 @@ extension Settings {
         }
     }
 
-    /// libyaml says what its scanner met; this says what somebody who writes a configuration probably did.
+    /// libyaml reports the scanner's state; this describes the mistake that a person probably made.
     private static func hint(for mistake: YAMLMistake, in source: SourceText) -> String {
         let here = source.scalar(atLine: mistake.line, column: mistake.column)
         let before = source.scalar(atLine: mistake.line, column: max(1, mistake.column - 1))

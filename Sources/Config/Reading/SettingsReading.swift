@@ -1,7 +1,7 @@
 internal import Core
 
-/// Reads the sections, and puts the defaults in. What cannot be read is reported, and left out of the result: the
-/// result counts only when nothing was.
+/// Reads the sections, and fills in the defaults. An unreadable value is reported, and left out of the result: the
+/// result is used only when there was none.
 struct SettingsReading {
     let findings: Findings
     let types: [DestinationType]
@@ -62,7 +62,7 @@ struct SettingsReading {
         return lists
     }
 
-    /// As they are written, of folders that could not be read as well.
+    /// As written, including folders that could not be read.
     private func folderNames(_ file: Fields) -> [String] {
         guard case .list(let folders)? = file.node("folders")?.content else { return [] }
         return folders.compactMap { folder in
@@ -102,7 +102,7 @@ struct SettingsReading {
             beforeUpload: beforeUpload(fields), rules: rules(fields))
     }
 
-    /// What stands under the same names in `policy`, a destination and a folder.
+    /// Keys that `policy`, a destination and a folder have in common.
     func rules(_ fields: Fields) -> PolicyRules {
         PolicyRules(
             windows: windows(fields), bandwidth: bandwidth(fields), metered: metered(fields),
@@ -114,8 +114,8 @@ struct SettingsReading {
     }
 
     /// - Parameters:
-    ///   - otherwise: For what the section does not set.
-    ///   - isOfUploads: What keeps failing may end: notices have a key of their own for that.
+    ///   - otherwise: Values for keys that the section does not set.
+    ///   - isOfUploads: Allows an end of repeated failures: notices have a key of their own for that.
     func retry(_ fields: Fields, otherwise base: Backoff, isOfUploads: Bool = true) -> Backoff {
         let first = fields.take("first", as: .duration(.milliseconds(100) ... .seconds(86_400)))
         let most = fields.take("max", as: .duration(.milliseconds(100) ... .seconds(7 * 86_400)))
@@ -152,7 +152,7 @@ struct SettingsReading {
         return metrics
     }
 
-    /// What the environment decides where the file says nothing.
+    /// Values from the environment where the file has none.
     var surroundings: [String: String] {
         let variables = [
             "state": "STATE_DIRECTORY", "staging.path": "STATE_DIRECTORY", "control.socket": "RUNTIME_DIRECTORY",

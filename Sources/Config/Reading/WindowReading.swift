@@ -1,8 +1,8 @@
 internal import Core
 
-/// Reads `windows`, wherever they may stand.
+/// Reads `windows` at any place.
 extension SettingsReading {
-    /// A window is a text, `sat,sun 08:00-12:00`, or a mapping that may leave days out.
+    /// A window is a text, `sat,sun 08:00-12:00`, or a mapping that may exclude days.
     func windows(_ fields: Fields) -> [Window] {
         guard let items = fields.items("windows", expected: "a list of windows, like `[\"22:00-06:00\"]`") else {
             return []
@@ -59,12 +59,12 @@ extension Reader where Value == Window {
             guard from != to else {
                 throw Complaint("is empty; `00:00-24:00` is the whole day")
             }
-            // To the very end of the day, or over it.
+            // Until the end of the day, or beyond it.
             return Window(days: days, from: from, to: to == 0 ? 1440 : to)
         }
     }
 
-    /// Minutes from midnight, of `06:30`.
+    /// Minutes since midnight, from `06:30`.
     private static func minutes(_ text: Substring) -> Int? {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         guard parts.count == 2, (1...2).contains(parts[0].utf8.count), parts[1].utf8.count == 2,

@@ -1,6 +1,6 @@
 internal import CYAML
 
-/// The text is no YAML, or no YAML that we take: what is wrong, and where (line and column from 1).
+/// The text is not YAML, or not in the accepted subset: the problem and its place (line and column from 1).
 struct YAMLMistake: Error {
     var line: Int
     var column: Int
@@ -17,7 +17,7 @@ final class YAMLEvents {
         case alias(String)
         case listStart, listEnd, mappingStart, mappingEnd
         case documentStart, documentEnd, streamEnd
-        /// The start of the stream, which says nothing.
+        /// The start of the stream, which carries no information.
         case other
     }
 
@@ -43,7 +43,7 @@ final class YAMLEvents {
     }
 
     deinit {
-        yaml_parser_delete(parser)  // first: it still knows the address of the text
+        yaml_parser_delete(parser)  // first: it still refers to the text
         parser.deallocate()
         text.deallocate()
     }
@@ -85,7 +85,7 @@ final class YAMLEvents {
         let mark = Self.place(parser.pointee.problem_mark)
         let problem = parser.pointee.problem.map { String(cString: $0) } ?? "out of memory"
         guard parser.pointee.error != YAML_READER_ERROR else {
-            // The reader knows a byte's number and no mark; the scanner had come this far.
+            // The reader has the byte's offset and no mark; this is how far the scanner had come.
             let here = Self.place(parser.pointee.mark)
             return YAMLMistake(line: here.line, column: here.column, text: problem)
         }

@@ -1,17 +1,18 @@
 internal import Core
 
-/// What a configuration comes to: every setting with its value, and where that is from. Secrets are not in it.
+/// The effective configuration: every setting with its value and the origin of the value. It contains no secrets.
 ///
-/// As YAML it is a configuration again, of the same meaning but for secrets that stood in the old one themselves.
+/// As YAML it is a configuration again, with the same meaning, except for secrets that were written in the old one
+/// itself.
 package struct EffectiveConfiguration: Sendable {
     package struct Row: Sendable {
-        /// `folders.door.settle.quiet_for`: folders go by their names.
+        /// `folders.door.settle.quiet_for`: folders are identified by name.
         package let path: String
-        /// `nil` for what holds other rows.
+        /// `nil` for a row that contains other rows.
         package let value: WrittenValue?
-        /// `FILE:LINE`, `default`, or what else decided; `nil` where the rows below say it.
+        /// `FILE:LINE`, `default`, or another origin; `nil` where the rows below have it.
         package let from: String?
-        /// The line without the comment at its end.
+        /// The line without its comment.
         fileprivate let line: String
     }
 
@@ -20,7 +21,7 @@ package struct EffectiveConfiguration: Sendable {
 
     package init(_ loaded: LoadedSettings) { self.init(loaded, hides: true) }
 
-    /// - Parameter hides: Only a test that compares what is read again wants the secrets.
+    /// - Parameter hides: Only a test that compares the result of reading it again needs the secrets.
     init(_ loaded: LoadedSettings, hides: Bool) {
         origins = loaded.origins
         write(EffectivePieces(hides: hides, keys: loaded.keys).root(loaded.settings), path: "", depth: 0)
@@ -47,7 +48,7 @@ package struct EffectiveConfiguration: Sendable {
             for (name, item) in items {
                 let first = rows.count
                 write(item, path: "\(path).\(name)", depth: depth + 1)
-                // Its first row opens the item of the list.
+                // Its first row begins the list item.
                 guard rows.indices.contains(first) else { continue }
                 let row = rows[first]
                 rows[first] = Row(
@@ -73,10 +74,10 @@ package struct EffectiveConfiguration: Sendable {
 /// Settings in the form of the file.
 indirect enum EffectivePiece {
     /// - Parameters:
-    ///   - otherwise: Where it is from when the file does not say it.
-    ///   - note: What else a person should know of it.
+    ///   - otherwise: The origin when the file does not set it.
+    ///   - note: A remark for a person.
     case value(WrittenValue, otherwise: String = "default", note: String? = nil)
-    /// With the keys that could stand there.
+    /// Lists the keys that are allowed there.
     case mapping([(key: String, piece: EffectivePiece)], known: [String] = [])
     case items([(name: String, piece: EffectivePiece)])
 }

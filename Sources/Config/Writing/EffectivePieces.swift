@@ -1,11 +1,11 @@
 internal import Core
 
-/// Puts settings into the form of the file again, key by key.
+/// Converts settings back into the form of the file, key by key.
 struct EffectivePieces {
     typealias Fields = [(key: String, piece: EffectivePiece)]
 
     let hides: Bool
-    /// The keys that each type of destination has, by their whole names.
+    /// The keys of each type of destination, by full names.
     let keys: [String: [String]]
     private static let hidden = "hidden"
 
@@ -197,7 +197,7 @@ struct EffectivePieces {
             known: Section.destination.keys + own.known)
     }
 
-    /// Puts `video.name` under `video` again.
+    /// Moves `video.name` under `video` again.
     private func sections(
         _ values: [(name: Substring, value: SettingValue)], known: [Substring]
     ) -> (fields: Fields, known: [String]) {
@@ -242,11 +242,11 @@ struct EffectivePieces {
             map.sorted { $0.key < $1.key }.map { name, source in
                 if case .json(let object) = source { return (name, .mapping([("json", headers(object))])) }
                 guard case .literal(let text) = source, hides else { return (name, secret(source)) }
-                // A name in braces, and nothing but that, hides nothing.
+                // A single placeholder hides nothing.
                 if text.hasPrefix("{"), text.hasSuffix("}"), text.filter({ "{}".contains($0) }).count == 2 {
                     return (name, .value(.text(text)))
                 }
-                // Nobody can tell a header that is a secret from one that is none.
+                // A secret header cannot be distinguished from another one.
                 return (name, .value(.text(Self.hidden), note: "its value is not shown"))
             })
     }
@@ -267,7 +267,7 @@ struct EffectivePieces {
         }
     }
 
-    /// A text of a person's own, in which a password may stand.
+    /// A text written by a person, which may contain a password.
     private func shown(_ text: String) -> EffectivePiece {
         let safe = hides ? redacted(text) : text
         return .value(.text(safe), note: safe == text ? nil : "a secret in it is not shown")
@@ -278,7 +278,7 @@ struct EffectivePieces {
         return .value(.texts(safe), note: safe == words ? nil : "a secret in it is not shown")
     }
 
-    /// A program and its arguments, without what stands behind `--password=`, or behind `--password`.
+    /// A program and its arguments, without values after `--password=` or `--password`.
     func shown(_ words: [String]) -> [String] {
         guard hides else { return words }
         var name: Substring?
@@ -349,7 +349,7 @@ struct EffectivePieces {
         return .mapping(fields, known: Section.hook.keys)
     }
 
-    /// Who knows the path may often do all that the hook may.
+    /// A person who knows the path can often do all that the hook can.
     private func address(_ web: WebHook) -> EffectivePiece {
         if !hides || web.url == web.shown || web.url == web.shown + "/" { return .value(.text(web.url)) }
         return .value(.text(web.shown + "/" + Self.hidden), note: "its path is not shown")

@@ -1,6 +1,6 @@
 internal import Core
 
-// What `policy`, a destination and a folder say in the same words.
+// Keys that `policy`, a destination and a folder have in common.
 
 extension EffectivePieces {
     func rules(_ rules: PolicyRules) -> [(String, WrittenValue?)] {

@@ -1,16 +1,16 @@
-/// How much of a removable medium's content is still to come somewhere else. Counts may stop at a limit.
+/// How much work is left until every file on a removable medium is safe elsewhere. Counts may stop at a limit.
 package struct CardWork: Hashable, Sendable {
-    /// Something is being scanned, settles, or waits for its group.
+    /// A file is being scanned, settles, or waits for its group.
     package var isSettling: Bool
-    /// Files that exist nowhere but there, as far as anybody knows.
+    /// Files that exist nowhere else, as far as is known.
     package var unstaged: Int
-    /// Uploads that are not verified, failed ones among them.
+    /// Uploads that are not verified, including failed ones.
     package var unverified: Int
-    /// Those of them that a person has to decide about.
+    /// Unverified uploads that a person has to decide about.
     package var failed: Int
-    /// Sources that are about to be deleted or moved.
+    /// Sources that will be deleted or moved.
     package var unreleased: Int
-    /// Grows with every file that comes: one may come and be verified between two looks.
+    /// Grows with every file that arrives: a file may arrive and be verified between two looks.
     package var arrivals: Int
 
     package init(
@@ -31,13 +31,13 @@ package struct CardWork: Hashable, Sendable {
     }
 }
 
-/// What the loss of a removable medium would cost. Higher is better.
+/// The loss if a removable medium were gone. Higher is better.
 package enum CardLevel: String, Comparable, Hashable, Sendable, Codable, CaseIterable {
-    /// Files.
+    /// Files would be lost.
     case busy
-    /// Nothing: every file has a durable copy.
+    /// Nothing would be lost: every file has a durable copy.
     case staged
-    /// Nothing, and every file has arrived, verified; what was to be deleted or moved on it has been.
+    /// Nothing would be lost, and every file has arrived, verified; sources that were to be deleted or moved have been.
     case verified
 
     package static func < (a: Self, b: Self) -> Bool {
@@ -45,10 +45,10 @@ package enum CardLevel: String, Comparable, Hashable, Sendable, Codable, CaseIte
     }
 }
 
-/// Decides when a medium is said to be safe to remove: when it has reached a higher level than was told, and stayed there
-/// for a moment. Files that come to it begin anew.
+/// Decides when a medium is reported as safe to remove: when it has reached a higher level than was reported, and
+/// stayed there for a moment. New files on it start this again.
 package struct CardWatch: Hashable, Sendable {
-    /// Between two files that are written one after the other a level may be reached in passing.
+    /// Between two files that are written one after the other, a level may be reached for a moment.
     private static let moment: Duration = .seconds(2)
 
     private var told = CardLevel.busy
@@ -58,9 +58,9 @@ package struct CardWatch: Hashable, Sendable {
 
     package init(at now: MonotonicTime) { since = now }
 
-    /// Takes note of what is there now.
+    /// Records the present state.
     ///
-    /// - Returns: The level to tell of; `nil` when there is no news.
+    /// - Returns: The level to report; `nil` when there is nothing new.
     package mutating func note(_ work: CardWork, at now: MonotonicTime) -> CardLevel? {
         if work.level != level {
             level = work.level
@@ -71,13 +71,14 @@ package struct CardWatch: Hashable, Sendable {
             since = now
         }
         arrivals = work.arrivals
-        // Not so low again that it has to be told anew: a retry of what was verified leaves `staged` true.
+        // The level has not dropped so far that it has to be reported again: a retry of a verified upload leaves
+        // `staged` true.
         told = min(told, level)
         guard level > told, now.since(since) >= Self.moment else { return nil }
         told = level
         return level
     }
 
-    /// When to look again, though nothing happens.
+    /// When to look again if nothing happens.
     package var next: MonotonicTime? { level > told ? since.advanced(by: Self.moment) : nil }
 }

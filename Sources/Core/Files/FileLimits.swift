@@ -1,6 +1,6 @@
-/// Which files of a folder are taken, by size and age.
+/// Limits on the size and age of a folder's files. Files outside them are ignored.
 package struct FileLimits: Hashable, Sendable {
-    /// Bytes.
+    /// In bytes.
     package var minSize: Int64?
     package var maxSize: Int64?
     package var minAge: Duration?
@@ -19,8 +19,8 @@ package struct FileLimits: Hashable, Sendable {
 
     /// Why a file is left alone, for people; `nil` when it is not.
     ///
-    /// Nothing of it is written down: a clock that was wrong has done no harm when it is right again, for every scan asks
-    /// anew. A time in the future is no age at all.
+    /// The result is not stored, since every scan asks again: a clock that was wrong does no harm once it is right. A
+    /// time in the future gives no age.
     package func objection(to look: FileLook, now: WallTime) -> String? {
         if let minSize, look.size < minSize {
             return "it has \(shownBytes(look.size)), less than min_size: \(shownBytes(minSize))"
@@ -34,19 +34,19 @@ package struct FileLimits: Hashable, Sendable {
         return nil
     }
 
-    /// Whether a file of this size is taken, as far as size goes.
+    /// Whether a file of this size is within the limits.
     package func takes(size: Int64) -> Bool { size >= minSize ?? 0 && size <= maxSize ?? .max }
 
-    /// How long a file has still to wait for its `min_age`; nothing or less when it is old enough.
+    /// How long a file still has to wait for its `min_age`; zero or less when it is old enough.
     ///
-    /// - Parameter unchanged: For how long it was seen not to change, by a clock that cannot be set: a file from the future,
-    ///   or of a clock that was set back, waits no longer than the age by that one.
+    /// - Parameter unchanged: How long it was seen not to change, by a clock that cannot be set. A file with a future
+    ///   time, or one whose clock was set back, waits no longer than the age measured by that clock.
     package func wait(for look: FileLook, unchanged: Duration, now: WallTime) -> Duration {
         guard let minAge else { return .zero }
         return minAge - max(Self.age(look, now), unchanged)
     }
 
-    /// Since its content was last written.
+    /// Time since its content was last written.
     private static func age(_ look: FileLook, _ now: WallTime) -> Duration {
         .milliseconds(now.milliseconds) - .nanoseconds(look.modified)
     }

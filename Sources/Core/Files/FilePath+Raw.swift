@@ -1,7 +1,7 @@
 extension FilePath {
-    /// Takes bytes that come from the kernel, which never hands out a NUL inside a name.
+    /// Takes bytes from the kernel, which never returns a NUL inside a name.
     ///
-    /// ``init(bytes:)`` looks at every byte; a scan of a million names does without.
+    /// ``init(bytes:)`` checks every byte; a scan of a million names saves that.
     package init(fromKernel bytes: [UInt8]) { self.init(unchecked: bytes) }
 
     /// The bytes of a directory entry.

@@ -1,17 +1,17 @@
-/// A path or a file name as Linux knows it: bytes, of which only `/` and NUL mean anything.
+/// A path or a file name in the form of Linux: bytes, where only `/` and NUL have a meaning.
 ///
-/// Two names that differ only in Unicode normalisation, or that are no Unicode at all, are different
-/// files; so nothing here goes through `String` but ``display`` and ``init(_:)``.
+/// Two names that differ only in Unicode normalisation, or that are not valid Unicode, are different files. So only
+/// ``display`` and ``init(_:)`` use `String`.
 package struct FilePath: Hashable, Sendable, Comparable, ExpressibleByStringLiteral, CustomStringConvertible {
     /// The bytes without a terminating NUL. Never contains one.
     package let bytes: [UInt8]
 
-    /// - Parameter bytes: What stands before a NUL is taken, as the kernel would.
+    /// - Parameter bytes: Bytes from a NUL on are ignored, as the kernel does.
     package init(bytes: some Sequence<UInt8>) {
         self.bytes = Array(bytes.prefix { $0 != 0 })
     }
 
-    /// For bytes that are known to hold no NUL.
+    /// For bytes that are known to contain no NUL.
     init(unchecked bytes: [UInt8]) { self.bytes = bytes }
 
     package init(_ text: String) { self.init(bytes: text.utf8) }
@@ -25,13 +25,13 @@ package struct FilePath: Hashable, Sendable, Comparable, ExpressibleByStringLite
     /// The parts between slashes, without the empty ones.
     package var components: [FilePath] { bytes.split(separator: Self.slash).map { FilePath(bytes: $0) } }
 
-    /// What stands after the last slash; the whole where there is none. Empty after a trailing slash.
+    /// The part after the last slash; the whole path where there is none. Empty after a trailing slash.
     package var name: FilePath {
         guard let cut = bytes.lastIndex(of: Self.slash) else { return self }
         return FilePath(bytes: bytes[(cut + 1)...])
     }
 
-    /// What stands before the last slash: `/` for `/a`, empty for `a`.
+    /// The part before the last slash: `/` for `/a`, empty for `a`.
     package var parent: FilePath {
         guard let cut = bytes.lastIndex(of: Self.slash) else { return FilePath(bytes: []) }
         return FilePath(bytes: cut == 0 ? bytes[...0] : bytes[..<cut])
@@ -44,14 +44,14 @@ package struct FilePath: Hashable, Sendable, Comparable, ExpressibleByStringLite
         return FilePath(bytes: name[..<dot])
     }
 
-    /// The last extension without its dot, as it stands; `nil` when there is none.
+    /// The last extension without its dot, unchanged; `nil` when there is none.
     package var fileExtension: FilePath? {
         let name = name.bytes
         guard let dot = name.lastIndex(of: UInt8(ascii: ".")), dot > 0 else { return nil }
         return FilePath(bytes: name[(dot + 1)...])
     }
 
-    /// Joined with exactly one slash between.
+    /// Joins the two with exactly one slash.
     package func appending(_ relative: FilePath) -> FilePath {
         if bytes.isEmpty { return relative }
         if relative.isEmpty { return self }
@@ -67,7 +67,8 @@ package struct FilePath: Hashable, Sendable, Comparable, ExpressibleByStringLite
         return FilePath(bytes: bytes[base.count...])
     }
 
-    /// Without `.`, empty parts and a trailing slash; `..` takes its parent away. Looks at no disk, so symbolic links stay.
+    /// The path without `.`, empty parts and a trailing slash; `..` removes its parent. Does not access the disk, so
+    /// symbolic links stay.
     package var normalised: FilePath {
         var parts: [FilePath] = []
         for part in components where part != "." {
@@ -84,7 +85,8 @@ package struct FilePath: Hashable, Sendable, Comparable, ExpressibleByStringLite
     /// The text, where the bytes are valid UTF-8.
     package var text: String? { String(validating: bytes, as: UTF8.self) }
 
-    /// For people: printable text as it stands; control characters, backslash and bytes that are no UTF-8 as `\xHH`.
+    /// The path for people: printable text unchanged; control characters, backslash and bytes that are not UTF-8 as
+    /// `\xHH`.
     ///
     /// Reversible, and safe to print to a terminal or a log.
     package var display: String {
@@ -106,7 +108,7 @@ package struct FilePath: Hashable, Sendable, Comparable, ExpressibleByStringLite
         return out
     }
 
-    /// The path that ``display`` shows as `text`; `nil` when it shows none so.
+    /// The path that ``display`` shows as `text`; `nil` when there is none.
     package init?(display text: String) {
         var out: [UInt8] = []
         var rest = Array(text.utf8)[...]
@@ -130,14 +132,14 @@ package struct FilePath: Hashable, Sendable, Comparable, ExpressibleByStringLite
 
     private static func isUnprintable(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
-        // Format characters include the ones that turn the direction of a line around.
+        // Format characters include those that reverse the direction of a line.
         case .control, .format, .lineSeparator, .paragraphSeparator, .unassigned, .privateUse, .surrogate: return true
         default: return scalar == "\\"
         }
     }
 }
 
-/// Lower-case hexadecimal digits, two a byte.
+/// Lower-case hexadecimal digits, two for each byte.
 package func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
     let digits = Array("0123456789abcdef".utf8)
     var out: [UInt8] = []
@@ -145,7 +147,7 @@ package func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
     return String(decoding: out, as: UTF8.self)
 }
 
-/// The bytes that `text` spells in hexadecimal; `nil` for an odd length or any other character.
+/// The bytes that `text` contains in hexadecimal; `nil` for an odd length or any other character.
 package func bytes(hexadecimal text: String) -> [UInt8]? {
     func value(_ digit: UInt8) -> UInt8? {
         switch digit {

@@ -2,11 +2,11 @@
 package enum FilePlace: Hashable, Sendable {
     /// A file of our own.
     case path(FilePath)
-    /// A descriptor of this process that is open for as long as the upload's attempt lasts: a source that is uploaded in place, which
-    /// has no path that could be opened.
+    /// A descriptor of this process that stays open for the upload's attempt. Used for a source that is uploaded in
+    /// place, since it has no path that could be opened.
     case open(Int32, shown: FilePath)
 
-    /// For messages.
+    /// The path for messages.
     package var shown: FilePath {
         switch self {
         case .path(let path): path

@@ -1,21 +1,21 @@
-/// A watched folder as somebody configured it: what `Watch` needs to know about it.
+/// The configuration of a watched folder, as far as `Watch` needs it.
 package struct WatchRule: Hashable, Sendable {
     package enum Writers: String, Hashable, Sendable, CaseIterable {
         /// The kernel is asked for a read lease.
         case lease
-        /// As `lease`; where none can be had, the descriptors of all processes are looked through.
+        /// Like `lease`; where no lease can be had, the open files of all processes are searched.
         case proc
         case skip
     }
     package enum Watching: String, Hashable, Sendable, CaseIterable {
-        /// By events, and by polling too where the file system may keep quiet about changes.
+        /// By events, and in addition by polling where the file system may not report changes.
         case auto
         /// By polling alone.
         case poll
     }
-    /// Whether the headers of a recording have to say that it is whole.
+    /// Whether the headers of a recording have to show that it is complete.
     package enum ContainerCheck: String, Hashable, Sendable, CaseIterable { case check, skip }
-    /// What becomes of a recording that stays unfinished.
+    /// The treatment of a recording that stays incomplete.
     package enum Broken: String, Hashable, Sendable, CaseIterable { case wait, upload }
     package enum Existing: String, Hashable, Sendable, CaseIterable { case upload, skip }
 
@@ -23,24 +23,25 @@ package struct WatchRule: Hashable, Sendable {
     /// Absolute, normalised.
     package var path: FilePath
     package var recursive: Bool
-    /// Globs; empty means every file. A glob without `/` is matched with the name, else with the path below the folder.
+    /// Globs; empty means every file. A glob without `/` is matched against the name, any other against the path below
+    /// the folder.
     package var include: [String]
     package var exclude: [String]
-    /// `nil`: 1 s when a close was seen and the lease was granted; 10 s when no close was seen or the lease cannot be
-    /// asked; 30 s without events.
+    /// `nil`: 1 s when a close was seen and the lease was granted; 10 s when no close was seen or no lease can be
+    /// requested; 30 s without events.
     package var quietFor: Duration?
     package var writers: Writers
     package var existing: Existing
     package var watching = Watching.auto
     package var requirement = FolderRequirement()
-    /// A file that stands beside each file that is finished.
+    /// A file that stands beside each finished file.
     package var marker: MarkerName?
-    /// A file that has not settled for so long is reported.
+    /// A file that has not settled for this long is reported.
     package var reportAfter = Duration.seconds(3600)
     package var limits = FileLimits()
     package var container = ContainerCheck.skip
     package var broken = Broken.upload
-    /// For how long a recording that is not whole has to be unchanged before ``broken`` counts.
+    /// How long an incomplete recording has to be unchanged before ``broken`` applies.
     package var brokenAfter = Duration.seconds(3600)
 
     package init(
@@ -58,11 +59,12 @@ package struct WatchRule: Hashable, Sendable {
     }
 }
 
-/// For how long a source that is kept may stay after its upload was verified. Nothing set: for ever.
+/// How long a kept source may stay after its upload was verified. Without a value it stays for ever.
 package struct Retention: Hashable, Sendable {
-    /// It goes when its last upload was verified so long ago.
+    /// The source is removed this long after its last upload was verified.
     package var time: Duration?
-    /// The oldest verified ones go, one after another, while the folder's disk has fewer bytes free.
+    /// While the folder's disk has fewer bytes free, the sources that were verified longest ago are removed, one after
+    /// another.
     package var untilFree: Int64?
 
     package init(time: Duration? = nil, untilFree: Int64? = nil) {
@@ -73,11 +75,13 @@ package struct Retention: Hashable, Sendable {
     package var isLimited: Bool { time != nil || untilFree != nil }
 }
 
-/// What a folder must show before anything in it is believed: a disk that is not mounted looks like an empty folder.
+/// The evidence that a folder must contain before its content is trusted: a disk that is not mounted looks like an
+/// empty folder.
 package struct FolderRequirement: Hashable, Sendable {
-    /// A path below the folder of something that must be there.
+    /// A path below the folder that must exist.
     package var file: FilePath?
-    /// Where something must be mounted that holds the folder. `nil`: what fstab(5) names for it; `/`: nothing.
+    /// The mount point that must be mounted and contain the folder. `nil`: the one that fstab(5) names for it; `/`:
+    /// none.
     package var mount: FilePath?
 
     package init(file: FilePath? = nil, mount: FilePath? = nil) {
@@ -85,31 +89,32 @@ package struct FolderRequirement: Hashable, Sendable {
         self.mount = mount
     }
 
-    /// Whether it tells the right disk from another; `mount: /` asks for nothing.
+    /// Whether the requirement distinguishes the right disk from another; `mount: /` requires nothing.
     package var tellsDisk: Bool { file != nil || mount.map { $0 != "/" } ?? false }
 }
 
-/// What becomes of a verified source that is to go, where it cannot be known whether a program has it open for writing.
+/// The treatment of a verified source that is to be removed, where it cannot be known whether a program has it open for
+/// writing.
 package enum ReleaseUnsure: Hashable, Sendable {
-    /// It stays for good.
+    /// The source stays for good.
     case keep
-    /// It goes when it is still the same, byte for byte, so long after its last upload was verified.
+    /// The source is removed if it is still the same, byte for byte, this long after its last upload was verified.
     case after(Duration)
-    /// It goes at once.
+    /// The source is removed at once.
     case delete
 }
 
-/// What becomes of the source after every upload of it is verified.
+/// The action for the source after all its uploads are verified.
 package enum SourceAction: Hashable, Sendable {
-    /// It stays; the folder's ``Retention`` may let it go later.
+    /// The source stays; the folder's ``Retention`` may remove it later.
     case keep
-    /// It stays for good: that the remote side holds it was not verified by an upload of this very file.
+    /// The source stays for good: no upload of this very file has verified that the remote holds it.
     case leave
     case delete
     /// A template for the absolute target path.
     case move(to: Template)
 
-    /// The source is not where it was when its uploads are complete.
+    /// Whether the source is no longer in its place when its uploads are complete.
     package var removesSource: Bool {
         switch self {
         case .keep, .leave: false

@@ -2,15 +2,15 @@
 ///
 /// | written | matches |
 /// |---|---|
-/// | `*` | any characters but `/`, also none |
+/// | `*` | any characters except `/`, also none |
 /// | `**` | any characters, also `/`; `**/` also matches nothing, so that `**/x` finds `x` at the top |
-/// | `?` | one character but `/` |
-/// | `[a-z]`, `[!a-z]` | one character but `/` (not) of the set |
+/// | `?` | one character except `/` |
+/// | `[a-z]`, `[!a-z]` | one character except `/` that is (not) in the set |
 /// | `\x` | `x` itself |
 ///
-/// A character is a Unicode scalar, and a byte where the name is no UTF-8; nothing matches half of one.
+/// A character is a Unicode scalar, or a byte where the name is not UTF-8. No pattern matches half a character.
 ///
-/// Upper and lower case of ASCII letters are the same: cameras write `CLIP.MP4`, people write `*.mp4`.
+/// Upper and lower case of ASCII letters are equal: cameras write `CLIP.MP4`, people write `*.mp4`.
 package struct Glob: Hashable, Sendable {
     private enum Piece: Hashable, Sendable {
         /// Lower case.
@@ -19,19 +19,20 @@ package struct Glob: Hashable, Sendable {
         case set(LetterSet)
         case run
         case deepRun
-        /// `**/`: nothing, or anything that ends with a slash.
+        /// `**/`: nothing, or any text that ends with a slash.
         case folders
     }
 
     private let pieces: [Piece]
-    /// What a name ends with, where the pattern is `*` and plain bytes; in lower case.
+    /// The ending of matching names in lower case, where the pattern is `*` and plain bytes.
     private let ending: [UInt8]?
-    /// The pattern holds a `/`, so it is matched with the path below the folder, else with the name alone.
+    /// The pattern contains a `/`, so it is matched against the path below the folder; otherwise against the name
+    /// alone.
     package let isForPaths: Bool
 
     package init(_ pattern: String) { self.init(bytes: Array(pattern.utf8)) }
 
-    /// For a pattern that need not be text.
+    /// For a pattern that may be invalid text.
     package init(bytes pattern: [UInt8]) {
         pieces = Self.compile(pattern)
         isForPaths = pattern.contains(UInt8(ascii: "/"))
@@ -40,7 +41,7 @@ package struct Glob: Hashable, Sendable {
         ending = pieces.first == .run && plain.count == pieces.count - 1 ? plain : nil
     }
 
-    /// - Parameter name: A path below the folder where ``isForPaths``, else a name, which holds no slash.
+    /// - Parameter name: A path below the folder where ``isForPaths``, otherwise a name, which contains no slash.
     package func matches(_ name: FilePath) -> Bool { name.bytes.withUnsafeBufferPointer { matches($0) } }
 
     package func matches(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
@@ -53,10 +54,10 @@ package struct Glob: Hashable, Sendable {
         return walk(name)
     }
 
-    /// Goes along both, and on a mismatch back to the last run and lets it take more.
+    /// Walks along pattern and name. On a mismatch it goes back to the last run and lets it take more.
     ///
-    /// Only the last `*` and the last `**` need to be remembered: what an earlier one could take, a later one could too. That
-    /// holds because all of them stop between the same characters.
+    /// Only the last `*` and the last `**` need to be remembered: whatever an earlier one could take, a later one could
+    /// too. That holds because all of them stop between the same characters.
     private func walk(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
         var piece = 0
         var at = 0
@@ -99,14 +100,14 @@ package struct Glob: Hashable, Sendable {
         }
     }
 
-    /// Where a deep run may end next.
+    /// Where a `**` may end next.
     private func next(after start: Int, in name: UnsafeBufferPointer<UInt8>, atSlash: Bool) -> Int? {
         guard start < name.count else { return nil }
         if !atSlash { return start + Letter(in: name, at: start).length }
         return name[start...].firstIndex(of: slash).map { $0 + 1 }
     }
 
-    /// How many bytes the piece takes; 0 when it does not match.
+    /// How many bytes the piece matches; 0 when it does not match.
     private func taken(by piece: Piece, of name: UnsafeBufferPointer<UInt8>, at: Int) -> Int {
         guard at < name.count else { return 0 }
         let byte = name[at]
@@ -145,7 +146,7 @@ package struct Glob: Hashable, Sendable {
                     pieces.append(.set(set))
                     at = end
                 } else {
-                    // An unclosed bracket stands for itself, as in the shell.
+                    // An unclosed bracket represents itself, as in the shell.
                     pieces.append(.byte(pattern[at]))
                     at += 1
                 }
@@ -165,7 +166,7 @@ private let slash = UInt8(ascii: "/")
 
 /// One character of a name or of a pattern.
 private struct Letter {
-    /// The scalar; a byte that is no part of one stands behind all scalars.
+    /// The scalar; a byte that is not part of one is numbered after all scalars.
     let value: UInt32
     /// In bytes.
     let length: Int
@@ -206,7 +207,7 @@ private struct LetterSet: Hashable, Sendable {
         return found != isInverted
     }
 
-    /// - Returns: The set and the place behind its closing bracket; `nil` when there is none.
+    /// - Returns: The set and the place after its closing bracket; `nil` when there is none.
     static func parse(_ pattern: [UInt8], from start: Int) -> (LetterSet, Int)? {
         var set = LetterSet()
         var at = start
@@ -216,13 +217,13 @@ private struct LetterSet: Hashable, Sendable {
         }
         let first = at
         while at < pattern.count {
-            // A bracket that comes first is one of the set.
+            // A bracket that comes first is a member of the set.
             if pattern[at] == UInt8(ascii: "]"), at > first { return (set, at + 1) }
             let lower = Letter(in: pattern, at: at)
             at += lower.length
             if at + 1 < pattern.count, pattern[at] == UInt8(ascii: "-"), pattern[at + 1] != UInt8(ascii: "]") {
                 let upper = Letter(in: pattern, at: at + 1)
-                // A range that runs backwards holds nothing.
+                // A range that runs backwards is empty.
                 if lower.value <= upper.value { set.ranges.append(lower.value...upper.value) }
                 at += 1 + upper.length
             } else {
@@ -234,7 +235,7 @@ private struct LetterSet: Hashable, Sendable {
 }
 
 extension UInt8 {
-    /// In lower case, where it is an ASCII letter.
+    /// The byte in lower case, where it is an ASCII letter.
     var lowered: UInt8 { self >= 0x41 && self <= 0x5A ? self | 0x20 : self }
     fileprivate var raised: UInt8 { self >= 0x61 && self <= 0x7A ? self & 0xDF : self }
 }

@@ -1,6 +1,6 @@
-/// Files that travel together: a video and its sidecars (`.xml`, `.srt` …), told by their names.
+/// Rules for files that are uploaded together: a video and its sidecars (`.xml`, `.srt` …), recognised by their names.
 package struct GroupRule: Hashable, Sendable {
-    /// How long a finished file waits for one of its group that may still come.
+    /// How long a finished file waits for another file of its group.
     package var wait: Duration
     /// Endings of sidecars, in lower case and without the dot.
     package var sidecars: [String]
@@ -12,15 +12,16 @@ package struct GroupRule: Hashable, Sendable {
         self.sidecars = sidecars
     }
 
-    /// Its ending says that it belongs to another file. Case does not count: cameras write `.XML`.
+    /// Whether its ending marks it as a sidecar of another file. Case does not count: cameras write `.XML`.
     package func isSidecar(_ name: FilePath) -> Bool {
         guard let ending = name.fileExtension?.bytes else { return false }
         return sidecars.contains { $0.utf8.elementsEqual(ending.lazy.map(\.lowered)) }
     }
 
-    /// Where a file belongs: `clip.xml` to `clip.mp4`; so does `clip.mp4.xml`, where that stands beside it.
+    /// The group of a file: `clip.xml` belongs to `clip.mp4`; so does `clip.mp4.xml`, if that video is in the
+    /// directory.
     ///
-    /// - Parameter isThere: Whether a name stands in the file's directory.
+    /// - Parameter isThere: Whether a name exists in the file's directory.
     package func key(of file: SettledFile, isThere: (_ name: FilePath) -> Bool) -> Grouping.Key {
         var key = Grouping.Key(file)
         if isSidecar(file.relative.name), key.stem.fileExtension != nil, !isSidecar(key.stem), isThere(key.stem) {
@@ -29,23 +30,23 @@ package struct GroupRule: Hashable, Sendable {
         return key
     }
 
-    /// The patterns that let sidecars in where `include` names the videos alone.
+    /// The patterns that also include sidecars where `include` names only the videos.
     package func include(with include: [String]) -> [String] {
         if include.isEmpty { return [] }
         return include + sidecars.map { "*." + $0 }.filter { !include.contains($0) }
     }
 }
 
-/// Gathers settled files until their group is whole.
+/// Collects settled files until their group is complete.
 ///
-/// A group has the names of one directory with one stem. It goes when it has a file that is no sidecar, nothing came to it
-/// for as long as its rule says, and whoever looked into the directory found nothing of it missing. A sidecar without
-/// its video waits. Time comes in as an argument.
+/// A group consists of the files in one directory with the same stem. It is passed on when it has a file that is not a
+/// sidecar, no file joined it for the time in its rule, and a look into the directory found no missing file. A sidecar
+/// without its video waits. Time is passed as an argument.
 package struct Grouping {
     package struct Key: Hashable, Sendable {
         /// The configured folder's name.
         package var folder: String
-        /// Below the folder's path.
+        /// The directory below the folder's path.
         package var directory: FilePath
         package var stem: FilePath
 
@@ -65,12 +66,12 @@ package struct Grouping {
     package struct Group: Sendable {
         package fileprivate(set) var members: [FilePath: SettledFile] = [:]
         package fileprivate(set) var since: MonotonicTime
-        /// When it is to be looked at; `nil` when only another file can change anything.
+        /// When the group is to be looked at; `nil` when only another file can change its state.
         package fileprivate(set) var next: MonotonicTime?
-        /// What it waits for, once somebody has looked.
+        /// The reason why it waits, after the first look.
         package fileprivate(set) var reason: String?
         fileprivate var looks = 0
-        /// Nobody has looked since a file came to it: its rule's time is not over.
+        /// The directory was not looked at since a file joined: the rule's time is not over.
         package var isFresh: Bool { looks == 0 }
     }
 
@@ -80,15 +81,15 @@ package struct Grouping {
 
     package var all: [Key: Group] { groups }
 
-    /// The files that wait.
+    /// The number of waiting files.
     package var count: Int { groups.values.reduce(0) { $0 + $1.members.count } }
 
-    /// When the next group wants to be looked at.
+    /// When the next group has to be looked at.
     package var next: MonotonicTime? { groups.values.compactMap(\.next).min() }
 
-    /// A file settled. One that comes again replaces what it was.
+    /// Adds a settled file. A file that is added again replaces its earlier version.
     ///
-    /// - Parameter key: Where it belongs; by its stem unless said otherwise.
+    /// - Parameter key: The group; by default that of its stem.
     package mutating func add(_ file: SettledFile, under key: Key? = nil, wait: Duration, at now: MonotonicTime) {
         let key = key ?? Key(file)
         var group = groups[key] ?? Group(since: now)
@@ -98,13 +99,13 @@ package struct Grouping {
         groups[key] = group
     }
 
-    /// What waits under one key goes on waiting under another: `clip.mp4.json`, when `clip.mp4` has come.
+    /// Moves the files that wait under one key to another: `clip.mp4.json`, when `clip.mp4` has come.
     package mutating func join(_ from: Key, to key: Key) {
         guard from != key, groups[key] != nil, let others = groups.removeValue(forKey: from) else { return }
         groups[key]?.members.merge(others.members) { $1 }
     }
 
-    /// The groups whose time to be looked at has come. Each is to be answered with ``take(_:)``, ``drop(_:of:)`` or
+    /// The groups that have to be looked at now. Each must be answered with ``take(_:)``, ``drop(_:of:)`` or
     /// ``wait(_:for:again:at:)``.
     package func due(at now: MonotonicTime) -> [Key] {
         groups.filter { $0.value.next.map { $0 <= now } ?? false }.keys.sorted {
@@ -112,31 +113,32 @@ package struct Grouping {
         }
     }
 
-    /// It is whole, and goes.
+    /// The group is complete, and is passed on.
     package mutating func take(_ key: Key) -> [SettledFile] {
         (groups.removeValue(forKey: key)?.members.values).map {
             $0.sorted { $0.relative.bytes.lexicographicallyPrecedes($1.relative.bytes) }
         } ?? []
     }
 
-    /// These are not what they were, or not there any more.
+    /// Removes files that have changed or no longer exist.
     package mutating func drop(_ members: [FilePath], of key: Key) {
         for member in members { groups[key]?.members[member] = nil }
         if groups[key]?.members.isEmpty == true { groups[key] = nil }
     }
 
-    /// It is not whole.
+    /// The group is incomplete.
     ///
     /// - Parameters:
-    ///   - isExpected: What is missing stands there and will settle; it is looked for again, ever more rarely. Else only
-    ///     another file can bring the group on its way, and the first look comes later.
-    /// - Returns: Whether the reason is news.
+    ///   - isExpected: The missing file exists and will settle; it is looked for again, ever more rarely. Otherwise
+    ///     only another file can complete the group, and the first look comes later.
+    /// - Returns: Whether the reason is new.
     package mutating func wait(_ key: Key, for reason: String, isExpected: Bool, at now: MonotonicTime) -> Bool {
         guard var group = groups[key] else { return false }
         let isNews = group.reason != reason
         group.reason = reason
         group.looks += 1
-        // Also where only another file can change anything: what waits may be removed, of which nobody tells.
+        // There is a next look also where only another file can change the state: a waiting file may be removed, which
+        // causes no event.
         let least = isExpected ? 0 : 3
         group.next = now.advanced(by: .seconds(1 << min(max(group.looks - 1, least), 6)))
         groups[key] = group

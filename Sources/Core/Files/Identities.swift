@@ -1,7 +1,7 @@
-/// Versions of many files, as a scan finds them: numbers side by side and all paths in one piece of memory, so that a
-/// million of them cost no object each. An element is made when it is asked for.
+/// Versions of many files, as a scan finds them. Numbers are stored side by side and all paths in one piece of memory,
+/// so that a million files need no object each. An element is made when it is requested.
 package struct Identities: RandomAccessCollection, Sendable {
-    /// What files that lie in one directory have in common.
+    /// The properties that files in one directory share.
     package struct Home: Hashable, Sendable {
         /// The name of the configured folder.
         package var folder: String
@@ -19,14 +19,14 @@ package struct Identities: RandomAccessCollection, Sendable {
 
     private struct Entry {
         let version: FileVersion
-        /// Where its path stands.
+        /// The offset of its path.
         let start: Int
         let count: Int32
         let home: Int32
     }
 
     private var homes: [Home] = []
-    /// Of each home, the first that has its folder.
+    /// For each home, the first home with the same folder.
     private var folders: [Int] = []
     private var entries: [Entry] = []
     private var paths: [UInt8] = []
@@ -56,7 +56,7 @@ package struct Identities: RandomAccessCollection, Sendable {
             born: entry.version.born, fileSystem: home.fileSystem)
     }
 
-    /// - Returns: Its number, for ``append(_:_:in:)``.
+    /// - Returns: The home's number, for ``append(_:_:in:)``.
     package mutating func add(_ home: Home) -> Int {
         folders.append(homes.firstIndex { $0.folder == home.folder } ?? homes.count)
         homes.append(home)
@@ -64,8 +64,8 @@ package struct Identities: RandomAccessCollection, Sendable {
     }
 
     /// - Parameters:
-    ///   - name: Below the home's directory. Holds no NUL.
-    ///   - home: What ``add(_:)`` returned.
+    ///   - name: Below the home's directory. Contains no NUL.
+    ///   - home: The number that ``add(_:)`` returned.
     package mutating func append(_ name: UnsafeBufferPointer<UInt8>, _ version: FileVersion, in home: Int) {
         let start = paths.count
         homes[home].directory.bytes.withUnsafeBufferPointer { directory in
@@ -77,7 +77,7 @@ package struct Identities: RandomAccessCollection, Sendable {
         entries.append(Entry(version: version, start: start, count: Int32(paths.count - start), home: Int32(home)))
     }
 
-    /// Empties it for the next ones, in the memory that it has.
+    /// Removes all elements and keeps the memory.
     package mutating func removeAll() {
         homes.removeAll(keepingCapacity: true)
         folders.removeAll(keepingCapacity: true)
@@ -94,12 +94,12 @@ package struct Identities: RandomAccessCollection, Sendable {
         entries[a].home == entries[b].home || folders[Int(entries[a].home)] == folders[Int(entries[b].home)]
     }
 
-    /// Where the path at `index` stands beside `bytes`, as ``order(_:_:)`` says.
+    /// Compares the path at `index` with `bytes`, as ``order(_:_:)`` does.
     package func order(_ index: Int, _ bytes: UnsafeRawBufferPointer) -> Int {
         paths.withUnsafeBytes { Self.order(UnsafeRawBufferPointer(rebasing: $0[range(of: entries[index])]), bytes) }
     }
 
-    /// All indices: those of one folder side by side, and there by the bytes of their paths.
+    /// All indices, sorted by folder, and within a folder by the bytes of the path.
     package func inOrder() -> [Int] {
         paths.withUnsafeBytes { paths in
             entries.withUnsafeBufferPointer { entries in
@@ -119,13 +119,13 @@ package struct Identities: RandomAccessCollection, Sendable {
 
     private func range(of entry: Entry) -> Range<Int> { entry.start..<entry.start + Int(entry.count) }
 
-    /// As SQLite compares blobs: by their bytes, and the shorter first where one begins with the other.
+    /// Compares like SQLite compares blobs: by bytes, and the shorter first where one begins with the other.
     ///
-    /// - Returns: Below 0 when `a` comes first, 0 for the same.
+    /// - Returns: Below 0 when `a` comes first, 0 for equal paths.
     private static func order(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Int {
         let shared = Swift.min(a.count, b.count)
         var at = 0
-        // Eight at a time: names of one directory begin alike.
+        // Eight bytes at a time: names in one directory often begin alike.
         while at + 8 <= shared {
             let mine = UInt64(bigEndian: a.loadUnaligned(fromByteOffset: at, as: UInt64.self))
             let others = UInt64(bigEndian: b.loadUnaligned(fromByteOffset: at, as: UInt64.self))

@@ -1,4 +1,5 @@
-/// What one look at a file showed. Compared with another look **within one run**, to tell whether the file changed.
+/// The status of a file at one moment. Compared with another status **within one run** of the daemon, to find out
+/// whether the file changed.
 package struct FileLook: Hashable, Sendable {
     /// `st_dev`. Changes with every mount: never stored.
     package var device: UInt64
@@ -26,24 +27,25 @@ package struct FileLook: Hashable, Sendable {
         self.mode = mode
     }
 
-    /// The type bits say "regular file" (`S_IFREG`, inode(7)).
+    /// Whether the type bits say "regular file" (`S_IFREG`, inode(7)).
     package var isRegular: Bool { mode & 0o170000 == 0o100000 }
     package var isLink: Bool { mode & 0o170000 == 0o120000 }
     package var isDirectory: Bool { mode & 0o170000 == 0o040000 }
 
-    /// Same file, same bytes as far as the kernel tells; `changed` may differ (a rename or chmod moves it).
+    /// Whether file and bytes are the same as far as the kernel shows; `changed` may differ (a rename or chmod changes
+    /// it).
     package func hasSameContent(as other: FileLook) -> Bool {
         device == other.device && inode == other.inode && size == other.size && modified == other.modified
     }
 }
 
-/// The numbers that tell one version of a file from another at the same place.
+/// The numbers that distinguish one version of a file from another at the same place.
 package struct FileVersion: Hashable, Sendable {
     /// Bytes.
     package var size: Int64
     /// Nanoseconds since 1970, UTC.
     package var modified: Int64
-    /// `nil` where the file system gives out new numbers at every mount (FAT, many FUSE).
+    /// `nil` where the file system assigns new numbers at every mount (FAT, many FUSE).
     package var inode: UInt64?
     package var born: Int64?
 
@@ -60,9 +62,9 @@ package struct FileVersion: Hashable, Sendable {
             size: look.size, modified: look.modified, inode: keepsInodes ? look.inode : nil, born: look.born)
     }
 
-    /// Nothing that both sides know differs.
+    /// Whether no value that both sides know differs.
     ///
-    /// - Parameter areOnOneFileSystem: Inode and birth time mean something only then: a restored disk has new ones.
+    /// - Parameter areOnOneFileSystem: Inode and birth time are only comparable then: a restored disk has new ones.
     package func isSame(as other: FileVersion, areOnOneFileSystem: Bool) -> Bool {
         func agree<T: Equatable>(_ a: T?, _ b: T?) -> Bool { a == nil || b == nil || a == b }
         guard size == other.size, modified == other.modified else { return false }
@@ -70,7 +72,7 @@ package struct FileVersion: Hashable, Sendable {
     }
 }
 
-/// Who a file is, in words that survive a reboot, another mount order and a re-plugged card.
+/// The identity of a file in values that stay the same after a reboot, another mount order and a re-plugged card.
 package struct StoredIdentity: Hashable, Sendable {
     /// The name of the configured folder.
     package var folder: String
@@ -79,10 +81,10 @@ package struct StoredIdentity: Hashable, Sendable {
     package var size: Int64
     /// Nanoseconds since 1970, UTC.
     package var modified: Int64
-    /// `nil` where the file system gives out new numbers at every mount (FAT, many FUSE).
+    /// `nil` where the file system assigns new numbers at every mount (FAT, many FUSE).
     package var inode: UInt64?
     package var born: Int64?
-    /// The file system's UUID, else its mount source. Never the device number.
+    /// The file system's UUID, or its mount source. Never the device number.
     package var fileSystem: String?
 
     package init(
@@ -98,9 +100,9 @@ package struct StoredIdentity: Hashable, Sendable {
         self.fileSystem = fileSystem
     }
 
-    /// The same version of the same file: same place, size and time, and nothing known of both sides differs.
+    /// Whether both are the same version of the same file: same place, size and time, and no known value differs.
     ///
-    /// What one side does not know (an inode on FAT, a birth time on an old kernel) does not count against it.
+    /// A value that one side lacks (an inode on FAT, a birth time on an old kernel) does not count as a difference.
     package func isSameVersion(as other: StoredIdentity) -> Bool {
         guard folder == other.folder, relative == other.relative else { return false }
         return version.isSame(
@@ -112,25 +114,26 @@ package struct StoredIdentity: Hashable, Sendable {
 
 /// Why a file counted as finished: the highest rung of the ladder that it had to pass. Recorded with the asset.
 package enum SettledBy: String, Hashable, Sendable, Codable {
-    /// Its marker stood beside it, it was quiet, and nobody was seen to have it open for writing.
+    /// Its marker stood beside it, it was quiet, and no process was seen to have it open for writing.
     case marker
-    /// A close or rename was seen, the file was quiet, and the kernel granted a read lease: nobody has it open to write.
+    /// A close or rename was seen, the file was quiet, and the kernel granted a read lease: no process has it open for
+    /// writing.
     case lease
-    /// As `lease`, but the kernel would grant none; no process had it open for writing, as `/proc` tells.
+    /// Like `lease`, but the kernel would grant none; no process had it open for writing, according to `/proc`.
     case proc
-    /// Quiet after a close, but the lease could not be asked (another owner, no `CAP_LEASE`).
+    /// Quiet after a close, but no lease could be requested (another owner, no `CAP_LEASE`).
     case closed
     /// Quiet for the longer time; no close was seen.
     case quiet
-    /// Its headers say that it is whole, and it had passed one of the rungs above.
+    /// Its headers say that it is complete, and it had passed one of the rungs above.
     case container
-    /// As one of those above, but its headers say that it is not whole, and nothing has happened to it for very long.
+    /// Like one of those above, but its headers say that it is incomplete, and it has not changed for very long.
     case broken
-    /// Handed in by a person (`sluice add`).
+    /// Added by a person (`sluice add`).
     case added
 }
 
-/// A file that stopped changing, as `Watch` hands it on.
+/// A file that stopped changing, as `Watch` passes it on.
 package struct SettledFile: Hashable, Sendable {
     /// The name of the configured folder.
     package var folder: String

@@ -1,9 +1,9 @@
-/// What a `.sluiceignore` says: names in its directory and below that are left alone.
+/// The rules of a `.sluiceignore`: names in its directory and below that are ignored.
 ///
-/// A subset of gitignore(5): a pattern a line; `#` begins a comment; `!` takes back what an earlier line said; a slash at
-/// the end means directories only; a slash before that ties the pattern to this directory, else it is matched with the
-/// name at any depth. The last line that matches counts, and a deeper file counts more than one above it. What lies in a
-/// directory that is left out cannot be taken back in.
+/// A subset of gitignore(5): one pattern on each line; `#` begins a comment; `!` reverses an earlier line; a slash at
+/// the end means directories only; a slash before that ties the pattern to this directory, otherwise it is matched
+/// against the name at any depth. The last matching line counts, and a deeper file overrides one above it. Files in an
+/// ignored directory cannot be included again.
 package struct IgnoreRules: Hashable, Sendable {
     package static let fileName: FilePath = ".sluiceignore"
     /// A larger file is not read.
@@ -17,7 +17,7 @@ package struct IgnoreRules: Hashable, Sendable {
 
     private let lines: [Line]
 
-    /// - Parameter content: Bytes, for names need not be text.
+    /// - Parameter content: Bytes, since names may be invalid text.
     package init(_ content: [UInt8]) {
         lines = content.split(separator: UInt8(ascii: "\n")).compactMap { Self.line(Array($0)) }
     }
@@ -28,7 +28,7 @@ package struct IgnoreRules: Hashable, Sendable {
         var text = text[...]
         if text.last == UInt8(ascii: "\r") { text.removeLast() }
         while text.last == UInt8(ascii: " ") || text.last == UInt8(ascii: "\t") {
-            // A space that is meant has a backslash before it.
+            // An intended space has a backslash before it.
             if text.dropLast().last == UInt8(ascii: "\\") { break }
             text.removeLast()
         }
@@ -40,14 +40,14 @@ package struct IgnoreRules: Hashable, Sendable {
         let isTied = text.contains(slash)
         if text.first == slash { text.removeFirst() }
         guard !text.isEmpty else { return nil }
-        // Everything is matched with a path; what is not tied may have any directories before it.
+        // All patterns are matched against a path; a pattern that is not tied may have any directories before it.
         return Line(
             glob: Glob(bytes: (isTied ? [] : Array("**/".utf8)) + text), isTakenBack: isTakenBack,
             isForFolders: isForFolders)
     }
 
-    /// - Parameter path: Below the directory of this file.
-    /// - Returns: Whether it is left alone; `nil` where no line speaks of it.
+    /// - Parameter path: The path below the directory of this file.
+    /// - Returns: Whether it is ignored; `nil` where no line matches.
     package func verdict(on path: UnsafeBufferPointer<UInt8>, isFolder: Bool) -> Bool? {
         for line in lines.reversed() where isFolder || !line.isForFolders {
             if line.glob.matches(path) { return !line.isTakenBack }

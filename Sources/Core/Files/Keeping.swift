@@ -1,11 +1,11 @@
-/// Where the bytes of an asset are until they are uploaded. Stored, since it is decided when the file is taken up.
+/// Where the bytes of an asset are until they are uploaded. Stored, because it is decided when the file is recorded.
 package enum Keeping: String, Hashable, Sendable, Codable, CaseIterable {
     /// In a copy of the source.
     case copy
-    /// In the source itself: nothing is copied, and the source has to stay what it was.
+    /// In the source itself: no copy is made, and the source must not change.
     case inPlace = "in-place"
-    /// In what a command made of the source.
+    /// In a file that a command made from the source.
     case export
-    /// In what somebody handed over as bytes: the copy is all there is, and there never was a source.
+    /// In bytes that a client handed over: there is only the copy, and there never was a source.
     case received
 }

@@ -1,4 +1,4 @@
-/// The name of a file that says that another one is finished: `{name}.done`, `{stem}.ok`.
+/// The name of a file that marks another file as finished: `{name}.done`, `{stem}.ok`.
 package struct MarkerName: Hashable, Sendable {
     package enum Part: String, Hashable, Sendable, CaseIterable {
         /// The whole name of the file.
@@ -10,10 +10,10 @@ package struct MarkerName: Hashable, Sendable {
     package let part: Part
     private let before: [UInt8]
     private let after: [UInt8]
-    /// As it was written.
+    /// The text as it was written.
     package let source: String
 
-    /// - Returns: `nil` unless the text names one part, once, and something besides.
+    /// - Returns: `nil` unless the text contains exactly one placeholder, and other characters.
     package init?(_ text: String) {
         guard let part = Part.allCases.first(where: { text.utf8Occurrences(of: "{\($0.rawValue)}").count == 1 }),
             let range = text.utf8Occurrences(of: "{\(part.rawValue)}").first
@@ -33,12 +33,12 @@ package struct MarkerName: Hashable, Sendable {
         String(decoding: before, as: UTF8.self) + "*" + String(decoding: after, as: UTF8.self)
     }
 
-    /// The marker of a file of this name.
+    /// The marker of a file with this name.
     package func marker(of name: FilePath) -> FilePath {
         FilePath(bytes: before + (part == .name ? name : name.stem).bytes + after)
     }
 
-    /// Whether a name is that of a marker, of whichever file.
+    /// Whether a name is that of a marker, for any file.
     package func isMarker(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
         guard name.count > before.count + after.count else { return false }
         for index in before.indices where name[index] != before[index] { return false }
@@ -47,7 +47,7 @@ package struct MarkerName: Hashable, Sendable {
         return true
     }
 
-    /// The name of the file that a marker belongs to; `nil` where that says only how it begins.
+    /// The name of the file to which a marker belongs; `nil` where the marker only gives the beginning of that name.
     package func file(of marker: FilePath) -> FilePath? {
         guard part == .name, marker.bytes.withUnsafeBufferPointer(isMarker) else { return nil }
         return FilePath(bytes: marker.bytes.dropFirst(before.count).dropLast(after.count))

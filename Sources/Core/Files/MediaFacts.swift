@@ -1,10 +1,10 @@
-/// What a recording says of itself. Nothing is certain: a camera whose clock was never set says that too.
+/// A recording's metadata. The values may be wrong: a camera whose clock was never set writes its time too.
 package struct MediaFacts: Hashable, Sendable {
-    /// When recording began. A time without a zone was taken as this machine's local time.
+    /// When recording began. A time without a zone is read as this machine's local time.
     package var recorded: WallTime?
-    /// Milliseconds.
+    /// In milliseconds.
     package var duration: Int64?
-    /// Pixels as shown: turned pictures are turned.
+    /// In pixels as shown, after rotation.
     package var width: Int?
     package var height: Int?
     package var make: String?
@@ -24,14 +24,14 @@ package struct MediaFacts: Hashable, Sendable {
 
     package var isEmpty: Bool { self == MediaFacts() }
 
-    /// Make and model as one: many models begin with their make.
+    /// Make and model together: many models begin with their make.
     package var camera: String? {
         guard let make else { return model }
         guard let model else { return make }
         return model.lowercased().hasPrefix(make.lowercased()) ? model : "\(make) \(model)"
     }
 
-    /// The duration in whole seconds as a name can hold it: `42s`, `3m05s`, `1h02m03s`.
+    /// The duration in whole seconds, in a form for names: `42s`, `3m05s`, `1h02m03s`.
     package var lasting: String? {
         guard let duration, duration >= 0 else { return nil }
         let seconds = Int(duration / 1000)

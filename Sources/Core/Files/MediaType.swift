@@ -1,4 +1,4 @@
-/// The MIME type by a file's ending, as IANA and the shared MIME database name it.
+/// The MIME type by a file's ending, from IANA and the shared MIME database.
 package enum MediaType {
     private static let byEnding: [String: String] = [
         "mp4": "video/mp4", "m4v": "video/mp4", "mov": "video/quicktime", "mkv": "video/x-matroska",
@@ -18,7 +18,7 @@ package enum MediaType {
         "gz": "application/gzip",
     ]
 
-    /// `application/octet-stream` where the ending says nothing.
+    /// `application/octet-stream` for an unknown ending.
     package static func of(_ name: FilePath) -> String {
         name.fileExtension.flatMap { $0.text }.flatMap { byEnding[$0.lowercased()] } ?? "application/octet-stream"
     }

@@ -1,10 +1,10 @@
-/// Names that say by themselves "not yet" or "not for you": temporary files of programs that rename when they are done,
-/// and what operating systems leave behind in every folder.
+/// Names of files that are never uploaded: temporary files of programs that rename when they are done, and files that
+/// operating systems create in every folder.
 ///
-/// Hidden names (a leading dot) are among them: rsync, Samba, editors and desktops all write there first. Case does not
-/// matter. A rule's `exclude` adds to this list and never takes from it.
+/// They include hidden names (with a leading dot): rsync, Samba, editors and desktops write to such names first. Case
+/// does not matter. A rule's `exclude` adds to this list and never removes from it.
 package enum TemporaryNames {
-    /// For people who ask what is ignored, as globs.
+    /// The list as globs, for people who ask what is ignored.
     package static let globs: [String] =
         endings.map { "*" + $0 } + beginnings.map { $0 + "*" } + whole + [".*"]
 
@@ -20,12 +20,12 @@ package enum TemporaryNames {
     private static let endingBytes = endings.map { Array($0.utf8) }
     private static let wholeBytes = whole.map { Array($0.utf8) }
 
-    /// - Parameter allowsHidden: Names with a leading dot are looked at like others; our own (`.sluice-…`) never are.
+    /// - Parameter allowsHidden: Names with a leading dot are treated like others; our own (`.sluice-…`) never are.
     package static func contains(_ name: UnsafeBufferPointer<UInt8>, allowsHidden: Bool = false) -> Bool {
         guard let first = name.first, let last = name.last else { return true }
         if first == UInt8(ascii: "~") || last == UInt8(ascii: "~") { return true }
         if first == UInt8(ascii: ".") && (!allowsHidden || isAlwaysHidden(name)) { return true }
-        // Hardly any name passes these two questions for nothing, and a scan asks a million times.
+        // Few names pass these two checks without need, and a scan calls this a million times.
         if mayEndBadly(last.lowered), endingBytes.contains(where: { name.endsLike($0) }) { return true }
         return mayBeWhole(first.lowered) && wholeBytes.contains { $0.count == name.count && name.endsLike($0) }
     }
@@ -34,15 +34,15 @@ package enum TemporaryNames {
         name.bytes.withUnsafeBufferPointer { contains($0, allowsHidden: allowsHidden) }
     }
 
-    /// Whether the program itself gives such names, in watched folders and elsewhere: to sources on their way out, and to what is
-    /// not whole yet.
+    /// Whether the program itself uses such names, in watched folders and elsewhere: for sources during their release,
+    /// and for incomplete files.
     package static func isOwn(_ name: FilePath) -> Bool {
         let start = Array(".sluice-".utf8)
         return name.bytes.count >= start.count && zip(start, name.bytes).allSatisfy { $0 == $1.lowered }
     }
 
     private static func isAlwaysHidden(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
-        // rsync's own: a dot, the name, a dot, six characters.
+        // rsync's temporary names: a dot, the name, a dot, six characters.
         if name.count > 8, name[name.count - 7] == UInt8(ascii: ".") { return true }
         return [
             ".sluice-", ".sluiceignore", ".nfs", ".fuse_hidden", ".goutputstream-", ".syncthing.", ".ds_store", "._",
@@ -83,7 +83,7 @@ extension UnsafeBufferPointer<UInt8> {
     }
 }
 
-/// Which names a folder's rule takes: the built-in list, `exclude`, `include`, in this order.
+/// The names that a folder's rule accepts: the built-in list, `exclude`, `include`, in this order.
 package struct NameRules: Hashable, Sendable {
     private let include: [Glob]
     private let exclude: [Glob]
@@ -92,9 +92,9 @@ package struct NameRules: Hashable, Sendable {
     private let marker: MarkerName?
 
     /// - Parameters:
-    ///   - include: Empty takes every name. A glob whose name part begins with a dot also lets hidden names in.
-    ///   - exclude: Stronger than `include`.
-    ///   - marker: Its names are never taken.
+    ///   - include: Empty accepts every name. A glob whose name part begins with a dot also accepts hidden names.
+    ///   - exclude: Overrides `include`.
+    ///   - marker: Its names are never accepted.
     package init(include: [String], exclude: [String], marker: MarkerName? = nil) {
         self.marker = marker
         self.include = include.map { Glob($0) }
@@ -105,7 +105,7 @@ package struct NameRules: Hashable, Sendable {
 
     /// - Parameters:
     ///   - name: One name, without a slash.
-    ///   - folder: The path below the rule's folder that the name is in; empty at the top.
+    ///   - folder: The directory of the name, below the rule's folder; empty at the top.
     package func takes(_ name: UnsafeBufferPointer<UInt8>, in folder: FilePath) -> Bool {
         if TemporaryNames.contains(name, allowsHidden: allowsHidden) { return false }
         if let marker, marker.isMarker(name) { return false }

@@ -1,13 +1,13 @@
-/// The part of the name of a source that is on its way out which others cannot guess: who can write in the folder cannot take that
-/// name before, nor put a file of theirs there for one of ours.
+/// The unguessable part of a source's name during its release. A user who can write to the folder cannot take that name
+/// before, nor put a file there in place of ours.
 package struct ReleaseToken: Hashable, Sendable, Codable, CustomStringConvertible {
     /// Hexadecimal digits.
     package let description: String
 
-    /// - Parameter random: Bytes that nobody can guess.
+    /// - Parameter random: Unguessable bytes.
     package init(random: [UInt8]) { description = hexadecimal(random) }
 
-    /// - Returns: `nil` for what is no token.
+    /// - Returns: `nil` for a text that is not a token.
     package init?(_ text: String) {
         guard text.utf8.count >= 16, bytes(hexadecimal: text) != nil else { return nil }
         description = text
@@ -29,13 +29,13 @@ package struct ReleaseToken: Hashable, Sendable, Codable, CustomStringConvertibl
 
     private static let prefix = ".sluice-release-"
 
-    /// The name that a source has in its own directory while it is released.
+    /// The name of a source in its own directory during its release.
     package func name(of asset: Int64) -> FilePath { FilePath("\(Self.prefix)\(asset)-\(description)") }
 
-    /// Whether a name looks like one of a source that is released, whoever made it.
+    /// Whether a name has the form of such a name, regardless of who made it.
     package static func isName(_ name: FilePath) -> Bool { name.bytes.starts(with: Array(prefix.utf8)) }
 
-    /// What such a name says; `nil` for any other.
+    /// The asset and the token in such a name; `nil` for any other.
     package static func parse(_ name: FilePath) -> (asset: Int64, token: ReleaseToken)? {
         guard isName(name), let text = name.text?.dropFirst(prefix.count), let dash = text.firstIndex(of: "-"),
             let asset = Int64(text[..<dash]), let token = ReleaseToken(String(text[text.index(after: dash)...]))

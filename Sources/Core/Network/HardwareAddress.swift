@@ -1,9 +1,9 @@
 /// The address of a network card: `02:fc:00:00:00:01`.
 package struct HardwareAddress: Hashable, Sendable, CustomStringConvertible {
-    /// 6 of Ethernet and Wi-Fi; others have other lengths.
+    /// 6 bytes for Ethernet and Wi-Fi; other media have other lengths.
     package let bytes: [UInt8]
 
-    /// - Returns: `nil` for none, and for more than the kernel ever has (`MAX_ADDR_LEN`).
+    /// - Returns: `nil` for no bytes, and for more than the kernel ever has (`MAX_ADDR_LEN`).
     package init?(_ bytes: some Sequence<UInt8>) {
         self.bytes = Array(bytes)
         if self.bytes.isEmpty || self.bytes.count > 32 { return nil }
@@ -20,12 +20,12 @@ package struct HardwareAddress: Hashable, Sendable, CustomStringConvertible {
             }
             bytes += byte
         }
-        // One pair alone is a slip of the finger and not an address.
+        // A single pair is a typing mistake and not an address.
         guard bytes.count >= 6 else { return nil }
         self.init(bytes)
     }
 
-    /// Made up by software and not given out by a maker of cards (IEEE 802, the second bit of the first byte).
+    /// Assigned by software and not by the maker of the card (IEEE 802, the second bit of the first byte).
     package var isMadeUp: Bool { bytes.first.map { $0 & 0x02 != 0 } ?? false }
 
     package var description: String { bytes.map { hexadecimal([$0]) }.joined(separator: ":") }

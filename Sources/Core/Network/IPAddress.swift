@@ -1,10 +1,10 @@
 /// An address of the Internet, without port or interface.
 package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
-    /// 4 or 16, as they go over the wire.
+    /// 4 or 16 bytes, in network order.
     package let bytes: [UInt8]
 
-    /// - Returns: `nil` for any other length. An IPv4 address inside IPv6 (`::ffff:192.0.2.1`) becomes the IPv4 address
-    ///   that its packets go to.
+    /// - Returns: `nil` for any other length. An IPv4 address inside IPv6 (`::ffff:192.0.2.1`) becomes the IPv4
+    ///   address, to which its packets go.
     package init?(_ bytes: some Sequence<UInt8>) {
         let bytes = Array(bytes)
         switch bytes.count {
@@ -22,19 +22,21 @@ package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
 
     package var isIPv6: Bool { bytes.count == 16 }
 
-    /// Of this machine itself: `127.0.0.0/8` and `::1`.
+    /// Whether it belongs to this machine itself: `127.0.0.0/8` and `::1`.
     package var isLoopback: Bool {
         isIPv6 ? bytes.dropLast().allSatisfy { $0 == 0 } && bytes[15] == 1 : bytes[0] == 127
     }
 
-    /// Good on its own link only, and therefore no way out: `169.254.0.0/16` and `fe80::/10`.
+    /// Whether it is valid only on its own link, and therefore leads to no other network: `169.254.0.0/16` and
+    /// `fe80::/10`.
     package var isLinkLocal: Bool {
         isIPv6 ? bytes[0] == 0xFE && bytes[1] & 0xC0 == 0x80 : bytes[0] == 169 && bytes[1] == 254
     }
 
     private static let mapped: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]
 
-    /// Four decimal numbers. One with a leading zero is octal to some and decimal to others, and is refused.
+    /// Four decimal numbers. A number with a leading zero is octal to some programs and decimal to others, and is
+    /// refused.
     private static func short(_ text: String) -> [UInt8]? {
         let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 4 else { return nil }
@@ -48,8 +50,8 @@ package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
         return bytes
     }
 
-    /// Eight groups of up to four hexadecimal digits, `::` once for as many zeros as are missing, and the last two groups
-    /// perhaps as an IPv4 address.
+    /// Eight groups of up to four hexadecimal digits, `::` once for all missing zeros, and optionally the last two
+    /// groups as an IPv4 address.
     private static func long(_ text: String) -> [UInt8]? {
         var head: [UInt8] = []
         var tail: [UInt8]?
@@ -85,7 +87,7 @@ package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
         return missing >= 2 ? head + Array(repeating: 0, count: missing) + tail : nil
     }
 
-    /// As RFC 5952 has it: lower case, and the longest run of zeros as `::`.
+    /// The form of RFC 5952: lower case, and the longest run of zeros as `::`.
     package var description: String {
         if !isIPv6 { return bytes.map { "\($0)" }.joined(separator: ".") }
         let groups = stride(from: 0, to: 16, by: 2).map { UInt16(bytes[$0]) << 8 | UInt16(bytes[$0 + 1]) }
@@ -104,9 +106,9 @@ package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// An address and how many of its first bits belong to the network: `192.168.42.0/24`.
+/// An address and the number of its first bits that belong to the network: `192.168.42.0/24`.
 package struct IPSubnet: Hashable, Sendable, CustomStringConvertible {
-    /// Bits behind the prefix may be set, as in the address of an interface.
+    /// Bits after the prefix may be set, as in the address of an interface.
     package let address: IPAddress
     /// 0 to 32, or to 128.
     package let prefix: Int
@@ -138,7 +140,7 @@ package struct IPSubnet: Hashable, Sendable, CustomStringConvertible {
         return rest == 0 || (other.bytes[whole] ^ address.bytes[whole]) >> UInt8(8 - rest) == 0
     }
 
-    /// The two networks that it consists of; none where it is a single address.
+    /// The two networks that form it; none where it is a single address.
     package var halves: [IPSubnet] {
         guard prefix < address.bytes.count * 8 else { return [] }
         let lower = network.address.bytes
@@ -147,7 +149,7 @@ package struct IPSubnet: Hashable, Sendable, CustomStringConvertible {
         return [lower, upper].compactMap { IPAddress($0) }.compactMap { IPSubnet($0, prefix: prefix + 1) }
     }
 
-    /// The same without the bits behind the prefix.
+    /// The same without the bits after the prefix.
     package var network: IPSubnet {
         var bytes = address.bytes
         for index in bytes.indices {

@@ -1,13 +1,13 @@
-/// Where a server is to listen: `HOST:PORT`, `[IPv6]:PORT` or `:PORT`.
+/// The address on which a server listens: `HOST:PORT`, `[IPv6]:PORT` or `:PORT`.
 package struct ListenAddress: Hashable, Sendable, CustomStringConvertible {
     /// A name or numeric address of this machine, without brackets.
     package let host: String
     /// 0: the system chooses one.
     package let port: Int
 
-    /// Why a text is none, for people.
+    /// The reason why a text is no address, for people.
     package struct Mistake: Error, Hashable, Sendable {
-        /// `nil`: it has not the form.
+        /// `nil`: the text has the wrong form.
         package let text: String?
     }
 
@@ -28,7 +28,7 @@ package struct ListenAddress: Hashable, Sendable, CustomStringConvertible {
         self.port = port
     }
 
-    /// Nobody but this machine reaches it.
+    /// Whether only this machine can reach it.
     package var isLoopback: Bool { host == "localhost" || IPAddress(host)?.isLoopback == true }
 
     package var description: String { (host.contains(":") ? "[\(host)]" : host) + ":\(port)" }

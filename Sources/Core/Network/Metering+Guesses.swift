@@ -1,7 +1,7 @@
-// What an interface itself tells of its costs, where nobody else does.
+// Guesses about the cost of an interface from its own properties, where no other source tells.
 
 extension Metering {
-    /// - Parameter isCarried: It stands on others, which decide where it says nothing of its own.
+    /// - Parameter isCarried: The interface stands on others, which decide where it gives no sign of its own.
     func guess(_ link: NetworkLink, isCarried: Bool) -> Opinion? {
         func says(_ metered: Metered, _ text: String) -> Opinion {
             Opinion(metered: metered, source: .guess, text: "\(link.name) \(text)")
@@ -30,7 +30,7 @@ extension Metering {
         if link.isMadeBySoftware {
             return says(.unknown, "is made by software (\(link.kind ?? "")), and what carries it is not to be seen")
         }
-        // Where /sys is not to be seen, Wi-Fi would look the same but for its driver.
+        // Where /sys is not visible, Wi-Fi would look the same except for its driver.
         if link.medium == .ethernet, link.hasDevice || link.driver != nil { return says(.unmetered, "is wired") }
         return says(.unknown, "is of a kind that tells nothing about its costs")
     }
@@ -42,10 +42,10 @@ extension NetworkLink {
         "qmi_wwan", "cdc_mbim", "option", "huawei_cdc_ncm", "sierra_net", "hso", "mhi_wwan_mbim", "mhi_net", "iosm",
         "mtk_t7xx", "bam-dmux",
     ]
-    /// Drivers of phones that share their connection, and of USB adapters that speak the same protocols.
+    /// Drivers of phones that share their connection, and of USB adapters that use the same protocols.
     static let phoneDrivers: Set<String> = ["rndis_host", "cdc_ether", "cdc_ncm", "cdc_eem", "ipheth"]
 
-    /// What tells that it is a modem.
+    /// The property that shows that it is a modem.
     var signOfModem: String? {
         if deviceType == "wwan" { return "DEVTYPE wwan" }
         if let driver, Self.modemDrivers.contains(driver) { return "driver \(driver)" }
@@ -54,23 +54,23 @@ extension NetworkLink {
         return nil
     }
 
-    /// What besides the driver tells that it is a phone; empty where the driver is enough.
+    /// The property besides the driver that shows that it is a phone; empty where the driver is enough.
     fileprivate var signOfPhone: String? {
         guard let driver, Self.phoneDrivers.contains(driver) else { return nil }
-        // Nothing but iPhones is driven by it.
+        // Only iPhones use this driver.
         if driver == "ipheth" { return "" }
         if let address = address(in: Self.usbTethering) ?? addressOfHotspot { return ", address \(address)" }
-        // Phones make their address up; adapters have their maker's. The kernel says usb0 to the former and eth0 to the
-        // latter for the same reason (drivers/net/usb/usbnet.c).
+        // Phones make up their address; adapters have their maker's. The kernel names the former usb0 and the latter
+        // eth0 for the same reason (drivers/net/usb/usbnet.c).
         if let hardwareAddress, hardwareAddress.isMadeUp { return ", made-up address \(hardwareAddress)" }
         if name.hasPrefix("usb") { return ", by its name" }
         return nil
     }
 
-    /// Its address, where it is one that phones give those in their hotspot.
+    /// Its address, if phones assign such addresses in their hotspot.
     fileprivate var addressOfHotspot: IPSubnet? {
         guard isWireless || isOnUSB else { return nil }
-        // iPhones use this one, and with this length; a company's may be larger.
+        // iPhones use this network, with this length; a company's network may be larger.
         if let address = address(in: Self.iPhone), address.prefix == 28 { return address }
         return isWireless ? address(in: Self.androidHotspot) : nil
     }
@@ -80,11 +80,11 @@ extension NetworkLink {
     }
 
     private static let iPhone = IPSubnet("172.20.10.0/28")
-    /// Android up to 10; later ones choose at random.
+    /// Android up to 10; later versions choose at random.
     private static let androidHotspot = IPSubnet("192.168.43.0/24")
     private static let usbTethering = IPSubnet("192.168.42.0/24")
 
-    /// Puts packets into other packets, which leave by some other interface.
+    /// Whether it puts packets into other packets, which leave by some other interface.
     package var isTunnel: Bool {
         let kinds: Set<String> = [
             "tun", "wireguard", "amneziawg", "ovpn", "gre", "gretap", "erspan", "ip6gre", "ip6gretap", "ip6erspan",
@@ -93,9 +93,9 @@ extension NetworkLink {
         return kind.map { kinds.contains($0) } ?? false
     }
 
-    /// What hangs on a bridge because it sends over it: a container or a virtual machine.
+    /// A container or a virtual machine, which is attached to a bridge because it sends over it.
     package var isGuest: Bool { kind == "veth" || kind == "tun" || kind == "macvtap" }
 
-    /// Its costs are those of something else.
+    /// Whether its costs are those of another interface.
     var isMadeBySoftware: Bool { kind != nil && !hasDevice && signOfModem == nil }
 }

@@ -1,4 +1,4 @@
-/// What bytes over some network cost.
+/// Whether bytes over a network cost money.
 package enum Metered: String, Hashable, Sendable, Codable, CaseIterable, Comparable {
     case unmetered, unknown, metered
 
@@ -13,7 +13,7 @@ package enum Metered: String, Hashable, Sendable, Codable, CaseIterable, Compara
     }
 }
 
-/// What NetworkManager says of a device (`NMMetered`).
+/// NetworkManager's value for a device (`NMMetered`).
 package enum NetworkManagerMetered: UInt32, Hashable, Sendable, CaseIterable {
     /// No opinion, or the device is not connected.
     case unknown = 0
@@ -22,7 +22,7 @@ package enum NetworkManagerMetered: UInt32, Hashable, Sendable, CaseIterable {
     case guessYes, guessNo
 }
 
-/// What ModemManager says of an interface that belongs to a modem.
+/// ModemManager's data about an interface of a modem.
 package struct ModemBearer: Hashable, Sendable {
     /// `nil` when the modem does not tell.
     package var isRoaming: Bool?
@@ -30,20 +30,21 @@ package struct ModemBearer: Hashable, Sendable {
     package init(isRoaming: Bool?) { self.isRoaming = isRoaming }
 }
 
-/// What is known of the networks, and the judgement what bytes over one of them cost. Total: every question has an answer,
-/// whatever is missing or contradicts itself, and the same question has the same one.
+/// The known facts about networks, and the judgement whether bytes over one of them cost money. Total: every question
+/// has an answer, even with missing or contradicting facts, and the same question always has the same answer.
 ///
-/// The first of these that says something decides: a person's rules in their order, NetworkManager, ModemManager, what the
-/// interface itself is (`guess`), and of an interface that stands on others the worst of those.
+/// The first source that has an opinion decides: a person's rules in their order, NetworkManager, ModemManager, the
+/// properties of the interface (`guess`). For an interface that stands on others, the worst of those decides.
 package struct Metering: Hashable, Sendable {
     package var links: [Int32: NetworkLink]
-    /// The list of each place that has one. Of each the first rule that says something counts; of those the strictest.
+    /// The list of each place that has one. In each list the first rule that has an opinion counts, and of those the
+    /// strictest.
     package var rules: [[NetworkRule]]
-    /// By the name of the interface.
+    /// By name of the interface.
     package var managed: [String: NetworkManagerMetered]
-    /// By the name of the interface.
+    /// By name of the interface.
     package var modems: [String: ModemBearer]
-    /// What carries a tunnel, where that is known: the routes to its peers.
+    /// The routes to a tunnel's peers, which carry it, where they are known.
     package var carriers: [Int32: [NetworkPath]]
 
     package init(
@@ -57,7 +58,7 @@ package struct Metering: Hashable, Sendable {
         self.carriers = carriers
     }
 
-    /// What decided about an interface.
+    /// The source that decided about an interface.
     package enum Source: String, Hashable, Sendable, Codable {
         case rule
         case networkManager = "network-manager"
@@ -68,16 +69,17 @@ package struct Metering: Hashable, Sendable {
     package struct Judgement: Hashable, Sendable {
         package var metered: Metered
         package var source: Source
-        /// One sentence for people: `metered: NetworkManager guessed it (device wwan0)`.
+        /// A sentence for people: `metered: NetworkManager guessed it (device wwan0)`.
         package var reason: String
-        /// The line of YAML that would change it, for the list of networks: `- {interface: "wwan0", metered: false}`. Where a
-        /// rule decided, this takes its place. `nil` when there is no interface to write one for.
+        /// The line of YAML for the list of networks that would change it: `- {interface: "wwan0", metered: false}`.
+        /// Where a rule decided, this line replaces it. `nil` when there is no interface for which one could be
+        /// written.
         package var remedy: String?
-        /// The rule that forbids it, as a sentence; `nil` when bytes may go.
+        /// The rule that forbids it, as a sentence; `nil` when bytes may be sent.
         package var forbidden: String?
-        /// The modem behind it is in somebody else's network.
+        /// The modem is in another provider's network.
         package var isRoaming: Bool
-        /// The interfaces that carry it, itself first.
+        /// The interfaces that carry it, beginning with itself.
         package var links: [Int32]
     }
 
@@ -88,11 +90,11 @@ package struct Metering: Hashable, Sendable {
                 remedy: nil, forbidden: nil, isRoaming: false, links: [path.link])
         }
         let carrying = walk(path) { _ in false }
-        // What stands below an interface that is decided is not asked.
+        // The interfaces below a decided one are not considered.
         let verdicts = walk(path) { self.opinion(on: $0) != nil }.compactMap { step in
             self.opinion(on: step).map { (step, $0) }
         }
-        // The first of the worst, so that the same world always names the same one.
+        // The first of the worst, so that the same facts always name the same one.
         var worst: (step: Step, opinion: Opinion)?
         for (step, opinion) in verdicts where worst.map({ opinion.metered > $0.opinion.metered }) ?? true {
             worst = (step, opinion)
@@ -101,7 +103,7 @@ package struct Metering: Hashable, Sendable {
         if let step = verdicts.map(\.0).first(where: { $0.isSupposed && !$0.isHere }),
             worst?.opinion.metered == .unmetered
         {
-            // What carries it may be a way that is not seen here, or not yet.
+            // The route that carries it may be invisible here, or not known yet.
             return Judgement(
                 metered: .unknown, source: .guess,
                 reason:
@@ -111,7 +113,7 @@ package struct Metering: Hashable, Sendable {
         }
         let isRoaming = carrying.contains { modems[$0.link.name]?.isRoaming == true }
         guard let worst else {
-            // Only what stands on nothing else than itself has no end.
+            // Only interfaces that stand on each other in a circle have no end.
             return Judgement(
                 metered: .unknown, source: .guess, reason: "unknown: \(link.name) stands on itself alone",
                 remedy: remedy(for: Step(link: link, gateway: path.gateway), not: .unknown), forbidden: forbidden,
@@ -121,7 +123,7 @@ package struct Metering: Hashable, Sendable {
         return Judgement(
             metered: worst.opinion.metered, source: worst.opinion.source,
             reason: "\(worst.opinion.metered.rawValue): \(way)\(worst.opinion.text)",
-            // Which of several carries a tunnel is not known, so a word about one of them might not help.
+            // It is unknown which of several interfaces carries a tunnel, so a rule about one of them might not help.
             remedy: worst.opinion.rule.map { "- \(flipped($0).yaml)" }
                 ?? (worst.step.isHere
                     ? nil
@@ -131,21 +133,21 @@ package struct Metering: Hashable, Sendable {
 
     // MARK: - The interfaces below
 
-    /// An interface on the way down from the one that was asked about.
+    /// An interface on the way down from the requested one.
     struct Step {
         var link: NetworkLink
-        /// Of the gateway that packets go to there.
+        /// The gateway to which packets go there.
         var gateway: HardwareAddress?
-        /// Supposed to carry a tunnel, since nobody knows what does.
+        /// Assumed to carry a tunnel, because the real carrier is unknown.
         var isSupposed = false
-        /// What is supposed to be carried: `the tunnel wg0`.
+        /// The assumed load: `the tunnel wg0`.
         var carried = ""
-        /// What is carried leaves by one of the interfaces that are seen, whichever that is.
+        /// The load leaves by one of the visible interfaces.
         var isHere = false
-        /// The tunnel for which that was supposed has a rule that allows it.
+        /// A rule allows the tunnel for which this was assumed.
         var isExcused = false
 
-        /// What it stands on, of which the same is supposed.
+        /// A step to an interface below, with the same assumptions.
         func on(_ link: NetworkLink, gateway: HardwareAddress?) -> Step {
             var below = self
             (below.link, below.gateway) = (link, gateway)
@@ -159,7 +161,7 @@ package struct Metering: Hashable, Sendable {
         }
     }
 
-    /// The interface and all that it stands on, each once: so interfaces that stand on each other in a circle have an end.
+    /// The interface and all interfaces that it stands on, each once: so a circle has an end.
     private func walk(_ path: NetworkPath, until isEnd: (Step) -> Bool) -> [Step] {
         guard let link = links[path.link] else { return [] }
         var steps = [Step(link: link, gateway: path.gateway)]
@@ -169,7 +171,7 @@ package struct Metering: Hashable, Sendable {
                 isHere: true)
         }
         if path.isEncapsulated {
-            // Only root may ask where its packets go: by any way out of here, this one among them.
+            // Only root may ask where its packets go. So they are assumed to leave by any route, including this one.
             steps += ends(besides: link).map {
                 Step(
                     link: $0, isSupposed: true, carried: "what IPsec makes of packets for \(link.name)", isHere: true)
@@ -189,17 +191,17 @@ package struct Metering: Hashable, Sendable {
         return steps
     }
 
-    /// What carries an interface, ascending; nothing for what is an end of its own.
+    /// The interfaces that carry this one, ascending; empty for the last one.
     private func below(_ step: Step) -> [Step] {
         let link = step.link
         if let known = carriers[link.index], !known.isEmpty {
             return known.compactMap { path in links[path.link].map { step.on($0, gateway: path.gateway) } }
         }
-        // The next hop of what goes through a bridge or a VLAN is the same below it.
+        // The next hop of packets through a bridge or a VLAN is the same below it.
         var below = link.lower.sorted().compactMap { links[$0] }.map { step.on($0, gateway: step.gateway) }
         // The guests of a bridge send over it, and do not carry it; but where there are only guests, one of them may.
         if link.kind == "bridge", below.contains(where: { !$0.link.isGuest }) { below.removeAll { $0.link.isGuest } }
-        // A vxlan that has a link of its own sends by it only what names no other (bridge-fdb(8)).
+        // A vxlan with a link of its own uses it only for destinations that name no other (bridge-fdb(8)).
         if !below.isEmpty && link.kind != "vxlan" || !link.isTunnel { return below }
         let isExcused = step.isExcused || ruleOnSending(over: step)?.isAllowed == true
         return ends(besides: link).map {
@@ -207,8 +209,8 @@ package struct Metering: Hashable, Sendable {
         }
     }
 
-    /// Those by which packets leave this machine, whatever put them into a tunnel before. One that leads nowhere further, but
-    /// costs something, is among them: the tunnel's other end may be on that link.
+    /// Interfaces by which packets leave this machine, including those of a tunnel. An interface that leads no further,
+    /// but costs money, is among them: the tunnel's other end may be on that link.
     private func ends(besides tunnel: NetworkLink) -> [NetworkLink] {
         links.values.filter {
             $0.index != tunnel.index && $0.isUsable && !$0.isTunnel && $0.medium != .loopback
@@ -216,17 +218,17 @@ package struct Metering: Hashable, Sendable {
         }.sorted { $0.index < $1.index }
     }
 
-    // MARK: - What is said of one interface
+    // MARK: - Opinions about one interface
 
     struct Opinion: Hashable {
         var metered: Metered
         var source: Source
-        /// What stands behind `metered: `.
+        /// The text after `metered: `.
         var text: String
         var rule: NetworkRule?
     }
 
-    /// What is said of the interface itself; `nil` for one that costs what those below it cost.
+    /// The opinion about the interface itself; `nil` for one that costs as much as those below it.
     private func opinion(on step: Step) -> Opinion? {
         let link = step.link
         if let rule = ruleOnCost(of: step) {
@@ -239,7 +241,8 @@ package struct Metering: Hashable, Sendable {
         case .yes: return saidByManager(.metered, "NetworkManager says so", link)
         case .no: return saidByManager(.unmetered, "NetworkManager says so", link)
         case .guessYes: return saidByManager(.metered, "NetworkManager guessed it", link)
-        // It guesses “no” of everything that it knows nothing about, and so of each VPN and bridge over a modem.
+        // NetworkManager guesses “no” for every device that it knows nothing about, including each VPN and bridge over
+        // a modem.
         case .guessNo where !link.isTunnel && !isCarried:
             return saidByManager(.unmetered, "NetworkManager guessed it", link)
         case .guessNo, .unknown: break
@@ -257,7 +260,7 @@ package struct Metering: Hashable, Sendable {
         Opinion(metered: metered, source: .networkManager, text: "\(text) (device \(link.name))")
     }
 
-    /// The rule that says what bytes over it cost; `nil` when none does.
+    /// The rule about the cost of bytes over it; `nil` when there is none.
     private func ruleOnCost(of step: Step) -> NetworkRule? {
         let said = rules.compactMap {
             $0.first { $0.isMetered != nil && matches($0, step, warns: $0.isMetered == true) }
@@ -265,7 +268,7 @@ package struct Metering: Hashable, Sendable {
         return said.first { $0.isMetered == true } ?? said.first
     }
 
-    /// The rule that says whether bytes may go over it; `nil` when none does.
+    /// The rule whether bytes may be sent over it; `nil` when there is none.
     private func ruleOnSending(over step: Step) -> NetworkRule? {
         let said = rules.compactMap {
             $0.first { $0.isAllowed != nil && matches($0, step, warns: $0.isAllowed == false) }
@@ -273,7 +276,7 @@ package struct Metering: Hashable, Sendable {
         return said.first { $0.isAllowed == false } ?? said.first
     }
 
-    /// - Parameter warns: The rule forbids or costs, and so counts for a modem of which nobody knows whether it roams.
+    /// - Parameter warns: The rule forbids or makes it cost, and so applies to a modem whose roaming state is unknown.
     private func matches(_ rule: NetworkRule, _ step: Step, warns: Bool) -> Bool {
         rule.matches(
             step.link, gateway: step.gateway, isRoaming: modems[step.link.name]?.isRoaming,
@@ -282,8 +285,8 @@ package struct Metering: Hashable, Sendable {
 
     private func isModem(_ link: NetworkLink) -> Bool { modems[link.name] != nil || link.signOfModem != nil }
 
-    /// A rule that forbids any interface on the way forbids the way. What is only supposed to carry a tunnel is
-    /// excused by a rule that allows the tunnel.
+    /// A rule that forbids any interface on the way forbids the route. For an interface that is only assumed to carry a
+    /// tunnel, a rule that allows the tunnel overrides this.
     private func prohibition(in carrying: [Step]) -> String? {
         for step in carrying where !step.isExcused {
             guard let rule = ruleOnSending(over: step), rule.isAllowed == false else { continue }
@@ -295,7 +298,7 @@ package struct Metering: Hashable, Sendable {
         return nil
     }
 
-    // MARK: - What would change it
+    // MARK: - Changing the judgement
 
     private func flipped(_ rule: NetworkRule) -> NetworkRule {
         var rule = rule
@@ -303,8 +306,8 @@ package struct Metering: Hashable, Sendable {
         return rule
     }
 
-    /// A Wi-Fi is named by what tells it from others: a rule about its interface would be about each network that the
-    /// interface is ever in.
+    /// A Wi-Fi is identified by its name: a rule about its interface would apply to every network that the interface is
+    /// ever in.
     private func remedy(for step: Step, not verdict: Metered) -> String? {
         let isMetered = verdict == .unmetered
         let link = step.link
@@ -315,10 +318,11 @@ package struct Metering: Hashable, Sendable {
 }
 
 extension NetworkLink {
-    /// Its name of a Wi-Fi, where a configuration can have that: text, without what acts on a line or a terminal.
+    /// The name of its Wi-Fi, if a configuration can contain it: text, without characters that act on a line or a
+    /// terminal.
     package var writableSSID: String? { ssid.flatMap(Self.writable) }
 
-    /// The same of any name.
+    /// The same for any name.
     package static func writable(_ ssid: [UInt8]) -> String? {
         guard !ssid.isEmpty, let text = String(validating: ssid, as: UTF8.self), printable(text) == text else {
             return nil

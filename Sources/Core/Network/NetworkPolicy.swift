@@ -1,4 +1,4 @@
-/// What a place of the configuration says about metered networks.
+/// The rule for metered networks at one place of the configuration.
 package enum MeteredRule: Hashable, Sendable {
     case allow
     case pause
@@ -8,20 +8,20 @@ package enum MeteredRule: Hashable, Sendable {
     var isPause: Bool { self == .pause || self == .limit(0) }
 }
 
-/// What a network counts as of which nobody knows what it costs.
+/// How a network counts whose cost is unknown.
 package enum UnknownNetwork: String, Hashable, Sendable, CaseIterable {
     case allow, metered
 }
 
 extension PolicyRules {
-    /// What bytes cost somewhere, or where they may go, matters to it.
+    /// Whether it contains a rule about networks or their cost.
     package var dependsOnNetwork: Bool {
         if !networks.isEmpty || quotas.contains(where: { $0.network == .metered }) { return true }
         return metered.map { $0 != .allow } ?? false
     }
 
-    /// Bytes a second over metered networks; `nil` for no limit of its own. A pause is none: who is let off it goes as fast as
-    /// anybody.
+    /// Bytes a second over metered networks; `nil` for no limit of its own. A pause is no limit: an upload that is
+    /// exempt from the pause is not slowed down.
     package var meteredLimit: Int64? {
         if case .limit(let rate) = metered, rate > 0 { return rate }
         return nil
@@ -29,7 +29,7 @@ extension PolicyRules {
 }
 
 extension PolicyRules {
-    /// Which of a destination's own rules have no effect there, and why, for people.
+    /// The rules of a destination that have no effect there, and why, for people.
     package func withoutEffect(at site: DestinationSite, _ reach: Reach) -> [String] {
         guard site.isFolder else { return [] }
         var words: [String] = []
@@ -43,67 +43,67 @@ extension PolicyRules {
     }
 }
 
-/// Where a destination is, as far as the network matters.
+/// The location of a destination, as far as the network matters.
 package enum DestinationSite: Hashable, Sendable {
-    /// On this machine, whatever its address says.
+    /// On this machine, whatever its address.
     case here
-    /// The first machine that bytes are sent to: the server, or the proxy before it.
+    /// The first machine to which bytes are sent: the server, or the proxy before it.
     case server(host: String, port: UInt16)
-    /// A folder, which may be another machine's; what a person says that bytes cost there.
+    /// A folder, which may be on another machine, and the configured cost of bytes to it.
     case folder(FilePath, cost: Metered?)
 }
 
 extension DestinationSite {
-    /// What is sent there is told, and no socket counts it.
+    /// Bytes to it are reported, because no socket counts them.
     package var isFolder: Bool { if case .folder = self { true } else { false } }
 }
 
 /// How bytes to a destination would leave this machine now.
 package enum Reach: Hashable, Sendable {
-    /// They do not.
+    /// They stay on this machine.
     case local
-    /// By some way, and nobody asked which: no rule depends on it.
+    /// By some route. It was not looked up, because no rule depends on it.
     case any
-    /// By one of these. First what the kernel would choose by itself, best first; then by what else there is.
+    /// By one of these. First the kernel's own choice, best first; then the alternatives.
     case over([NetworkPath])
-    /// Through a folder of another machine: by ways that nobody can see. `text` says which folder.
+    /// Through a folder of another machine, by routes that cannot be seen. `text` says which folder.
     case mount(Metered, text: String)
-    /// There is no way there.
+    /// There is no route.
     case offline(String)
-    /// Nobody could look; why.
+    /// The routes could not be looked up; contains the reason.
     case unseen(String)
 }
 
 extension Admission {
-    /// The way that bytes of one class take.
+    /// The route for bytes of one class.
     package struct Passage: Hashable, Sendable {
-        /// The name of the interface that they have to leave by; `nil` where any may be used.
+        /// The name of the interface by which they have to leave; `nil` where any may be used.
         package var interface: String?
-        /// What they cost there.
+        /// The cost of bytes there.
         package var cost: Metered
-        /// Rules for metered networks count for it.
+        /// Rules for metered networks apply to it.
         package var countsAsMetered: Bool
-        /// What the ledger calls it.
+        /// The network class in the ledger.
         package var ledger: NetworkClass
-        /// Why it is judged so.
+        /// The reason for the judgement.
         package var reason: String
-        /// The line of YAML that would judge it otherwise, under `networks`.
+        /// The line of YAML under `networks` that would change the judgement.
         package var remedy: String?
 
         package static let local = Passage(
             interface: nil, cost: .unmetered, countsAsMetered: false, ledger: .local, reason: "", remedy: nil)
-        /// Nobody needs to know which way it is.
+        /// Used where the route does not matter.
         package static let any = Passage(
             interface: nil, cost: .unknown, countsAsMetered: false, ledger: .any, reason: "", remedy: nil)
     }
 
     package enum Way: Hashable, Sendable {
         case open(Passage)
-        /// Whether rules for metered networks count for the way that is closed.
+        /// Whether rules for metered networks apply to the closed route.
         case closed([Hold], countsAsMetered: Bool = false)
     }
 
-    /// Which way bytes of a class may take, by what is known of the networks and what all three places say of them.
+    /// Chooses the route for bytes of a class, from the known networks and the rules of all three places.
     package func way(to remote: Remote, from folder: Origin? = nil, in world: World) -> Way {
         let places = places(remote, folder)
         let depends = places.contains { $0.rules.dependsOnNetwork }
@@ -133,9 +133,10 @@ extension Admission {
 
     package static let notLookedAt = "the networks were not looked at yet"
 
-    /// Of those that nothing forbids the first that is free, else the first; what forbids the first of all, where there is none.
+    /// Among routes that no rule forbids, chooses the first free one, or else the first. If every route is forbidden,
+    /// returns the prohibition of the first.
     ///
-    /// Where nothing is held to an interface the kernel goes its way, whatever else there is.
+    /// Where no traffic is bound to an interface, the kernel uses its own route, whatever alternatives there are.
     private func choose(
         among paths: [NetworkPath], _ metering: Metering, _ remote: Remote, _ places: [Place], _ folder: Origin?,
         isPinned: Bool
@@ -145,8 +146,8 @@ extension Admission {
         for path in paths {
             let judgement = metering.judgement(of: path)
             let name = metering.links[path.link]?.name
-            // What does not leave this machine is not held to an interface: every kernel knows the way. Nor is what a rule by mark may
-            // lead elsewhere, which that would take from there.
+            // Bytes that stay on this machine are not bound to an interface: every kernel knows the route. Neither are
+            // packets that a rule by mark may lead elsewhere, since binding would prevent that.
             let isInside = metering.links[path.link]?.medium == .loopback
             let passage = passage(
                 isPinned && !isInside && path.others.isEmpty ? name : nil, judgement.metered, judgement.reason,
@@ -179,7 +180,7 @@ extension Admission {
             interface: interface, cost: cost, countsAsMetered: counts, ledger: ledger, reason: reason, remedy: remedy)
     }
 
-    /// - Parameter mayBeAllowed: No rule forbids the network, which no person's word would change.
+    /// - Parameter mayBeAllowed: No rule forbids the network; an override could not change such a rule.
     private func holds(
         on passage: Passage, _ remote: Remote, _ places: [Place], _ folder: Origin?, mayBeAllowed: Bool = true
     ) -> [Hold] {
@@ -187,7 +188,7 @@ extension Admission {
         return places.filter { $0.rules.metered?.isPause == true }.map { place in
             let strictly = passage.cost == .unknown ? ", and what is unknown counts as metered (`metered_unknown`)" : ""
             let remedy = passage.remedy.map { "; `\($0)` under `networks` would change that" } ?? ""
-            // As it is written: a limit of nothing is a pause.
+            // In the words of the configuration: a limit of 0 is a pause.
             let said = if case .limit = place.rules.metered { "{limit: 0}" } else { "pause" }
             return Hold(
                 .metered, since: remote.reachSince,
@@ -196,7 +197,7 @@ extension Admission {
         }
     }
 
-    /// A place of the configuration, as people know it: `policy`, `destinations.nas`, `folder door`.
+    /// A place of the configuration, in its own words: `policy`, `destinations.nas`, `folder door`.
     struct Place {
         let name: String
         let rules: PolicyRules

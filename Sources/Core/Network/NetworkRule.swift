@@ -1,18 +1,18 @@
-/// What a person said about some networks. Each condition that is there must hold; without any, it is about all.
+/// A person's rule about some networks. All of its conditions must hold; without any, it applies to every network.
 package struct NetworkRule: Hashable, Sendable {
-    /// A pattern for names of interfaces, as of files: `wwan*`.
+    /// A glob for names of interfaces: `wwan*`.
     package var interface: String?
     /// The exact name of a Wi-Fi.
     package var ssid: String?
-    /// The hardware address of the gateway that the route goes through.
+    /// The hardware address of the route's gateway.
     package var gateway: HardwareAddress?
-    /// The interface has an address in it.
+    /// The network in which the interface has an address.
     package var subnet: IPSubnet?
-    /// The modem behind it is in somebody else's network, or is not. Where nobody knows, it may be, for a rule that forbids or
-    /// costs, and is not, for one that permits.
+    /// Whether the modem is in another provider's network. Where that is unknown, a rule that forbids or makes it cost
+    /// assumes roaming, and a rule that permits assumes none.
     package var isRoaming: Bool?
 
-    /// `nil` says nothing about it, and so leaves it to the next one.
+    /// `nil` has no opinion, and leaves it to the next rule.
     package var isMetered: Bool?
     package var isAllowed: Bool?
 
@@ -30,8 +30,8 @@ package struct NetworkRule: Hashable, Sendable {
     }
 
     /// - Parameters:
-    ///   - roaming: Whether the modem behind it is; `nil` when nobody knows, or there is none.
-    ///   - mayRoam: It is a modem of which nobody knows, and that counts.
+    ///   - roaming: Whether the modem roams; `nil` when that is unknown, or there is no modem.
+    ///   - mayRoam: It is a modem with unknown roaming state, and that matters.
     package func matches(
         _ link: NetworkLink, gateway router: HardwareAddress?, isRoaming roaming: Bool? = nil, mayRoam: Bool = false
     ) -> Bool {
@@ -43,7 +43,7 @@ package struct NetworkRule: Hashable, Sendable {
         return true
     }
 
-    /// As a line of YAML has it: `{interface: "wwan*", metered: true}`.
+    /// The line of YAML: `{interface: "wwan*", metered: true}`.
     package var yaml: String {
         var fields: [String] = []
         if let interface { fields.append("interface: \(quoted(interface))") }
@@ -56,7 +56,7 @@ package struct NetworkRule: Hashable, Sendable {
         return "{\(fields.joined(separator: ", "))}"
     }
 
-    /// A double-quoted scalar of YAML (1.2, section 7.3.1). Escapes are those that act on a line or a terminal.
+    /// A double-quoted scalar of YAML (1.2, section 7.3.1). It escapes the characters that act on a line or a terminal.
     private func quoted(_ text: String) -> String {
         var out = "\""
         for scalar in text.unicodeScalars {

@@ -1,9 +1,9 @@
-/// What is to be seen of the networks of a machine, to find rules that mean one of them and name it with a slip of the finger.
+/// The visible networks of a machine. They are used to find rules that mean one of them and misspell its name.
 ///
-/// A name that is merely not there is no slip: a modem may be unplugged, and another Wi-Fi is another place.
+/// A missing name alone is no mistake: a modem may be unplugged, and another Wi-Fi is used at another place.
 package struct NetworkNames: Hashable, Sendable {
     package var interfaces: [String]
-    /// Of Wi-Fis that it is in, and of those within its reach.
+    /// Names of the present Wi-Fis, and of those within reach.
     package var ssids: [String]
     package var gateways: [HardwareAddress]
 
@@ -13,18 +13,18 @@ package struct NetworkNames: Hashable, Sendable {
         self.gateways = gateways
     }
 
-    /// A rule that names what is not here, and is close to what is.
+    /// A rule with a name that does not exist here, but is close to one that does.
     package struct Slip: Hashable, Sendable {
-        /// Where the list stands: `policy`, `destinations.nas`, `folder door`.
+        /// The place of the list: `policy`, `destinations.nas`, `folder door`.
         package let place: String
         /// The number of the rule in it, from 0.
         package let number: Int
-        /// One sentence for a person.
+        /// A sentence for a person.
         package let text: String
     }
 
     package func misnamed(in lists: [(place: String, rules: [NetworkRule])]) -> [Slip] {
-        // What a rule names rightly is known to whoever wrote the others.
+        // Names that another rule spells correctly are known to the author of the rules.
         let all = lists.flatMap(\.rules)
         var others = self
         let named = Set(all.compactMap(\.interface))
@@ -67,7 +67,7 @@ package struct NetworkNames: Hashable, Sendable {
 
     // MARK: - Interfaces
 
-    /// Names that the kernel counts: another number is another interface.
+    /// Prefixes that the kernel numbers: another number is another interface.
     private static let counted: Set<String> = [
         "bnep", "bond", "br", "can", "docker", "dummy", "eth", "ib", "lan", "lo", "lte", "lxcbr", "modem", "ppp",
         "rmnet",
@@ -75,8 +75,8 @@ package struct NetworkNames: Hashable, Sendable {
         "wpan", "wwan", "zt",
     ]
 
-    /// What a name tells of an interface by itself (systemd.net-naming-scheme(7) or the kernel's drivers): `wlan`, `en`; `nil`
-    /// for names that tell nothing.
+    /// The kind of interface that a name shows (systemd.net-naming-scheme(7) or the kernel's drivers): `wlan`, `en`;
+    /// `nil` for other names.
     private static func kind(of name: String) -> String? {
         let letters = name.prefix { $0.isLetter || $0 == "_" || $0 == "-" }
         let rest = name.dropFirst(letters.count)
@@ -88,7 +88,7 @@ package struct NetworkNames: Hashable, Sendable {
         return String(scheme)
     }
 
-    /// - Returns: What was meant by a name or a pattern like `wwan*`, if that is `there`.
+    /// - Returns: The interface `there`, if a name or a pattern like `wwan*` was meant to name it.
     private func meant(by written: String, _ there: String) -> String? {
         let name = written.lowercased()
         if name.hasSuffix("*"), !name.dropLast().contains(where: { "*?[\\".contains($0) }) {
@@ -103,11 +103,11 @@ package struct NetworkNames: Hashable, Sendable {
         let plain = String(name.filter { !$0.isWhitespace })
         let (mine, theirs) = (Self.kind(of: plain), Self.kind(of: there))
         if let mine, let theirs {
-            // `wwan` beside `wwan0`. Ports of switches may be called `lan` and `wan`.
+            // `wwan` is compared with `wwan0`. Ports of switches may be called `lan` and `wan`.
             if plain == mine, mine == theirs, Self.counted.contains(mine), mine != "lan", mine != "wan" { return there }
-            // `eth1` beside `eth0` is not plugged in, and so is `wwan0` beside `wlan0`.
+            // `eth1` beside `eth0` may be unplugged, and so may `wwan0` beside `wlan0`.
             if mine != theirs || Self.counted.contains(mine) { return plain == there ? there : nil }
-            // An adapter on USB that is called by its address.
+            // A USB adapter that is named after its address.
             if plain.dropFirst(2).hasPrefix("x"), there.dropFirst(2).hasPrefix("x") { return nil }
         }
         return isClose(plain, there.lowercased()) ? there : nil
@@ -117,7 +117,7 @@ package struct NetworkNames: Hashable, Sendable {
         a.count > 2 && slips(from: a, to: b) <= (min(a.count, b.count) < 5 ? 1 : 2)
     }
 
-    /// Names that the kernel gives, on a machine that gives them others: `wlan0` for `wlp3s0`, where that is the only one.
+    /// Names that the kernel assigns, on a machine with other names: `wlan0` for `wlp3s0`, where that is the only one.
     private func renamed(_ written: String, _ there: [String]) -> String? {
         let schemes = ["wlan0": "wl", "wlan*": "wl", "eth0": "en", "eth*": "en", "wwan0": "ww", "wwan*": "ww"]
         guard let scheme = schemes[written.lowercased()] else { return nil }
@@ -132,7 +132,7 @@ package struct NetworkNames: Hashable, Sendable {
     private static func isSlip(_ there: String, ofWiFi written: String) -> Bool {
         let (a, b) = (plain(written), plain(there))
         if a == b { return true }
-        // Numbers and bands tell networks apart on purpose: `Box 7490`, `Home-5G`.
+        // Numbers and bands distinguish networks on purpose: `Box 7490`, `Home-5G`.
         let isAnother =
             a.filter { !$0.isNumber } == b.filter { !$0.isNumber } || withoutBand(a) == withoutBand(b)
             || differByCode(written, there)
@@ -140,7 +140,7 @@ package struct NetworkNames: Hashable, Sendable {
         return !isAnother && slips(from: a, to: b) <= (longest < 4 ? 0 : longest < 7 ? 1 : 2)
     }
 
-    /// Makers tell boxes of one kind apart by a last word of a few digits or letters: `Livebox-A3B0`.
+    /// Makers distinguish boxes of one kind by a last word of a few digits or letters: `Livebox-A3B0`.
     private static func differByCode(_ a: String, _ b: String) -> Bool {
         func parts(_ name: String) -> [Substring] { name.lowercased().split { !$0.isLetter && !$0.isNumber } }
         func isCode(_ word: Substring) -> Bool {
@@ -153,7 +153,8 @@ package struct NetworkNames: Hashable, Sendable {
         return one != other && isCode(one) && isCode(other)
     }
 
-    /// Without what is easily overseen: upper case, blanks, and what joins words in place of them.
+    /// Removes differences that are easily overlooked: upper case, blanks, and characters that join words in their
+    /// place.
     private static func plain(_ ssid: String) -> String {
         ssid.lowercased().filter { !$0.isWhitespace && !"-_".contains($0) }
     }

@@ -1,10 +1,10 @@
 extension Admission {
-    /// By which way bytes of a class leave this machine, and why by this one.
+    /// The route by which bytes of a class leave this machine, and the reasons for the choice.
     package struct WayChoice: Hashable, Sendable {
-        /// A way that is not taken.
+        /// A route that is not used.
         package struct Refused: Hashable, Sendable {
             package var interface: String
-            /// What follows its name in a sentence.
+            /// The text that follows its name in a sentence.
             package var reason: String
 
             package init(interface: String, reason: String) {
@@ -13,9 +13,9 @@ extension Admission {
             }
         }
 
-        /// `nil` where no way may be taken, and where nobody asks which one the kernel takes.
+        /// `nil` where no route may be used, and where the kernel's route was not looked up.
         package var interface: String?
-        /// Of this machine, that packets come from, where it is known.
+        /// The source address of the packets, where it is known.
         package var source: IPAddress?
         package var reason: String
         package var refused: [Refused] = []
@@ -30,7 +30,7 @@ extension Admission {
 
     package static let kernelsChoice = "no rule depends on networks, so the kernel's own choice stands"
 
-    /// The choice that ``way(to:from:in:)`` makes, and its reasons; `nil` where there is nothing to choose.
+    /// The choice of ``way(to:from:in:)``, and its reasons; `nil` where there is nothing to choose.
     package func choice(to remote: Remote, from folder: Origin? = nil, in world: World) -> WayChoice? {
         let places = places(remote, folder)
         let depends = places.contains { $0.rules.dependsOnNetwork }
@@ -45,7 +45,7 @@ extension Admission {
         if !depends {
             return WayChoice(interface: names[0], source: paths[0].source, reason: Self.kernelsChoice)
         }
-        // Each for itself: what is chosen is open then, and what is not says why.
+        // Each path is judged alone: the chosen one is open then, and each of the others has its reason.
         let alone = paths.map { path in
             var one = remote
             one.reach = .over([path])

@@ -1,24 +1,24 @@
-/// What goes when: the backlog, carried through the policy by a clock that only counts.
+/// The planned times of all uploads: the backlog, simulated under the policy with a virtual clock.
 ///
-/// ``Admission`` and ``QuotaBook`` decide, as they do for what really goes; nothing is known here that they do not know.
-/// Networks, the health of destinations and pauses without an end stay as they are, and nothing new arrives.
+/// ``Admission`` and ``QuotaBook`` decide, as they do for real uploads; the plan knows no more than they do. Networks,
+/// the health of destinations and pauses without an end stay as they are, and no new files arrive.
 package struct Plan: Hashable, Sendable {
-    /// What waits, what may go, and how fast.
+    /// The backlog, the policy inputs and the speeds.
     package struct Question: Sendable {
         package var admission: Admission
-        /// As it is now. What is reserved in its ``QuotaBook`` counts as sent.
+        /// The present policy inputs. Bytes that are reserved in its ``QuotaBook`` count as sent.
         package var world: Admission.World
         package var remotes: [Admission.Remote]
         package var origins: [Admission.Origin]
-        /// Uploads at the same time from a folder, where it has a limit of its own.
+        /// Parallel uploads from a folder, where it has a limit of its own.
         package var folderSlots: [String: Int]
         package var queues: [Queue]
         package var rates: Rates
-        /// Where the plan ends; `nil`: when all is sent, at the latest after ``Plan/longest``.
+        /// Where the plan ends; `nil`: when every file is sent, at the latest after ``Plan/longest``.
         package var until: WallTime?
-        /// What a person said of the speed of all together, for a while.
+        /// A person's temporary limits of the total speed.
         package var limits: [Limit] = []
-        /// Percent of the bytes of a file that quotas count besides: headers and what is sent twice.
+        /// Percent of a file's bytes that quotas count in addition: headers and retransmissions.
         package var overhead: Int64
 
         package init(
@@ -38,7 +38,7 @@ package struct Plan: Hashable, Sendable {
         }
     }
 
-    /// That a person lets something off until then.
+    /// An exemption that a person gave, until then.
     package struct Leave: Hashable, Sendable {
         package var excuse: Excuse
         package var until: WallTime
@@ -49,7 +49,7 @@ package struct Plan: Hashable, Sendable {
         }
     }
 
-    /// At most so many bytes a second until then.
+    /// At most this many bytes a second until then.
     package struct Limit: Hashable, Sendable {
         package var rate: Int64
         package var until: WallTime
@@ -60,16 +60,17 @@ package struct Plan: Hashable, Sendable {
         }
     }
 
-    /// What waits of one folder for one destination, or what of it a person lets off something.
+    /// The waiting uploads of one folder for one destination, or the part of them that a person exempts from a rule.
     package struct Queue: Hashable, Sendable {
         package var folder: String
         package var destination: String
-        /// The first, in the order in which they are claimed.
+        /// The first uploads, in the order in which they are claimed.
         package var uploads: [Upload]
-        /// What follows them: known by its sum alone, and taken for files of one size and the priority of the last upload.
+        /// The uploads that follow: only their sum is known. They are treated as files of equal size with the priority
+        /// of the last upload.
         package var rest: Spending
         package var leaves: [Leave] = []
-        /// What of each file of the rest goes whole or not at all.
+        /// The piece of each file of the rest that cannot be divided.
         package var piece: UncutPiece?
 
         package init(folder: String, destination: String, uploads: [Upload], rest: Spending = .none) {
@@ -83,13 +84,13 @@ package struct Plan: Hashable, Sendable {
     package struct Upload: Hashable, Sendable {
         /// Bytes that the destination has not acknowledged.
         package var left: Int64
-        /// The higher one goes first.
+        /// A higher one is sent first.
         package var priority: Int
-        /// It is being sent now, and keeps its slot.
+        /// The upload is being sent now, and keeps its slot.
         package var isUnderWay: Bool
-        /// It counts in the quotas of files, and goes on where these let nothing new begin.
+        /// The upload counts in the quotas of files, and continues where these allow no new one.
         package var isBegun: Bool
-        /// What of it goes whole or not at all; `nil` where it may be cut anywhere.
+        /// The piece of it that cannot be divided; `nil` where it may be cut anywhere.
         package var piece: UncutPiece?
 
         package init(
@@ -103,11 +104,11 @@ package struct Plan: Hashable, Sendable {
         }
     }
 
-    /// Bytes of files a second. Uploads that run share them, and what ``PolicyRules`` allows, evenly.
+    /// Bytes of files a second. Running uploads share them evenly, and the limit of ``PolicyRules`` too.
     package struct Rates: Hashable, Sendable {
-        /// Of all together; `nil`: only what each destination takes counts.
+        /// The rate of all destinations together; `nil`: only the rates of destinations count.
         package var everything: Int64?
-        /// What a destination takes. One of which nothing is known here nor above is not planned.
+        /// The rate of each destination. A destination without a rate, here and in ``everything``, is not planned.
         package var destinations: [String: Int64]
 
         package init(everything: Int64? = nil, destinations: [String: Int64] = [:]) {
@@ -120,12 +121,12 @@ package struct Plan: Hashable, Sendable {
         }
     }
 
-    /// A stretch of time in which one folder's uploads to one destination go.
+    /// A period in which one folder's uploads to one destination are sent.
     package struct Step: Hashable, Sendable {
         package enum End: Hashable, Sendable {
             /// All of it is sent.
             case done
-            /// It may not go on.
+            /// It may not continue.
             case held([Hold])
             /// The plan ends here.
             case horizon
@@ -135,19 +136,19 @@ package struct Plan: Hashable, Sendable {
         package var to: WallTime
         package var folder: String
         package var destination: String
-        /// By which it has to leave; `nil` where any may be used.
+        /// The interface by which it has to leave; `nil` where any may be used.
         package var interface: String?
         package var network: NetworkClass
-        /// That arrive in it.
+        /// Files that arrive in it.
         package var files: Int64
-        /// Of files; what carries them is not counted.
+        /// Bytes of files; headers and the like are not counted.
         package var bytes: Int64
-        /// Bytes a second while any of it goes.
+        /// Bytes a second while it is being sent.
         package var rate: Int64
         package var end: End
     }
 
-    /// What kept a queue from going, and for how long in all, up to the end of the plan.
+    /// A hold that kept a queue waiting, and for how long in total, up to the end of the plan.
     package struct Wait: Hashable, Sendable {
         package var hold: Hold
         /// When it began for the first time.
@@ -155,40 +156,42 @@ package struct Plan: Hashable, Sendable {
         package var length: Duration
     }
 
-    /// What becomes of one queue.
+    /// The result for one queue.
     package struct Outcome: Hashable, Sendable {
         package var folder: String
         package var destination: String
         package var files: Int64
         package var bytes: Int64
-        /// When the last of it is sent, also after the end of the plan; `nil`: not within ``Plan/longest``, or nobody can say.
+        /// When the last upload of it is sent, also after the end of the plan; `nil`: not within ``Plan/longest``, or
+        /// unknown.
         package var ends: WallTime?
-        /// What is not sent at the end of the plan.
+        /// The amount that is not sent at the end of the plan.
         package var left: Spending
-        /// The longest first.
+        /// Sorted, the longest first.
         package var waits: [Wait]
-        /// For how long some of it goes.
+        /// How long uploads of it are being sent.
         package var going: Duration
-        /// For how long it might go, and others have the slots.
+        /// How long it might be sent while others have the slots.
         package var turns: Duration
-        /// Why nobody can say when the last of it is sent; nothing where somebody can, or where it is only not within ``Plan/longest``.
+        /// Why it is unknown when the last upload is sent; empty where it is known, or where it is only not within
+        /// ``Plan/longest``.
         package var obstacles: [Obstacle] = []
     }
 
-    /// Something without which there is no end, for a part of a queue.
+    /// A reason why part of a queue has no end.
     package struct Obstacle: Hashable, Sendable {
         package enum Kind: String, Hashable, Sendable {
-            /// The clock is not believed, and nobody knows when it will be.
+            /// The clock is not trusted, and it is unknown when it will be.
             case clock
-            /// Nobody knows how fast bytes go there.
+            /// The speed to the destination is unknown.
             case speed
-            /// A quota never leaves enough for a piece that goes whole or not at all.
+            /// A quota never leaves enough for a piece that cannot be divided.
             case never
         }
 
         package var kind: Kind
         package var hold: Hold
-        /// What it keeps.
+        /// The amount that it keeps waiting.
         package var spending: Spending
         /// The quota.
         var line: QuotaBook.Line?
@@ -196,24 +199,24 @@ package struct Plan: Hashable, Sendable {
 
     package var from: WallTime
     package var until: WallTime
-    /// In the order in which they begin.
+    /// Sorted by their beginning.
     package var steps: [Step]
     /// One for each queue, in their order.
     package var outcomes: [Outcome]
-    /// There was too much to plan, and it ends early: at ``until``.
+    /// There was too much to plan, and the plan ends early: at ``until``.
     package var isCut: Bool
 
-    /// One upload that is sent, or so many of the rest of its queue.
+    /// One upload that is sent, or a number of uploads of its queue's rest.
     package struct Ended: Hashable, Sendable {
-        /// Its queue's number.
+        /// Number of its queue.
         package var queue: Int
-        /// Its place in that queue; for what is known by its sum alone, one behind the last upload.
+        /// Its position in that queue; for the rest, one after the last upload.
         package var place: Int
         package var files: Int64
         package var at: WallTime
     }
 
-    /// - Parameter ended: Hears of each upload that is sent before the plan ends.
+    /// - Parameter ended: Called for each upload that is sent before the plan ends.
     package init(_ question: Question, ended: @escaping (Ended) -> Void = { _ in }) {
         var planner = Planner(question, ended: ended)
         self = planner.plan()
@@ -227,18 +230,20 @@ package struct Plan: Hashable, Sendable {
         self.isCut = isCut
     }
 
-    /// What quotas count besides the bytes of files, in percent: the headers of full segments over Ethernet, and a little.
+    /// Percent that quotas count in addition to the bytes of files: the headers of full segments over Ethernet, and a
+    /// margin.
     package static let overhead: Int64 = 4
-    /// What comes in for what is sent, in percent: an acknowledgement of every other segment, and a little; and for each file, its answers.
+    /// Percent that is received for sent bytes: an acknowledgement of every other segment, and a margin; the answers of
+    /// each file come in addition.
     package static let answering: Int64 = 3
     package static let answer: Int64 = 1 << 10
-    /// For how long anything is planned ahead where nobody says until when.
+    /// How far a plan reaches when the request names no end.
     package static let longest = Duration.seconds(31 * 86_400)
-    /// The furthest end that anybody may ask for.
+    /// The furthest end that a request may name.
     package static let furthest = Duration.seconds(366 * 86_400)
-    /// What a queue knows by its sum is sent in so many pieces at most: a million files cost no more than this.
+    /// A queue's rest is sent in at most this many pieces: a million files cost no more than this.
     static let pieces: Int64 = 256
-    /// Stretches of time and looks at the policy: more than any person reads, and a bound for what nobody foresaw.
+    /// Limit on periods and policy evaluations: more than a person reads, and a bound for unforeseen cases.
     static let mostSteps = 4000
     static let mostLooks = 20_000
     static let mostEvents = 4_000_000

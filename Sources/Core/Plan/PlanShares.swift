@@ -1,17 +1,17 @@
-/// How uploads that run share what there is: each as much as every other, as far as its limits let it.
+/// Shares the rates among running uploads: equally, as far as their limits allow.
 enum PlanShares {
     /// A limit on the sum of several classes.
     struct Cap: Hashable {
         /// Bytes a second.
         var rate: Double
-        /// Numbers of classes.
+        /// Indices of classes.
         var members: [Int]
     }
 
-    /// Bytes a second for each upload of a class. All grow alike until a limit is reached; whoever is under that one stays
-    /// there, and the others go on. A class under no limit gets nothing: nobody knows how fast it is.
+    /// Bytes a second for each upload of a class. All grow alike until a limit is reached; classes under that limit
+    /// stay there, and the others continue to grow. A class without a limit gets nothing: its speed is unknown.
     ///
-    /// - Parameter counts: Uploads that run, by class.
+    /// - Parameter counts: Number of running uploads, by class.
     static func speeds(_ counts: [Int], _ caps: [Cap]) -> [Double] {
         var speeds = [Double](repeating: 0, count: counts.count)
         var isOpen = counts.map { $0 > 0 }

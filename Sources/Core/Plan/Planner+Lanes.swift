@@ -1,39 +1,39 @@
-// What a plan keeps of each queue.
+// The state of each queue in a plan.
 
 extension Planner {
-    /// One upload, or some of those that are known by their sum.
+    /// One upload, or several of the rest of a queue.
     struct Item {
         var place: Int
         var left: Double
         var files: Int64
         var priority: Int
-        /// It counts in the quotas of files already.
+        /// It is counted in the quotas of files already.
         var hasPlace = false
-        /// What is reserved of those for it; 0: nothing. As in the ledger it counts when that is settled.
+        /// Reservation in the ledger for its files; 0: none. As in the ledger it counts when it is settled.
         var step: Int64 = 0
-        /// What of it goes whole or not at all.
+        /// The piece of it that cannot be divided.
         var piece: UncutPiece?
-        /// Bytes that may go before it needs to ask for more room.
+        /// Bytes that may be sent before it needs another grant.
         var granted = Double.infinity
-        /// What is granted counts as sent already.
+        /// The granted bytes count as sent already.
         var isPaid = false
     }
 
-    /// One queue, and how far it is.
+    /// One queue, and its progress.
     struct Lane {
         let queue: Plan.Queue
         let remote: Int?
         let origin: Int?
-        /// What is not begun yet.
+        /// The next upload that is not begun yet.
         var next = 0
         var rest: Spending
         let piece: Int64
-        /// Begun and stopped, in their order: they go on before others begin.
+        /// Begun and stopped, in their order: they continue before others begin.
         var returned: [Item] = []
         var hasBegunApart = false
-        /// Not begun, and waited for room: they go before those that come next.
+        /// Not begun, and waited for space in a quota: they are sent before the following ones.
         var again: [Item] = []
-        /// Wait until a quota leaves enough for a piece of them, which for some it never does.
+        /// Uploads that wait until a quota leaves enough for a piece of them, which for some it never does.
         var short: [Item] = []
         /// Why they wait.
         var shortage: Hold?
@@ -41,17 +41,17 @@ extension Planner {
         var holds: [Hold] = []
         var passage = Admission.Passage.local
         var kind: QuotaBook.Class?
-        /// As ``kind``, also where the way is closed now.
+        /// Like ``kind``, also where the route is closed now.
         var later: QuotaBook.Class?
-        /// Bytes a second for each that runs.
+        /// Bytes a second of each running upload.
         var speed = 0.0
-        /// Sent in all, exactly, and as far as quotas know it.
+        /// Sent in total, exactly, and as counted by the quotas.
         var sent = 0.0
         var counted: Int64 = 0
         var lastTurn = 0
         var step: Stretch?
         var waits: [String: Wait] = [:]
-        /// Seconds since the last look in which none of it went, though something is left.
+        /// Seconds since the last evaluation without progress, though something is left.
         var idle = 0.0
         var going = 0.0
         var turns = 0.0
@@ -61,20 +61,20 @@ extension Planner {
         var left: Spending?
 
         var isOver: Bool { !isWaiting && running.isEmpty }
-        /// Something of it is not under way.
+        /// Part of it is not being sent.
         var isWaiting: Bool { hasNext || !short.isEmpty }
-        /// Something of it may go now, if there is a slot.
+        /// Part of it may be sent now, if there is a slot.
         var mayBegin: Bool { holds.isEmpty ? hasNext : !returned.isEmpty && holds.allSatisfy(\.sparesBegun) }
-        /// What is begun stands among what has returned.
+        /// Moves begun uploads to those that have returned.
         mutating func passBegun() {
             while hasBegunApart, next < queue.uploads.count, queue.uploads[next].isBegun { next += 1 }
         }
         var hasNext: Bool {
             !returned.isEmpty || !again.isEmpty || next < queue.uploads.count || rest.files > 0
         }
-        /// Of what runs, how many count as sent already.
+        /// Number of running uploads that count as sent already.
         var paid: Int { running.count(where: \.isPaid) }
-        /// All that keeps it.
+        /// All holds of it.
         var reasons: [Hold] { holds + [shortage].compactMap { $0 } }
 
         var priority: Int {
@@ -83,7 +83,7 @@ extension Planner {
         }
     }
 
-    /// What a queue waits for, and how many seconds so far.
+    /// A hold of a queue, and for how many seconds so far.
     struct Wait {
         let hold: Hold
         let from: WallTime

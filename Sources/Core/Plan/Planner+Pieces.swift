@@ -1,7 +1,7 @@
-// What goes whole or not at all: a piece begins when the quotas leave enough for it.
+// Pieces that cannot be divided: a piece begins when the quotas leave enough for it.
 
 extension Planner {
-    /// What quotas leave a queue for a piece; `nil` where none counts its bytes.
+    /// The bytes that quotas leave a queue for a piece; `nil` where none counts its bytes.
     private func room(_ number: Int) -> Int64? {
         guard let kind = lanes[number].kind, !origin(of: lanes[number]).excused.contains(.quota) else { return nil }
         return world.quotas.lines.filter { $0.counts(kind) }.compactMap { line in
@@ -9,7 +9,7 @@ extension Planner {
         }.min()
     }
 
-    /// What is set aside for the pieces that are on their way.
+    /// The bytes that are reserved for pieces in transfer.
     private func promised(_ line: QuotaBook.Line) -> Int64 {
         var sum: Int64 = 0
         for number in lanes.indices where counts[number] > 0 {
@@ -21,8 +21,8 @@ extension Planner {
         return sum
     }
 
-    /// Lets the next of it go, where there is room for it. Where there is plenty, many pieces at once: each of them asked for would
-    /// bring the plan to the same end, later.
+    /// Starts the next piece, where the quota leaves enough. Where it leaves plenty, grants many pieces at once:
+    /// granting each alone would give the same plan, more slowly.
     func grant(_ item: inout Item, _ number: Int) -> Bool {
         (item.granted, item.isPaid) = (.infinity, false)
         guard let piece = item.piece, item.left > 0.5, let room = room(number) else { return true }
@@ -33,21 +33,21 @@ extension Planner {
         return true
     }
 
-    /// The piece that is on its way was set aside for it, and counts as sent already.
+    /// The bytes of the piece in transfer were reserved, and count as sent already.
     func goOn(_ item: inout Item, _ number: Int) {
         guard let piece = item.piece, item.left > 0.5, room(number) != nil else { return }
         (item.granted, item.isPaid) = (min(item.left, Double(piece.bytes)), true)
     }
 
-    /// It waits for room, and others are tried.
+    /// It waits for space in a quota, and others are tried.
     mutating func setAside(_ item: Item, _ number: Int) {
         lanes[number].short.append(item)
-        // What ends is said rather than what never does.
+        // A shortage that ends is reported in preference to one that never does.
         guard lanes[number].shortage?.until == nil, let shortage = shortage(of: item, number) else { return }
         lanes[number].shortage = shortage
     }
 
-    /// That a quota leaves too little for the next piece of it.
+    /// The hold when a quota leaves too little for its next piece.
     private func shortage(of item: Item, _ number: Int) -> Hold? {
         guard let piece = item.piece, let kind = lanes[number].kind else { return nil }
         if let line = world.quotas.neverLeaves(cost(item), for: kind) {
@@ -61,8 +61,8 @@ extension Planner {
                 + "which goes whole or not at all, takes \(shownBytes(line.counted(cost(item)))) with what carries it")
     }
 
-    /// A queue of which nobody knows the speed is not planned. Where a quota leaves too little for the smallest of it, that is
-    /// what it waits for.
+    /// A queue with unknown speed is not planned. Where a quota leaves too little for its smallest piece, the queue
+    /// waits for that.
     mutating func holdWithoutSpeed(_ number: Int) {
         guard !question.rates.isKnown(for: lanes[number].queue.destination) else { return }
         let isUnderWay = lanes[number].queue.uploads.contains(where: \.isUnderWay)
@@ -84,7 +84,7 @@ extension Planner {
         item.files == 1 && !item.hasPlace && item.piece.map { Double($0.bytes) >= item.left } ?? false
     }
 
-    /// What waited for room is tried again when there is enough for the smallest of it.
+    /// Uploads that waited for a quota are tried again when there is enough for the smallest of them.
     mutating func takeBackShort(_ number: Int) {
         guard let least = lanes[number].short.map({ cost($0) }).min(), room(number).map({ $0 >= least }) ?? true else {
             return
@@ -97,7 +97,7 @@ extension Planner {
         lanes[number].again.sort { $0.place < $1.place }
     }
 
-    /// Pieces that are over: the next ones begin, or wait for room.
+    /// When pieces are over, the next ones begin, or wait for a quota.
     mutating func grantMore() {
         for number in lanes.indices where counts[number] > 0 {
             guard lanes[number].running.contains(where: { $0.granted <= 0.5 }) else { continue }
@@ -116,13 +116,13 @@ extension Planner {
         }
     }
 
-    // MARK: Why there is no end
+    // MARK: Reasons without an end
 
     func unknownSpeed(to destination: String) -> Hold {
         Hold(.destination, since: start, text: "it is not known yet how fast bytes go to \(destination)")
     }
 
-    /// Why nobody can say when a queue is sent; nothing where somebody can.
+    /// Why it is unknown when a queue is sent; empty where it is known.
     func obstacles(_ number: Int) -> [Plan.Obstacle] {
         let lane = lanes[number]
         guard lane.ends == nil else { return [] }
@@ -131,7 +131,7 @@ extension Planner {
         let all = left(lane)
         let rest = Spending(bytes: max(0, all.bytes - lost.bytes), files: max(0, all.files - lost.files))
         if rest.files == 0 { return obstacles }
-        // Quotas and a `bandwidth` of nothing, which no time ends.
+        // Quotas and a `bandwidth` of 0 that no time ends.
         if let hold = lane.holds.first(where: { [.quota, .schedule].contains($0.kind) && $0.until == nil }) {
             return obstacles + [Plan.Obstacle(kind: .never, hold: hold, spending: rest)]
         }
@@ -145,7 +145,7 @@ extension Planner {
         return obstacles
     }
 
-    /// What a quota never lets go, by the quota.
+    /// Pieces for which a quota never leaves enough, by quota.
     private func never(_ lane: Lane) -> [Plan.Obstacle] {
         guard let kind = lane.later, !origin(of: lane).excused.contains(.quota) else { return [] }
         var found: [Plan.Obstacle] = []
@@ -153,7 +153,7 @@ extension Planner {
             guard let piece = item.piece, let line = world.quotas.neverLeaves(cost(item), for: kind) else { continue }
             let spending = Spending(bytes: Int64(max(0, item.left).rounded(.up)), files: item.files)
             let text = line.never(piece, to: kind.destination, isWhole: isWhole(item))
-            // One sentence for all that the same quota keeps, about the first.
+            // One sentence for everything that the same quota keeps waiting, about the first piece.
             if let same = found.firstIndex(where: { $0.line == line }) {
                 found[same].spending += spending
             } else {
@@ -165,7 +165,7 @@ extension Planner {
         return found
     }
 
-    /// All that is left of a queue.
+    /// Everything that is left of a queue.
     private func items(of lane: Lane) -> [Item] {
         var items = lane.returned + lane.again + lane.short + lane.running
         for place in lane.queue.uploads.indices.dropFirst(lane.next) {

@@ -1,4 +1,4 @@
-// What a plan tells of it.
+// Records the results of a plan.
 
 extension Planner {
     mutating func finish(_ number: Int, _ end: Plan.Step.End) {
@@ -15,7 +15,7 @@ extension Planner {
         )
     }
 
-    /// The plan ends here; from now on only the end of each queue is of interest.
+    /// The plan ends here; from now on only the end of each queue matters.
     mutating func close(at moment: WallTime) {
         for number in lanes.indices {
             settleIdle(number)

@@ -1,9 +1,9 @@
-// How a plan gets on: how fast what runs goes, and what happens next.
+// Progress of a plan: the speed of running uploads, and the next event.
 
 extension Planner {
-    // MARK: How fast
+    // MARK: Speed
 
-    /// What limits speed now, and whom.
+    /// Collects the present limits of speed and the classes that they apply to.
     mutating func limit() {
         func least(_ rates: Int64?...) -> Double? { rates.compactMap { $0 }.min().map { Double(max(0, $0)) } }
         let metered = lanes.map(\.passage.countsAsMetered)
@@ -27,7 +27,7 @@ extension Planner {
         self.caps = caps
     }
 
-    /// Shares the rates among what runs.
+    /// Shares the rates among running uploads.
     mutating func share() {
         if counts == shared { return }
         shared = counts
@@ -37,7 +37,7 @@ extension Planner {
 
     // MARK: Time
 
-    /// Goes to the next moment at which anything happens.
+    /// Moves to the next moment at which something happens.
     mutating func advance() {
         var wait = Double.infinity
         for number in lanes.indices where counts[number] > 0 {
@@ -49,7 +49,7 @@ extension Planner {
         }
         var usedUp: Int?
         for (number, line) in world.quotas.lines.enumerated() {
-            // Also with too little for anything new, which what runs uses up.
+            // Also with too little left for a new upload, since running ones use it up.
             guard let left = line.unspent, left > 0 else { continue }
             let flow =
                 counted[number].reduce(0.0) { $0 + lanes[$1].speed * Double(counts[$1] - lanes[$1].paid) }
@@ -68,7 +68,7 @@ extension Planner {
             isDue = true
             if isRecording, due == mark { close(at: mark) }
         }
-        // What rounding left of it is nothing.
+        // Remainders from rounding count as zero.
         if !isBoundary, let usedUp, let kind = lanes[counted[usedUp][0]].kind {
             let left = world.quotas.lines[usedUp].unspent ?? 0
             if left > 0 {
@@ -81,7 +81,7 @@ extension Planner {
         grantMore()
     }
 
-    /// What leaves the machine for each byte of a file.
+    /// Bytes that leave the machine for each byte of a file.
     var carrying: Double { 1 + Double(max(0, question.overhead)) / 100 }
 
     mutating func move(by milliseconds: Double) {
@@ -114,30 +114,30 @@ extension Planner {
         }
     }
 
-    /// Enters for what a queue has waited since the last look.
+    /// Records what a queue has waited for since the last evaluation.
     mutating func settleIdle(_ number: Int) {
         let seconds = lanes[number].idle
         if seconds == 0 { return }
         lanes[number].idle = 0
-        // What waits for room is all that waits, or others have the slots.
+        // Either only uploads that wait for a quota are left, or others have the slots.
         let reasons = lanes[number].hasNext ? lanes[number].holds : lanes[number].reasons
         if reasons.isEmpty { lanes[number].turns += seconds }
-        // Without a known speed there is no end, which is an obstacle, and nothing that it waits for.
+        // Without a known speed there is no end. That is an obstacle, and not something that it waits for.
         for hold in reasons where hold != unknownSpeed(to: lanes[number].queue.destination) {
-            // The sentence goes on with amounts, which are others each day.
+            // The rest of the sentence contains amounts, which differ each day.
             let key = hold.kind.rawValue + (hold.text.split(separator: ",").first ?? "")
             lanes[number].waits[key, default: Wait(hold: hold, from: looked)].seconds += seconds
         }
     }
 
-    /// Counts what the server says of so many files of a queue, where a quota counts that.
+    /// Counts the server's answers for a number of files of a queue, where a quota counts received bytes.
     private mutating func countAnswers(to files: Int64, _ number: Int) {
         guard countsReceived, let kind = lanes[number].kind else { return }
         world.quotas.spend(Spending(received: Plan.answer * files), for: kind, at: now)
         if world.quotas.room(for: kind).bytes == 0 { isDue = true }
     }
 
-    /// Takes out what is sent.
+    /// Removes finished uploads.
     mutating func end() {
         for number in lanes.indices
         where counts[number] > 0 && lanes[number].running.contains(where: { $0.left <= 0.5 }) {
@@ -163,7 +163,7 @@ extension Planner {
 }
 
 extension Quota.Direction {
-    /// Bytes that count for each that is sent.
+    /// Counted bytes for each one that is sent.
     fileprivate var share: Double {
         let coming = Double(Plan.answering) / 100
         return switch self {

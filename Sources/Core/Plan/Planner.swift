@@ -1,40 +1,40 @@
-/// Carries a backlog through time for a ``Plan``.
+/// Simulates a backlog over time for a ``Plan``.
 ///
-/// Between two looks at the policy nothing of it changes, and the next look is due when a window, a limit, a quota or a pause
-/// does. What runs shares the rate, so that the next moment at which anything happens is known, and time goes there in one step.
+/// Between two evaluations the policy does not change. The next evaluation is due when a window, a limit, a quota or a
+/// pause changes. Running uploads share the rate, so the next event is known, and the clock moves there in one step.
 struct Planner {
     let question: Plan.Question
     let ended: (Plan.Ended) -> Void
     let start: WallTime
-    /// Where the plan ends, and where looking ahead does.
+    /// The end of the plan, and the end of looking ahead.
     let mark: WallTime
     let horizon: WallTime
     var world: Admission.World
     var remotes: [Admission.Remote]
     var origins: [Admission.Origin]
     var lanes: [Lane]
-    /// How many of each queue run. Asked far more often than it changes.
+    /// Number of running uploads of each queue. Read far more often than it changes.
     var counts: [Int]
-    /// Queues of which anything is left.
+    /// Queues that are not finished.
     var unfinished = 0
     /// Milliseconds since the start.
     var clock = 0.0
     var steps: [Plan.Step] = []
     var isRecording = true
     var isCut = false
-    /// The policy is to be asked again.
+    /// The policy has to be evaluated again.
     var isDue = true
     var looks = 0
-    /// The look before the last one: since then each queue waits for what it was found to wait for.
+    /// The previous evaluation: since then each queue has waited for the holds that were found then.
     var looked: WallTime
     var turn = 0
     var lastStep: Int64 = 0
-    /// The destination that something was begun to last.
+    /// The destination to which the last upload was begun.
     var lastServed: Int
-    /// When a timetable changes next, as far as that was asked for.
+    /// When a timetable changes next, if that was computed.
     var timetable: (asked: Bool, at: WallTime?) = (false, nil)
     var boundary: WallTime?
-    /// Of each queue as many as ran when the speeds were shared out.
+    /// Number of running uploads of each queue when the speeds were shared.
     var shared: [Int] = []
     var caps: [PlanShares.Cap] = []
     let countsFiles: Bool
@@ -98,14 +98,14 @@ struct Planner {
             outcomes: lanes.indices.map { outcome(of: $0) }, isCut: isCut)
     }
 
-    /// What is being sent now keeps its slot, whatever else waits.
+    /// An upload that is being sent now keeps its slot, regardless of the others.
     mutating func takeUnderWay() {
         look()
         for number in lanes.indices {
             while lanes[number].next < lanes[number].queue.uploads.count,
                 lanes[number].queue.uploads[lanes[number].next].isUnderWay, mayGoOn(lanes[number])
             { begin(number, isUnderWay: true) }
-            // What is begun goes on, also where nothing new may begin.
+            // A begun upload continues, also where no new one may begin.
             let uploads = lanes[number].queue.uploads
             for place in uploads.indices.dropFirst(lanes[number].next) where uploads[place].isBegun {
                 lanes[number].returned.append(Item(uploads[place], at: place))
@@ -116,9 +116,9 @@ struct Planner {
         isDue = true
     }
 
-    // MARK: What may go
+    // MARK: Permission to send
 
-    /// Asks the policy of each queue, and stops what may not go on.
+    /// Evaluates the policy for each queue, and stops uploads that may not continue.
     mutating func look() {
         isDue = false
         looks += 1
@@ -138,7 +138,7 @@ struct Planner {
             if let end = origins[number].pause?.until, end <= now { origins[number].pause = nil }
         }
         for recount in world.quotas.advance(to: now, in: world.zone) {
-            // What nobody has read is nothing that a plan could know of.
+            // A plan knows nothing of usage that was not read yet.
             world.quotas.recount(recount, spent: .none, at: now)
         }
         for number in lanes.indices where !lanes[number].isOver { look(at: number) }
@@ -178,14 +178,14 @@ struct Planner {
         if lanes[number].running.isEmpty { finish(number, .held(lanes[number].reasons)) }
     }
 
-    /// Where a queue comes from, and what a person lets it off now.
+    /// The folder of a queue, with its present exemptions.
     func origin(of lane: Lane) -> Admission.Origin {
         var origin = lane.origin.map { origins[$0] } ?? Admission.Origin(name: lane.queue.folder)
         origin.excused = Set(lane.queue.leaves.filter { $0.until > world.now }.map(\.excuse))
         return origin
     }
 
-    /// What has begun may go on where nothing new may begin.
+    /// Whether a begun upload may continue where no new one may begin.
     func mayGoOn(_ lane: Lane) -> Bool {
         if lane.holds.isEmpty { return true }
         guard let remote = lane.remote.map({ remotes[$0] }), question.rates.isKnown(for: remote.name) else {
@@ -209,13 +209,13 @@ struct Planner {
         lanes[number].returned.sort { $0.place < $1.place }
     }
 
-    /// It has its place from now on.
+    /// It counts in the quotas of files from now on.
     mutating func settle(_ item: inout Item) {
         if item.step != 0 { world.quotas.settle(item.step, Spending(files: item.files), at: now) }
         (item.step, item.hasPlace) = (0, true)
     }
 
-    /// When the policy is to be asked again, though nothing is used up.
+    /// When the policy has to be evaluated again, although no quota is used up.
     mutating func setBoundary() {
         if !timetable.asked || timetable.at.map({ $0 <= world.now }) ?? false {
             var (quiet, still, mute) = (world, remotes, origins)
@@ -229,17 +229,17 @@ struct Planner {
         let pauses =
             [world.everything?.until, world.standstill?.until, world.clockTrouble?.until]
             + (remotes.map(\.pause) + origins.map(\.pause)).map { $0?.until }
-        // A quota is whole again at the end of its stretch, also where it is not used up.
+        // A quota is renewed at the end of its period, also where it is not used up.
         let stretches = world.quotas.lines.map { $0.stretch?.upperBound }
         let words = question.limits.map(\.until) + lanes.flatMap { $0.queue.leaves.map(\.until) }
         boundary = ([timetable.at] + pauses + stretches + words).compactMap { $0 }.filter { $0 > world.now }.min()
     }
 
-    // MARK: What goes
+    // MARK: Starting uploads
 
-    /// Gives slots that are free to what may go: destinations take turns, and folders of one priority do.
+    /// Gives free slots to uploads that may be sent: destinations take turns, and so do folders of one priority.
     mutating func fill() {
-        // Who was served last is asked last.
+        // The destination that was served last is tried last.
         let order = remotes.indices.map { (lastServed + 1 + $0) % remotes.count }
         var isGiven = true
         while isGiven && !isDue {
@@ -277,8 +277,8 @@ struct Planner {
         return count < most
     }
 
-    /// - Parameter isUnderWay: It has its slot, and what was set aside for it.
-    /// - Returns: Whether it gave anybody a slot, or has to be asked again.
+    /// - Parameter isUnderWay: It has its slot and its reservation.
+    /// - Returns: Whether it filled a slot, or has to be called again.
     @discardableResult
     mutating func begin(_ number: Int, isUnderWay: Bool = false) -> Bool {
         guard var item = take(number) else { return false }
@@ -303,7 +303,7 @@ struct Planner {
         return true
     }
 
-    /// The next of a queue: one upload, or as many of its rest as go for one, and as quotas of files allow.
+    /// The next of a queue: one upload, or as many of its rest as are sent together and as quotas of files allow.
     mutating func take(_ number: Int) -> Item? {
         let uploads = lanes[number].queue.uploads
         if !lanes[number].returned.isEmpty { return lanes[number].returned.removeFirst() }

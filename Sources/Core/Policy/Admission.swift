@@ -1,10 +1,11 @@
-/// Whether uploads of one class (a folder to a destination) may start now, and if not, why not.
+/// Decides whether uploads of one class (a folder to a destination) may start now, and if not, why not.
 ///
-/// A pure function of the configuration and the world: no clock, file or socket. `until` of a hold is when to ask again.
+/// A pure function of the configuration and the present inputs: no clock, file or socket. `until` of a hold says when
+/// to ask again.
 package struct Admission: Hashable, Sendable {
-    /// Uploads at the same time, over all destinations.
+    /// Parallel uploads, over all destinations.
     package var total: Int
-    /// What `policy` allows.
+    /// The rules of `policy`.
     package var rules: PolicyRules
 
     package init(total: Int, rules: PolicyRules = PolicyRules()) {
@@ -23,26 +24,26 @@ package struct Admission: Hashable, Sendable {
         }
     }
 
-    /// What the daemon knows when it asks.
+    /// The inputs of a decision: everything that the daemon knows at that moment.
     package struct World: Sendable {
         package var now: WallTime
         package var monotonic: MonotonicTime
-        /// What the clocks on the wall show.
+        /// The local time zone.
         package var zone: Zone
-        /// Why the wall clock is not to be trusted; `nil` when it is.
+        /// Why the wall clock cannot be trusted; `nil` when it can.
         package var clockTrouble: Hold?
-        /// Uploads under way in all.
+        /// Running uploads in total.
         package var running: Int
         package var everything: Pause?
-        /// A person limited all that goes to nothing for a while.
+        /// A person has limited the total speed to zero for a while.
         package var standstill: Pause?
-        /// What is known of the networks; `nil` while nobody needs to know.
+        /// The known facts about networks; `nil` while no rule needs them.
         package var network: Metering?
-        /// What was spent of every quota.
+        /// The usage of every quota.
         package var quotas: QuotaBook
-        /// What the machine runs on; `nil` without a battery, and while nobody needs to know.
+        /// The machine's power source; `nil` without a battery, and while no rule needs it.
         package var power: Power?
-        /// What was heard of each source of `busy` that counts still.
+        /// The last answer of each source of `busy` that is still valid.
         package var busy: [BusySource: BusyWord]
 
         package init(
@@ -63,17 +64,17 @@ package struct Admission: Hashable, Sendable {
         }
     }
 
-    /// One destination as it stands.
+    /// The present state of one destination.
     package struct Remote: Hashable, Sendable {
         package var name: String
         package var slots: Int
         package var running: Int
         package var pause: Pause?
         package var health: DestinationHealth
-        /// What its own settings allow.
+        /// The rules of its own settings.
         package var rules: PolicyRules
         package var reach: Reach
-        /// Since when that is so, and means what it means.
+        /// Since when the network state is as it is, and has its present meaning.
         package var reachSince: WallTime
 
         package init(
@@ -92,12 +93,12 @@ package struct Admission: Hashable, Sendable {
         }
     }
 
-    /// One folder as it stands.
+    /// The present state of one folder.
     package struct Origin: Hashable, Sendable {
         package var name: String
         package var pause: Pause?
         package var rules: PolicyRules
-        /// What a person lets it off, whoever says it.
+        /// The rules from which a person has exempted it, regardless of the place that contains them.
         package var excused: Set<Excuse>
 
         package init(
@@ -111,21 +112,21 @@ package struct Admission: Hashable, Sendable {
     }
 
     package enum Verdict: Hashable, Sendable {
-        /// That many more may start.
+        /// This many more may start.
         case go(Int)
-        /// Nothing is in the way but the slots that are taken.
+        /// Only the occupied slots prevent it.
         case busy
         case wait([Hold])
     }
 
-    /// What is in the way of uploads to `remote`, whatever slots are free.
+    /// The holds of uploads to `remote`, regardless of free slots.
     package func holds(for remote: Remote, from folder: Origin? = nil, in world: World) -> [Hold] {
         bans(on: remote, from: folder, in: world) + (remote.health.standing.map { [$0] } ?? [])
     }
 
-    /// What forbids every byte to `remote`: all but its own health, which forbids nothing to a probe.
+    /// The holds that forbid every byte to `remote`: all except its own health, which still allows a probe.
     ///
-    /// - Parameter isUnderWay: For what has begun and has reserved what it sends; its reserve ends it.
+    /// - Parameter isUnderWay: For an upload that has begun and has reserved its bytes; its reservation ends it.
     package func bans(
         on remote: Remote, from folder: Origin? = nil, in world: World, isUnderWay: Bool = false
     ) -> [Hold] {
@@ -145,11 +146,11 @@ package struct Admission: Hashable, Sendable {
         switch way(to: remote, from: folder, in: world) {
         case .closed(let more, let countsAsMetered):
             holds += more
-            // A quota that is used up holds behind that too, and is shown before the network changes.
+            // An exhausted quota is also shown after that, and before the network changes.
             isMetered = countsAsMetered
         case .open(let passage): isMetered = passage.ledger == .local ? nil : passage.countsAsMetered
         }
-        // With a clock that is not believed nobody knows what counts, nor until when: its own hold says that.
+        // While the clock is not trusted, the counted usage and its end are unknown: the clock's own hold says that.
         if let isMetered, !excused.contains(.quota), world.clockTrouble == nil {
             let kind = QuotaBook.Class(remote.name, from: folder?.name, isMetered: isMetered)
             holds += world.quotas.holds(for: kind, isStarting: !isUnderWay)
@@ -157,7 +158,7 @@ package struct Admission: Hashable, Sendable {
         return world.sortedOut(holds)
     }
 
-    /// What forbids uploads from a folder, wherever they go.
+    /// The holds that forbid uploads from a folder, to any destination.
     package func bans(on folder: Origin, in world: World) -> [Hold] {
         let holds = [pause(folder.pause, "folder \(folder.name)")].compactMap { $0 }
         return world.sortedOut(holds + folder.rules.holds("folder \(folder.name)", in: world, excusing: folder.excused))
@@ -167,7 +168,7 @@ package struct Admission: Hashable, Sendable {
         pause.map { Hold(.global, since: $0.since, until: $0.until, text: "\(what) is paused") }
     }
 
-    /// When a ban may come or go by itself, though nothing else happens: to be asked again then.
+    /// When a hold may change by itself, without another event: the caller asks again then.
     package func nextChange(_ remotes: [Remote], _ folders: [Origin], in world: World) -> WallTime? {
         let pauses = [world.everything, world.standstill] + remotes.map(\.pause) + folders.map(\.pause)
         let times =
@@ -177,7 +178,7 @@ package struct Admission: Hashable, Sendable {
         return times.min()
     }
 
-    /// - Parameter folder: For what comes from there alone, and has a word of its own.
+    /// - Parameter folder: For uploads from this folder alone; adds the holds of its own rules.
     package func verdict(for remote: Remote, from folder: Origin? = nil, in world: World) -> Verdict {
         let bans = bans(on: remote, from: folder, in: world)
         let room = room(at: remote, in: world)
@@ -186,9 +187,9 @@ package struct Admission: Hashable, Sendable {
         return .wait(bans + more)
     }
 
-    /// What health and slots say of uploads to `remote` that nothing forbids.
+    /// The verdict of health and slots for uploads to `remote` that no rule forbids.
     package func room(at remote: Remote, in world: World) -> Verdict {
-        // When the time for a probe has come, its trouble is no longer in the way of one upload.
+        // When a probe is due, the destination's trouble no longer prevents one upload.
         if let standing = remote.health.standing, !remote.health.mayProbe(at: world.monotonic) {
             return .wait([standing])
         }
@@ -196,11 +197,11 @@ package struct Admission: Hashable, Sendable {
         return free > 0 ? .go(free) : .busy
     }
 
-    /// How many more uploads to `remote` there are slots for; 0 or less for none.
+    /// How many more uploads to `remote` have slots; 0 or less for none.
     ///
     /// - Parameters:
-    ///   - running: To it.
-    ///   - all: Over all destinations.
+    ///   - running: Running uploads to it.
+    ///   - all: Running uploads to all destinations.
     package func free(for remote: Remote, running: Int, inAll all: Int) -> Int {
         // A destination that was down is tried with one upload at a time until one gets an answer.
         let slots = remote.health.trouble == nil ? remote.slots : 1
@@ -208,18 +209,18 @@ package struct Admission: Hashable, Sendable {
     }
 }
 
-/// Whether a destination answers. A value: the daemon tells it what happened and asks it what may happen.
+/// Whether a destination answers. A value: the daemon reports events to it and asks it when an upload may be tried.
 package struct DestinationHealth: Hashable, Sendable {
     /// The trouble, from its first failure to the first success.
     package struct Trouble: Hashable, Sendable {
         package var kind: Hold.Kind
         package var text: String
-        /// By which rule it is tried again, for people; `nil`: there is none to name.
+        /// The rule for its next try, for people; `nil`: there is none to name.
         package var rule: String?
         package var since: WallTime
-        /// In a row, counted from 1.
+        /// Failures in a row, counted from 1.
         package var failures: Int
-        /// The next probe may start then.
+        /// The time from which the next probe may start.
         package var probeAt: MonotonicTime
         /// The same moment for people.
         package var probeAtWall: WallTime
@@ -229,7 +230,7 @@ package struct DestinationHealth: Hashable, Sendable {
 
     package init() {}
 
-    /// The trouble as a hold: it stands until an upload succeeds, also while a probe is under way.
+    /// The trouble as a hold: it stays until an upload succeeds, also during a probe.
     package var standing: Hold? {
         trouble.map { trouble in
             Hold(
@@ -242,10 +243,10 @@ package struct DestinationHealth: Hashable, Sendable {
 
     package mutating func succeeded() { trouble = nil }
 
-    /// The network, clock or settings changed: look again at once.
+    /// The network, clock or settings changed: the next probe is due at once.
     package mutating func reconsider(monotonic: MonotonicTime) { trouble?.probeAt = monotonic }
 
-    /// The next probe is to start so soon, where it was to start later.
+    /// Moves the next probe forward to this time, where it was to start later.
     package mutating func probe(within wait: Duration, now: WallTime, monotonic: MonotonicTime) {
         guard let trouble, trouble.probeAt > monotonic.advanced(by: wait) else { return }
         self.trouble?.probeAt = monotonic.advanced(by: wait)
@@ -253,38 +254,38 @@ package struct DestinationHealth: Hashable, Sendable {
     }
 
     /// - Parameters:
-    ///   - rule: Which one says how long that is, for people.
-    ///   - wait: How long until the next probe.
+    ///   - rule: The rule that sets the wait, for people.
+    ///   - wait: Time until the next probe.
     package mutating func failed(
         _ kind: Hold.Kind, text: String, by rule: String? = nil, wait: Duration, now: WallTime, monotonic: MonotonicTime
     ) {
-        // No room after a long silence is another trouble, which has just begun; so is silence after no room.
+        // A full destination after a long silence is a new trouble, and so is silence after a full destination.
         let same = trouble.flatMap { ($0.kind == .quota) == (kind == .quota) ? $0 : nil }
         trouble = Trouble(
             kind: kind, text: text, rule: rule, since: same?.since ?? now, failures: (same?.failures ?? 0) + 1,
             probeAt: monotonic.advanced(by: wait), probeAtWall: now.advanced(by: wait))
     }
 
-    /// How often this has gone on for in a row, counted from 1 with the failure that has just come.
+    /// How many failures in a row this makes, counted from 1 with the present one.
     ///
-    /// - Parameter isFull: It has no room.
+    /// - Parameter isFull: The destination has no space.
     package func failures(isFull: Bool) -> Int {
         guard let trouble, (trouble.kind == .quota) == isFull else { return 1 }
         return trouble.failures + 1
     }
 
-    /// How seldom a destination without room is asked again: after 5 minutes, and at most an hour apart; sooner where
-    /// `retry` says that nothing waits for longer.
+    /// How often a full destination is asked again: after 5 minutes, and at most an hour apart; more often where
+    /// `retry` sets a shorter maximum.
     package static func patience(_ retry: Backoff) -> Backoff {
         Backoff(first: min(.seconds(300), retry.ceiling), ceiling: min(.seconds(3600), retry.ceiling))
     }
 
     /// The longest time between two tries of a destination that does not answer, unless it names another.
     package static let longestSilence = Duration.seconds(300)
-    /// Until a credential that was refused is read again.
+    /// Time until a refused credential is read again.
     package static let betweenCredentials = Duration.seconds(900)
 
-    /// The kind of hold and the wait that a failed upload means for its destination; `nil` when only the upload is at
+    /// The kind of hold and the wait that a failed upload causes for its destination; `nil` when only the upload is at
     /// fault.
     ///
     /// | remedy | hold | wait |

@@ -1,13 +1,14 @@
-/// A program that is asked before an upload's first byte: whether it may go, and as what.
+/// A program that is run before an upload's first byte. It decides whether the file may be uploaded, and under which
+/// name and metadata.
 package struct BeforeUpload: Hashable, Sendable {
     /// The program and its arguments.
     package var command: [String]
     /// How long it may take to answer.
     package var timeout: Duration
 
-    /// Of the failure with which an upload waits.
+    /// The failure code of an upload that waits because of it.
     package static let waits = "before_upload"
-    /// Of the failure that says why an upload ended.
+    /// The failure code of an upload that it ended.
     package static let skipped = "skipped"
 
     package init(command: [String], timeout: Duration = .seconds(10)) {
@@ -22,11 +23,11 @@ package struct BeforeUpload: Hashable, Sendable {
         case skip(reason: String)
     }
 
-    /// What else is to be sent than the configuration says.
+    /// Changes to the name and metadata that are sent.
     package struct Changes: Hashable, Sendable {
         /// The remote name; `nil` for no other.
         package var name: FilePath?
-        /// Take the place of those of the same name, or come to the others.
+        /// Values that replace those with the same name, or are added.
         package var metadata: [String: String]
         package var context: [String: String]
 
@@ -38,8 +39,8 @@ package struct BeforeUpload: Hashable, Sendable {
     }
 }
 
-/// What is wrong with the context of an upload, behind its name; `nil` when it is fit. Context is shown in every list and
-/// event, so it must stay small: 16 names, values of 1 KiB, 8 KiB together.
+/// The problem with the context of an upload, as a text that follows its name; `nil` when there is none. Context is
+/// shown in every list and event, so it must stay small: 16 names, values of 1 KiB, 8 KiB together.
 package func contextProblem(_ context: [String: String]) -> String? {
     if context.count > 16 { return "takes at most 16 names, not \(context.count)" }
     for (name, value) in context {
@@ -53,8 +54,8 @@ package func contextProblem(_ context: [String: String]) -> String? {
     return total > 8192 ? "takes at most 8 KiB in all, not \(total) bytes" : nil
 }
 
-/// What is wrong with the metadata of an upload, behind its name; `nil` when it is fit. Names are those of header fields:
-/// printable ASCII without space, comma and colon.
+/// The problem with the metadata of an upload, as a text that follows its name; `nil` when there is none. Names are
+/// those of header fields: printable ASCII without space, comma and colon.
 package func metadataProblem(_ metadata: [String: String]) -> String? {
     for (name, value) in metadata {
         let isFit = name.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x2C && $0 != 0x3A }

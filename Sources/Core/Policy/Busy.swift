@@ -1,9 +1,9 @@
-/// What `busy` of one place of the configuration asks before anything goes: is the machine busy with something else?
+/// The `busy` rule at one place of the configuration: uploads wait while the machine is busy with something else.
 package struct BusyRule: Hashable, Sendable {
     package var source: BusySource
-    /// Between two runs of a command.
+    /// Time between two runs of a command.
     package var every: Duration
-    /// How long one run of a command may take.
+    /// Time limit of one run of a command.
     package var timeout: Duration
 
     package init(_ source: BusySource, every: Duration = .seconds(30), timeout: Duration = .seconds(10)) {
@@ -13,16 +13,16 @@ package struct BusyRule: Hashable, Sendable {
     }
 }
 
-/// Who says whether the machine is busy. Two places that name the same one ask it once.
+/// A source that says whether the machine is busy. Two places that name the same source share it.
 package enum BusySource: Hashable, Sendable {
-    /// Busy for as long as something stands under this path.
+    /// Busy while a file exists under this path.
     case file(FilePath)
     /// A program and its arguments: busy when it ends with status 0, not busy with 1.
     case command([String])
 
     package var isFile: Bool { if case .file = self { true } else { false } }
 
-    /// For people: the path, or the program without its arguments, in which a secret may stand.
+    /// The name for people: the path, or the program without its arguments, which may contain a secret.
     package var name: String {
         switch self {
         case .file(let path): path.display
@@ -31,16 +31,16 @@ package enum BusySource: Hashable, Sendable {
     }
 }
 
-/// What a source of `busy` has said.
+/// The last answer of a source of `busy`.
 package struct BusyWord: Hashable, Sendable {
     package enum Answer: Hashable, Sendable {
         case free, busy
-        /// It said neither, and counts as busy: what it did, and what to do about it.
+        /// The answer was invalid, and counts as busy: contains the problem and the remedy.
         case unknown(problem: String, remedy: String)
     }
 
     package var answer: Answer
-    /// When it was first heard.
+    /// When this answer was first received.
     package var since: WallTime
 
     package init(_ answer: Answer, since: WallTime) {
@@ -52,9 +52,10 @@ package struct BusyWord: Hashable, Sendable {
 }
 
 extension PolicyRules {
-    /// Who has not said that it is not busy holds: whoever was not asked yet as well.
+    /// Every source holds unless it has answered that the machine is not busy, including sources that were not asked
+    /// yet.
     ///
-    /// - Parameter place: Where it stands, for people.
+    /// - Parameter place: The place of the rule, for people.
     func busyHolds(_ place: String, in world: Admission.World) -> [Hold] {
         guard let source = busy?.source else { return [] }
         let (name, rule) = (source.name, "`busy` of \(place)")

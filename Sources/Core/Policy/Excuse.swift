@@ -1,9 +1,9 @@
-/// What a person lets something off for a while.
+/// A rule from which a person exempts uploads for a while.
 package enum Excuse: String, Hashable, Sendable, Codable, CaseIterable {
-    /// Outside its windows it goes all the same.
+    /// Uploads outside the windows are allowed.
     case window
-    /// Over a metered network it goes all the same. A network that is not allowed stays so.
+    /// Uploads over a metered network are allowed. A forbidden network stays forbidden.
     case metered
-    /// A quota that is used up does not hold it. It counts all the same.
+    /// An exhausted quota holds nothing. Usage is still counted.
     case quota
 }

@@ -1,15 +1,15 @@
-/// In which order uploads of one priority go, of one folder to one destination.
+/// The order in which uploads of one priority are sent from one folder to one destination.
 package enum UploadOrdering: String, Hashable, Sendable, CaseIterable {
     case newestFirst = "newest-first"
     case oldestFirst = "oldest-first"
     case smallestFirst = "smallest-first"
     case largestFirst = "largest-first"
 
-    /// Lower goes first.
+    /// The sort value; a lower one is sent first.
     ///
     /// - Parameters:
-    ///   - size: Bytes.
-    ///   - modified: ns since 1970.
+    ///   - size: In bytes.
+    ///   - modified: In ns since 1970.
     package func value(size: Int64, modified: Int64) -> Int64 {
         switch self {
         case .newestFirst: -modified
@@ -20,18 +20,18 @@ package enum UploadOrdering: String, Hashable, Sendable, CaseIterable {
     }
 }
 
-/// Whose turn it is, among folders that all have something to send to one destination: of the highest priority the
-/// one whose last turn is longest ago. A turn is a transfer: one file, or a bundle of small ones.
+/// Chooses which folder sends next to one destination: of the highest priority, the one whose last turn is longest ago.
+/// A turn is a transfer: one file, or a bundle of small ones.
 ///
-/// It is kept with what it gives turns to, so that a box which restarts again and again serves no folder twice in a row
-/// while another waits.
+/// It is stored together with the uploads, so that a machine which restarts again and again serves no folder twice in a
+/// row while another waits.
 package struct FolderTurns: Hashable, Sendable {
-    /// What a folder would send next.
+    /// The next upload of a folder.
     package struct Offer<ID: Hashable & Comparable & Sendable>: Hashable, Sendable {
         package var folder: String
-        /// Lower goes first, whoever's turn it is.
+        /// A lower rank goes first, before turns are compared.
         package var rank: Int64
-        /// What was there first has the lowest.
+        /// The oldest upload has the lowest id.
         package var id: ID
 
         package init(folder: String, rank: Int64, id: ID) {
@@ -47,8 +47,8 @@ package struct FolderTurns: Hashable, Sendable {
 
     package init() {}
 
-    /// - Parameter last: As ``last`` was. Numbers that nobody reaches by counting, from a damaged disk, lose their size and
-    ///   keep their order.
+    /// - Parameter last: An earlier value of ``last``. Numbers that counting never reaches, from a damaged disk, are
+    ///   made smaller and keep their order.
     package init(last: [String: Int]) {
         self.last = last
         if !last.values.allSatisfy((0...1 << 53).contains) {
@@ -58,12 +58,12 @@ package struct FolderTurns: Hashable, Sendable {
         count = self.last.values.max() ?? 0
     }
 
-    /// The offer whose turn it is. Among folders that had none yet it is the one with the oldest upload.
+    /// The offer whose turn it is. Among folders without a turn so far it is the one with the oldest upload.
     package func next<ID>(_ offers: some Sequence<Offer<ID>>) -> Offer<ID>? {
         offers.min { key($0) < key($1) }
     }
 
-    /// What the folder offers that had the last turn, when nothing of a higher priority waits.
+    /// The offer of the folder that had the last turn, when no upload of a higher priority waits.
     package func again<ID>(_ offers: some Sequence<Offer<ID>>) -> Offer<ID>? {
         guard let rank = offers.lazy.map(\.rank).min() else { return nil }
         return offers.first { $0.rank == rank && last[$0.folder] == count && count > 0 }

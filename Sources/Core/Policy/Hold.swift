@@ -1,4 +1,4 @@
-/// A reason not to run now. An upload runs when it has none.
+/// A reason why an upload does not run now. An upload runs when it has none.
 package struct Hold: Hashable, Sendable {
     package enum Kind: String, Hashable, Sendable, Codable, CaseIterable {
         /// A person paused this upload. Stored; only a person clears it.
@@ -6,38 +6,38 @@ package struct Hold: Hashable, Sendable {
         /// A person paused everything, or this folder or destination. Stored.
         case global
         case schedule, metered, offline
-        /// A quota of ours is used up; or the destination has no room, or not enough for this upload.
+        /// A quota of ours is exhausted; or the destination has no space, or not enough for this upload.
         case quota
         /// The destination asked for a pause (`Retry-After`, 429).
         case rateLimit = "rate_limit"
         /// This upload failed and waits for its next attempt.
         case backoff
-        /// No room in staging, or the state cannot be written.
+        /// No space in staging, or the state cannot be written.
         case disk
-        /// The destination does not answer or answers with faults of its own; one upload probes it from time to time.
+        /// The destination does not answer, or answers with errors of its own; one upload probes it from time to time.
         case destination
         /// The destination refuses the credential; it is read again every 15 minutes.
         case auth
         case clock, power, busy
-        /// The folder of the source is not there.
+        /// The folder of the source is missing.
         case absent
-        /// A file that is no upload yet: it is not known to be finished.
+        /// A file that is not an upload yet: it is not known to be finished.
         case settling
-        /// A file that is no upload yet: it waits for the rest of its group.
+        /// A file that is not an upload yet: it waits for the rest of its group.
         case gathering
 
-        /// The destination's own trouble.
+        /// Whether the hold is about the destination's own trouble.
         package var isOfDestination: Bool { self == .destination || self == .rateLimit || self == .auth }
     }
 
     package var kind: Kind
     /// When it began.
     package var since: WallTime
-    /// When it is looked at again, if that is known.
+    /// When it is evaluated again, if that is known.
     package var until: WallTime?
-    /// One sentence for a person.
+    /// A sentence for a person.
     package var text: String
-    /// Holds only what is not begun yet.
+    /// Holds only uploads that are not begun yet.
     package var sparesBegun = false
 
     package init(_ kind: Kind, since: WallTime, until: WallTime? = nil, sparesBegun: Bool = false, text: String) {
@@ -50,7 +50,8 @@ package struct Hold: Hashable, Sendable {
 }
 
 extension Sequence<Hold> {
-    /// The one that ends last, as far as is known: when it is over, the others are. One without an end comes before all.
+    /// The hold that ends last, as far as is known: when it is over, the others are too. A hold without an end counts
+    /// as later than all others.
     package var binding: Hold? {
         var binding: Hold?
         for hold in self {

@@ -1,10 +1,10 @@
-/// What is worth a line in the log of the reasons for which uploads wait: when one begins to hold a class, and when nothing
-/// holds it any more. What comes and goes all the time is told the first, second, fourth, eighth … time.
+/// Decides which changes of holds are logged: when a hold begins for a class of uploads, and when nothing holds the
+/// class any more. Holds that come and go all the time are logged the first, second, fourth, eighth … time.
 package struct HoldNews<Class: Hashable & Sendable>: Sendable {
     package enum News: Hashable, Sendable {
-        /// - Parameter times: How often it has begun lately, this time included.
+        /// - Parameter times: How often it has begun lately, including this time.
         case held(Hold, times: Int)
-        /// What it was that ended.
+        /// The kind of the hold that ended.
         case free(Hold.Kind)
     }
 
@@ -16,17 +16,17 @@ package struct HoldNews<Class: Hashable & Sendable>: Sendable {
     private var current: [Class: (kind: Hold.Kind, isTold: Bool)] = [:]
     private var begun: [Key: (times: Int, last: MonotonicTime)] = [:]
 
-    /// After so long without it, it is new again.
+    /// After this time without it, a hold counts as new again.
     private static var calm: Duration { .seconds(3600) }
 
     package init() {}
 
     /// - Parameters:
-    ///   - holds: What holds each class that has anything that waits; `nil` for nothing. The first hold of a kind that is told
-    ///     elsewhere is left out by the caller.
+    ///   - holds: The hold of each class with waiting uploads; `nil` for none. The caller leaves out the first hold of
+    ///     a kind that is reported elsewhere.
     package mutating func look(_ holds: [Class: Hold?], at now: MonotonicTime) -> [Class: News] {
         var news: [Class: News] = [:]
-        // Without anything that waits there is nothing to tell.
+        // A class without waiting uploads has nothing to report.
         current = current.filter { holds.keys.contains($0.key) }
         begun = begun.filter { now.since($0.value.last) < Self.calm || current[$0.key.one]?.kind == $0.key.kind }
         for (one, hold) in holds {

@@ -1,12 +1,11 @@
-/// A custom step: a program or an address that is told when something happens. Nothing that it does or leaves undone
-/// touches an upload.
+/// A custom step: a program or an address that is notified of events. Its result never affects an upload.
 package struct Hook: Hashable, Sendable {
     package enum Target: Hashable, Sendable {
         /// A program, which reads the event from its standard input, and its arguments.
         case command([String])
         case web(WebHook)
 
-        /// For people: arguments and paths may be secrets.
+        /// The hook for people, without arguments and paths, which may be secrets.
         package var shown: String {
             switch self {
             case .command(let words): FilePath(words.first ?? "").display
@@ -15,35 +14,35 @@ package struct Hook: Hashable, Sendable {
         }
     }
 
-    /// The least that is waited for each notice, and the most: twice as long each time.
+    /// The shortest and the longest wait between tries of a notice: twice as long each time.
     package static let patience = Backoff(first: .seconds(5), ceiling: .seconds(1800))
-    /// The endings that need no `on`.
+    /// The event types of a hook without `on`.
     package static let usual = ["completed", "failed"]
-    /// What a hook may be told of. `progress` is none of it: it comes twice a second, and is not kept.
+    /// The event types for hooks. `progress` is not among them: it comes twice a second, and is not stored.
     package static let types = [
         "loaded", "added", "state", "attempt", "attempt_failed", "recovered", "completed", "failed", "cancelled",
         "removed", "flushed", "source",
         "credential", "safe_to_remove", "paused", "resumed", "quota_reached", "remote_delete",
     ]
-    /// What a person sends by hand.
+    /// The type of the event that a person sends by hand.
     package static let test = "test"
 
-    /// Of a hook that was given none.
+    /// The name of a hook that was given none.
     ///
-    /// - Parameter index: In the file, from 0.
+    /// - Parameter index: Its position in the file, from 0.
     package static func name(ofNumber index: Int) -> String { "hook-\(index + 1)" }
 
     package var name: String
     /// Types of events.
     package var on: [String]
-    /// Only events of these; empty for all.
+    /// Only events of these folders; empty for all.
     package var folders: [String]
     package var destinations: [String]
     package var target: Target
-    /// How long one notice may take.
+    /// Time limit of one notice.
     package var timeout: Duration
     package var retry: Backoff
-    /// A notice that could not be delivered for so long never is.
+    /// A notice that could not be delivered for this long is dropped.
     package var giveUpAfter: Duration
 
     package init(
@@ -61,29 +60,29 @@ package struct Hook: Hashable, Sendable {
     }
 
     /// - Parameters:
-    ///   - folder: That the event is about; `nil` for an event that is about none.
-    ///   - destination: The same.
+    ///   - folder: The folder of the event; `nil` for an event without one.
+    ///   - destination: The destination of the event; `nil` for an event without one.
     package func wants(folder: String?, destination: String?) -> Bool {
         (folders.isEmpty || folder.map(folders.contains) ?? false)
             && (destinations.isEmpty || destination.map(destinations.contains) ?? false)
     }
 }
 
-/// An address that events are posted to.
+/// An address to which events are posted.
 package struct WebHook: Hashable, Sendable {
     package enum Network: String, Hashable, Sendable, CaseIterable {
-        /// Each byte obeys `policy`, as those of uploads do.
+        /// Each byte obeys `policy`, like those of uploads.
         case policy
-        /// At any time over any network that is not forbidden, whatever it costs and however slow uploads are to be.
+        /// At any time over any network that is not forbidden, regardless of its cost and of bandwidth limits.
         case any
     }
 
     package var url: String
     package var headers: [String: SecretSource]
-    /// By which notices are signed; `nil` for no signature.
+    /// The secret that signs notices; `nil` for no signature.
     package var secret: SecretSource?
     package var network: Network
-    /// PEM certificates to trust in place of the system's.
+    /// PEM certificates that are trusted instead of the system's.
     package var caFile: FilePath?
 
     package init(
@@ -97,7 +96,7 @@ package struct WebHook: Hashable, Sendable {
         self.network = network
     }
 
-    /// Scheme, host and port: what may be shown, since a path is often a secret itself.
+    /// Scheme, host and port. Only these may be shown, since a path is often a secret itself.
     package var shown: String {
         let end = url.firstRange(of: "://")?.upperBound ?? url.startIndex
         return String(url[..<end] + url[end...].prefix { !"/?#".contains($0) })

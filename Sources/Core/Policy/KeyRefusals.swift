@@ -1,40 +1,40 @@
-/// What a destination has refused for its key (401, 403), to tell a file that it does not want from a key that it does not take.
+/// Refusals of a destination with 401 or 403. They are counted to find out whether it refuses a file or the key.
 ///
-/// A refusal is the file's own only where another upload was accepted after it. Two files that are refused with nothing accepted in
-/// between are refused for the key.
+/// A refusal is about the file only where another upload was accepted after it. Two files that are refused without an
+/// accepted one in between are refused because of the key.
 package struct KeyRefusals: Hashable, Sendable {
     package enum Cause: Hashable, Sendable {
-        /// The file's: it was refused so often, and others got through in between.
+        /// The file is refused: this many times, while others were accepted in between.
         case file(times: Int)
-        /// Nobody knows before another one is tried.
+        /// Unknown until another upload is tried.
         case unknown
         case key
     }
 
     private struct Refusal: Hashable {
         var times = 0
-        /// Of uploads that were accepted, when it was refused last.
+        /// Number of accepted uploads when it was refused last.
         var accepted = 0
-        /// Others got through after one of its refusals.
+        /// Other uploads were accepted after one of its refusals.
         var isOwn = false
     }
 
     private var refused: [String: Refusal] = [:]
-    /// Those that were refused since an upload was accepted last.
+    /// Uploads that were refused since the last accepted one.
     private var suspects: Set<String> = []
     private var accepted = 0
 
     package init() {}
 
-    /// An upload was taken with the key that counts now.
+    /// Records that an upload was accepted with the present key.
     package mutating func accept() {
         accepted += 1
         suspects = []
     }
 
     /// - Parameters:
-    ///   - id: Of the upload.
-    ///   - othersWait: Another one can be tried next.
+    ///   - id: The upload's id.
+    ///   - othersWait: Another upload can be tried next.
     package mutating func refuse(_ id: String, othersWait: Bool) -> Cause {
         var refusal = refused[id] ?? Refusal()
         let isProven = refusal.times > 0 && refusal.accepted < accepted
@@ -48,23 +48,23 @@ package struct KeyRefusals: Hashable, Sendable {
         return othersWait ? .unknown : .key
     }
 
-    /// It is over, or its key is another one.
+    /// Forgets an upload that is over, or whose key has changed.
     package mutating func forget(_ id: String) {
         refused[id] = nil
         suspects.remove(id)
     }
 
-    /// Uploads that were refused for their own sake.
+    /// Uploads whose own file was refused.
     package var own: Set<String> { Set(refused.keys.filter { isOwn($0) }) }
 
-    /// Whether an upload was refused for its own sake.
+    /// Whether an upload's own file was refused.
     package func isOwn(_ id: String) -> Bool {
         refused[id].map { $0.isOwn || $0.accepted < accepted } ?? false
     }
 
-    /// So few were refused since one was accepted that another one is worth its request.
+    /// Whether so few were refused since the last accepted one that trying another is worth a request.
     package var isDoubtful: Bool { 1...2 ~= suspects.count }
 
-    /// The only upload that was refused since one was accepted; `nil` where there are several, or none.
+    /// The only upload that was refused since the last accepted one; `nil` where there are several, or none.
     package var onlySuspect: String? { suspects.count == 1 ? suspects.first : nil }
 }

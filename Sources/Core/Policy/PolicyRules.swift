@@ -1,24 +1,25 @@
-/// What one place of the configuration allows: `policy`, a destination, or a folder. All three have to.
+/// The rules of one place of the configuration: `policy`, a destination, or a folder. All three have to allow an
+/// upload.
 package struct PolicyRules: Hashable, Sendable {
-    /// Bytes may go while any of them is open; always, where there is none.
+    /// Bytes may be sent while any of them is open; always, where there is none.
     package var windows: [Window]
-    /// The strictest of those whose time it is counts.
+    /// The strictest of the rules that apply now counts.
     package var bandwidth: [RateRule]
-    /// `nil` says nothing.
+    /// `nil` has no opinion.
     package var metered: MeteredRule?
-    /// `nil` says nothing; where no place does, what is unknown counts as metered.
+    /// `nil` has no opinion; where no place has one, an unknown network counts as metered.
     package var meteredUnknown: UnknownNetwork?
-    /// The first that says something of a network counts, and the strictest of the three places.
+    /// The first rule with an opinion about a network counts, and of the three places the strictest.
     package var networks: [NetworkRule]
-    /// Nothing goes of which one of them is used up; ``QuotaBook`` counts.
+    /// No upload is sent that would count in an exhausted one; ``QuotaBook`` counts.
     package var quotas: [Quota]
-    /// What was found longer ago is not sent any more; the shortest of the three places counts (``Expiry``).
+    /// Files that were found longer ago are not sent any more; the shortest of the three places counts (``Expiry``).
     package var expiresAfter: Duration?
-    /// `nil` says nothing.
+    /// `nil` has no opinion.
     package var onBattery: BatteryUse?
-    /// Per cent: nothing goes while the battery has less, also while it is charged.
+    /// Per cent: no upload is sent while the battery has less, also while it is charged.
     package var minBattery: Int?
-    /// Nothing goes while this says that the machine is busy. `nil` says nothing.
+    /// No upload is sent while this source says that the machine is busy. `nil` has no opinion.
     package var busy: BusyRule?
 
     package init(
@@ -39,11 +40,11 @@ package struct PolicyRules: Hashable, Sendable {
         self.busy = busy
     }
 
-    /// How fast bytes may go, always or while a window is open.
+    /// A limit of the speed, always or while a window is open.
     package struct RateRule: Hashable, Sendable {
         /// `nil`: always.
         package var window: Window?
-        /// Bytes a second; 0: nothing goes. `nil`: no limit.
+        /// Bytes a second; 0: nothing is sent. `nil`: no limit.
         package var limit: Int64?
 
         package init(window: Window? = nil, limit: Int64?) {
@@ -52,7 +53,7 @@ package struct PolicyRules: Hashable, Sendable {
         }
     }
 
-    /// Nothing of it depends on what the clock on the wall shows.
+    /// Whether no rule depends on the wall clock.
     package var isTimeless: Bool {
         windows.isEmpty && bandwidth.allSatisfy { $0.window == nil } && quotas.isEmpty && expiresAfter == nil
     }
@@ -67,13 +68,13 @@ package struct PolicyRules: Hashable, Sendable {
         }
     }
 
-    /// Bytes a second; `nil` for no limit. With a clock that is not believed it may be the time of any of them.
+    /// Bytes a second; `nil` for no limit. While the clock is not trusted, any of the windows may be open.
     package func limit(in world: Admission.World) -> Int64? {
         if world.clockTrouble != nil { return bandwidth.compactMap(\.limit).min() }
         return rate.value(at: world.now, in: world.zone)
     }
 
-    /// - Parameter place: Where it stands, for people: `policy`, `destinations.nas`, `folder door`.
+    /// - Parameter place: The place of the rules, for people: `policy`, `destinations.nas`, `folder door`.
     func holds(_ place: String, in world: Admission.World, excusing excused: Set<Excuse> = []) -> [Hold] {
         let byTime = [
             excused.contains(.window) ? nil : closed(place, world), still(place, world),
@@ -82,7 +83,7 @@ package struct PolicyRules: Hashable, Sendable {
         return byTime.compactMap { $0 } + powerHolds(place, in: world) + busyHolds(place, in: world)
     }
 
-    /// Nobody knows in which stretch of the calendar bytes would count.
+    /// It is unknown in which period of the calendar bytes would count.
     private func uncounted(_ world: Admission.World) -> Hold? { quotas.isEmpty ? nil : world.clockTrouble }
 
     private func closed(_ place: String, _ world: Admission.World) -> Hold? {
@@ -105,7 +106,7 @@ package struct PolicyRules: Hashable, Sendable {
             text: "the bandwidth of \(place) is 0 now: `\(stillRule(in: world))`")
     }
 
-    /// What of `bandwidth` is 0, as a configuration has it.
+    /// The `bandwidth` rule that is 0, in the words of the configuration.
     private func stillRule(in world: Admission.World) -> String {
         let still = bandwidth.first { rule in
             guard rule.limit == 0, let window = rule.window, world.clockTrouble == nil else { return rule.limit == 0 }
@@ -115,7 +116,7 @@ package struct PolicyRules: Hashable, Sendable {
         return "bandwidth: {between: \"\(window.words)\", limit: 0}"
     }
 
-    /// When something of it begins or ends to forbid, or another limit counts.
+    /// When a rule begins or ends to forbid, or another limit applies.
     func nextChange(in world: Admission.World) -> WallTime? {
         if isTimeless || world.clockTrouble != nil { return nil }
         return [
@@ -125,7 +126,7 @@ package struct PolicyRules: Hashable, Sendable {
 }
 
 extension Admission.World {
-    /// The clock is said once, however many rules depend on it.
+    /// The hold of the clock is reported once, regardless of how many rules depend on it.
     func sortedOut(_ holds: [Hold]) -> [Hold] {
         var seen: Set<Hold> = []
         return holds.filter { seen.insert($0).inserted }

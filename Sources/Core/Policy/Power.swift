@@ -1,22 +1,23 @@
-/// What `on_battery` says: what may go while the machine runs on its battery.
+/// The values of `on_battery`: whether uploads may be sent while the machine runs on its battery.
 package enum BatteryUse: String, Hashable, Sendable, CaseIterable { case allow, pause }
 
-/// What a machine with a battery runs on.
+/// The power source of a machine with a battery.
 package struct Power: Hashable, Sendable {
-    /// Nothing feeds it from outside.
+    /// No external source feeds it.
     package var isOnBattery: Bool
-    /// How full its batteries are, 0 to 100; `nil` where they do not say.
+    /// The charge of its batteries, 0 to 100; `nil` where they do not report it.
     package var percent: Int?
-    /// What counts for ``PolicyRules/minBattery``: on the battery a level that rises counts only ``band`` later, so that one
-    /// that wavers about a limit, as it does when the load goes, does not stop and start uploads again and again.
+    /// The level for ``PolicyRules/minBattery``. On battery, a rising level counts only ``band`` later. Otherwise a
+    /// level that wavers around a limit, as it does when the load changes, would stop and start uploads again and
+    /// again.
     package private(set) var steady: Int?
-    /// When it was first seen to be so.
+    /// When this state was first seen.
     package var since: WallTime
 
-    /// Per cent.
+    /// In per cent.
     static let band = 2
 
-    /// - Parameter before: What was seen last.
+    /// - Parameter before: The previous state.
     package init(isOnBattery: Bool, percent: Int?, since: WallTime, after before: Power? = nil) {
         self.isOnBattery = isOnBattery
         self.percent = percent
@@ -29,16 +30,16 @@ package struct Power: Hashable, Sendable {
 
     package func isSame(as other: Power) -> Bool { isOnBattery == other.isOnBattery && percent == other.percent }
 
-    /// One thing that feeds the machine or that it runs on, as the kernel tells of it
+    /// A source that feeds the machine, or a battery, as the kernel reports it
     /// (Documentation/ABI/testing/sysfs-class-power).
     package enum Supply: Hashable, Sendable {
-        /// From outside.
+        /// An external source.
         case outer(isOnline: Bool)
         case battery(isDraining: Bool, percent: Int?)
     }
 
-    /// - Parameter before: What was seen last.
-    /// - Returns: `nil` where there is no battery, and nothing to hold.
+    /// - Parameter before: The previous state.
+    /// - Returns: `nil` where there is no battery, so that no rule applies.
     package init?(_ supplies: [Supply], at now: WallTime, after before: Power? = nil) {
         var (isFed, hasBattery, isDraining) = (false, false, false)
         var levels: [Int] = []
@@ -52,7 +53,7 @@ package struct Power: Hashable, Sendable {
             }
         }
         guard hasBattery else { return nil }
-        // A battery that is full and feeds the machine through a gap of its charger is told by what is outside.
+        // A full battery may feed the machine while its charger pauses, so the external source decides.
         self.init(
             isOnBattery: !isFed && isDraining, percent: levels.isEmpty ? nil : levels.reduce(0, +) / levels.count,
             since: now, after: before)
@@ -60,10 +61,10 @@ package struct Power: Hashable, Sendable {
 }
 
 extension PolicyRules {
-    /// Something of it depends on what the machine runs on.
+    /// Whether a rule depends on the power source.
     package var dependsOnPower: Bool { onBattery == .pause || minBattery != nil }
 
-    /// - Parameter place: Where it stands, for people.
+    /// - Parameter place: The place of the rules, for people.
     func powerHolds(_ place: String, in world: Admission.World) -> [Hold] {
         guard let power = world.power else { return [] }
         var holds: [Hold] = []

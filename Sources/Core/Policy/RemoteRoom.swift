@@ -1,12 +1,13 @@
-/// What is known of the room at one destination: what it said last, what was begun since then, what waits for it.
+/// The known free space at one destination: its last answer, the uploads that were begun since then, and those that
+/// wait for space.
 ///
-/// A value: the daemon tells it what it heard, and asks it what still fits and when to ask again.
+/// A value: the daemon passes answers to it, and asks it which upload still fits and when to ask the destination again.
 package struct RemoteRoom: Sendable {
-    /// The next upload, but that it does not fit.
+    /// The next upload, which does not fit.
     package struct Waiting: Hashable, Sendable {
         package var id: String
         package var name: String
-        /// Bytes of it that are not there yet.
+        /// Its missing bytes.
         package var missing: Int64
         package var since: WallTime
 
@@ -20,18 +21,18 @@ package struct RemoteRoom: Sendable {
 
     /// The last answer.
     private struct Answer: Hashable {
-        /// `nil` when the destination said nothing of its room, or could not be asked.
+        /// `nil` when the destination did not report its space, or could not be asked.
         var space: RemoteSpace?
         var at: WallTime
-        /// It counts until then.
+        /// The answer is valid until then.
         var until: WallTime
         var untilMonotonic: MonotonicTime
     }
 
     private var answer: Answer?
-    /// Bytes and files of what was under way at the answer, or has begun since.
+    /// Bytes and files of uploads that were running at the answer, or have begun since.
     private var promised: (bytes: Int64, files: Int64) = (0, 0)
-    /// Something has happened that may have made room.
+    /// An event may have freed space.
     private var isStale = false
     package private(set) var waiting: Waiting?
 
@@ -40,31 +41,31 @@ package struct RemoteRoom: Sendable {
     package var space: RemoteSpace? { answer?.space }
     package var askedAt: WallTime? { answer?.at }
 
-    /// Whether it is to be asked before the next upload begins.
+    /// Whether the destination has to be asked before the next upload begins.
     package func isDue(at now: MonotonicTime) -> Bool {
         guard let answer else { return true }
         return isStale || now >= answer.untilMonotonic
     }
 
-    /// When to ask again although nothing happens; `nil` while nothing waits for room.
+    /// When to ask again without another event; `nil` while no upload waits for space.
     package var nextLook: MonotonicTime? { waiting == nil ? nil : answer?.untilMonotonic }
 
-    /// Somebody may have made room there.
+    /// Space may have been freed there.
     package mutating func changed() { isStale = true }
 
-    /// An upload there is over. What arrived has taken room and made none.
+    /// Records that an upload there is over. An upload that arrived has used space and freed none.
     package mutating func ended(hasArrived: Bool) {
         guard let waiting else { return }
-        // What was promised may have been taken at the destination already, and was counted twice.
+        // The destination may have counted the promised bytes already, so that they were counted twice.
         if !hasArrived || space?.left ?? 0 >= waiting.missing { isStale = true }
     }
 
-    /// The destination was asked.
+    /// Records an answer of the destination.
     ///
     /// - Parameters:
-    ///   - space: `nil` when it says nothing of its room, or could not be asked.
-    ///   - underWay: Bytes that are missing of each upload on its way there: those have their room first.
-    ///   - lasting: How long the answer counts.
+    ///   - space: `nil` when the destination does not report its space, or could not be asked.
+    ///   - underWay: Missing bytes of each running upload to it: their space is reserved first.
+    ///   - lasting: How long the answer is valid.
     package mutating func told(
         _ space: RemoteSpace?, underWay: [Int64], now: WallTime, monotonic: MonotonicTime, lasting: Duration
     ) {
@@ -81,7 +82,7 @@ package struct RemoteRoom: Sendable {
         )
     }
 
-    /// The most bytes that an upload may lack there and still fit: -1 when no file does; `nil` when nobody knows.
+    /// The most bytes that an upload may still need there and fit: -1 when no file fits; `nil` when that is unknown.
     package var left: Int64? {
         guard let space, let free = space.left else { return nil }
         switch space.unit {
@@ -90,16 +91,16 @@ package struct RemoteRoom: Sendable {
         }
     }
 
-    /// - Parameter upload: The first that does not fit; `nil` when none waits for room.
+    /// - Parameter upload: The first that does not fit; `nil` when none waits for space.
     package mutating func waits(_ upload: Waiting?) {
         var next = upload
         if let waiting { next?.since = waiting.since }
         waiting = next
     }
 
-    /// Why an upload that lacks `missing` bytes there waits; `nil` when it does not wait for room.
+    /// The reason why an upload with `missing` bytes waits; `nil` when it does not wait for space.
     ///
-    /// - Parameter name: The upload's, for a person.
+    /// - Parameter name: The upload's name, for a person.
     package func hold(at destination: String, missing: Int64, name: String) -> Hold? {
         guard let waiting, let answer, let space, let free = space.left, let left, missing > left else { return nil }
         var text = "\(space.shown(free)) free at \(destination)"

@@ -1,15 +1,15 @@
-/// What a destination says of its room. Whatever is missing is unknown.
+/// The space that a destination reports. A missing value is unknown.
 package struct RemoteSpace: Hashable, Sendable {
-    /// What ``free``, ``used`` and ``limit`` count.
+    /// The unit of ``free``, ``used`` and ``limit``.
     package enum Unit: String, Hashable, Sendable, Codable { case bytes, files }
 
     package var unit: Unit
-    /// What may still be sent.
+    /// The amount that may still be sent.
     package var free: Int64?
     package var used: Int64?
-    /// The whole of it.
+    /// The total.
     package var limit: Int64?
-    /// When it is all free again, where the destination counts by the day or the month.
+    /// When all of it is free again, where the destination counts by the day or the month.
     package var resetsAt: WallTime?
 
     package init(
@@ -22,7 +22,7 @@ package struct RemoteSpace: Hashable, Sendable {
         self.resetsAt = resetsAt
     }
 
-    /// ``free``, as far as it is said or follows from the rest.
+    /// ``free``, if it is reported or follows from the other values.
     package var left: Int64? {
         if let free { return max(0, free) }
         guard let used, let limit else { return nil }

@@ -4,11 +4,11 @@ package struct Waste: Hashable, Sendable {
     package var total: Int64
     /// Within the last day.
     package var today: Int64
-    /// When the first of those of the last day were noted.
+    /// When the first bytes of ``today`` were recorded.
     package var since: WallTime?
-    /// Of the last attempt, unless the remote turns out to have them.
+    /// Bytes of the last attempt, unless the remote turns out to have them.
     package var unsettled: Int64
-    /// The remote has none of its bytes: the next attempt begins at the first.
+    /// The remote has no bytes of it: the next attempt begins at the first.
     package var beginsAnew: Bool
 
     package init(
@@ -21,10 +21,11 @@ package struct Waste: Hashable, Sendable {
         self.beginsAnew = beginsAnew
     }
 
-    /// So much costs too little to wait for: a connection and its questions cost as much.
+    /// Up to this amount a wait is not worth it: a connection and its questions cost as much.
     private static let little: Int64 = 64_000
 
-    /// Whether two whole sendings of a file of `size` bytes came to nothing within a day; of a large one, more than its size.
+    /// Whether two complete transfers of a file of `size` bytes were in vain within a day; for a large file, more than
+    /// its size.
     package func isMuch(forSize size: Int64) -> Bool {
         let wasted = today + unsettled
         return size > 1_000_000 ? wasted > size : wasted >= max(2 * size, Self.little)

@@ -1,4 +1,4 @@
-/// An amount of bytes as people read it: `999 B`, `1.2 MB`, `118 MB`: decimal units, three digits.
+/// An amount of bytes for people: `999 B`, `1.2 MB`, `118 MB`, in decimal units with three digits.
 package func shownBytes(_ count: Int64) -> String {
     let names = ["B", "kB", "MB", "GB", "TB", "PB", "EB"]
     var value = Double(count)
@@ -14,7 +14,7 @@ package func shownBytes(_ count: Int64) -> String {
     return "\(tenths / 10).\(tenths % 10) \(names[step])"
 }
 
-/// Seconds from `90s`, `2h`, `1h30m`, `1d`; `nil` for anything else, and for nothing or more than 10 years.
+/// Seconds from `90s`, `2h`, `1h30m`, `1d`; `nil` for anything else, for zero, and for more than 10 years.
 package func seconds(in text: String) -> Int64? {
     let factors: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800]
     var total: Int64 = 0
@@ -37,7 +37,7 @@ package let timeUnits: [(name: String, milliseconds: Int64)] = [
     ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1),
 ]
 
-/// A length of time as a configuration would have it: `1h30m`.
+/// A duration in the form of a configuration: `1h30m`.
 package func writtenTime(_ duration: Duration) -> String {
     var rest = duration.inMilliseconds
     var text = ""

@@ -1,16 +1,17 @@
-/// How much may be sent, or may come in, in each stretch of the calendar: a rule of `policy`, of a destination or of a folder.
+/// How much may be sent or received in each period of the calendar: a rule of `policy`, of a destination or of a
+/// folder.
 package struct Quota: Hashable, Sendable {
     package enum Network: String, Hashable, Sendable, Codable, CaseIterable {
         case any
-        /// Counts and holds only what goes over metered networks.
+        /// Counts and holds only traffic over metered networks.
         case metered
     }
 
-    /// Which way bytes go that count.
+    /// The direction of bytes that count.
     package enum Direction: String, Hashable, Sendable, Codable, CaseIterable {
         case sent, received, both
 
-        /// Those of `spending` that count.
+        /// The bytes of `spending` that count.
         package func bytes(of spending: Spending) -> Int64 {
             switch self {
             case .sent: spending.bytes
@@ -19,7 +20,7 @@ package struct Quota: Hashable, Sendable {
             }
         }
 
-        /// How many bytes may be sent where so many are left, with what is set aside for all that comes back.
+        /// How many bytes may be sent when `left` bytes are left, after a reservation for everything that comes back.
         func sendable(of left: Int64) -> Int64 {
             switch self {
             case .sent: left
@@ -29,17 +30,18 @@ package struct Quota: Hashable, Sendable {
             }
         }
 
-        /// `sent and received`: what was done with bytes that count.
+        /// `sent and received`: a phrase for bytes that count.
         package var words: String { self == .both ? "sent and received" : rawValue }
     }
 
     package var period: Period
-    /// All that goes the way of ``direction``: retransmissions, queries and headers included. 0: nothing.
+    /// All traffic in the direction of ``direction``, including retransmissions, queries and headers. 0: nothing is
+    /// allowed.
     package var bytes: Int64?
-    /// Files that are begun: what is under way when the last of them is used up goes on to its end.
+    /// Files that are begun. When the quota is used up, a running upload continues to its end.
     package var files: Int64?
     package var network: Network
-    /// Of ``bytes``; files are files.
+    /// For ``bytes``; ``files`` are independent of it.
     package var direction: Direction
 
     package init(
@@ -53,15 +55,15 @@ package struct Quota: Hashable, Sendable {
         self.direction = direction
     }
 
-    /// What is left of one that is less than this is too little for anything, and counts as used up: a transfer that began with
-    /// it would only ask how far it is, and stop, again and again. It pays for a connection, a question, and a piece of a
-    /// file worth its request.
+    /// A rest smaller than this counts as used up, because a transfer that began with it would only ask for its offset
+    /// and stop, again and again. It pays for a connection, a question, and a piece of a file that is worth its
+    /// request.
     package static let least: Int64 = 96 << 10
 
-    /// The least that a configuration may allow, so that most of it can be used.
+    /// The smallest limit that a configuration may set, so that most of it can be used.
     package static let leastConfigured = 3 * least
 
-    /// Whether it is about what goes over such a network.
+    /// Whether it counts traffic over such a network.
     package func counts(isMetered: Bool) -> Bool { network == .any || isMetered }
 
     /// `20 GB a day`, `500 files a month over metered networks`: of one of its limits, or of both.
@@ -74,7 +76,7 @@ package struct Quota: Hashable, Sendable {
 
     private var span: String { period.words + (network == .metered ? " over metered networks" : "") }
 
-    /// As a person writes it: `20 GB`, where others read `20.0 GB`.
+    /// In the form that a person writes: `20 GB`, where other places show `20.0 GB`.
     private static func amount(_ bytes: Int64) -> String {
         let parts = shownBytes(bytes).split(separator: " ")
         guard parts.count == 2, parts[0].hasSuffix(".0") else { return shownBytes(bytes) }
@@ -94,22 +96,23 @@ extension Period {
     }
 }
 
-/// What was sent and has come in, or is about to.
+/// Amounts that were sent and received, or will be.
 package struct Spending: Hashable, Sendable, Codable {
-    /// That were sent; retransmissions and headers included.
+    /// Sent bytes, including retransmissions and headers.
     package var bytes: Int64
-    /// That have come in, headers included: answers, acknowledgements, handshakes.
+    /// Received bytes, including headers: answers, acknowledgements, handshakes.
     package var received: Int64
     package var files: Int64
 
     package static let none = Spending()
 
-    /// An acknowledgement of every segment is a twentieth of what it acknowledges at the most; two of three segments have none.
+    /// An acknowledgement for every segment is at most a twentieth of the acknowledged bytes; two of three segments
+    /// have none.
     static let acknowledging: Int64 = 16
     /// A handshake with its certificates, and an answer.
     static let answer: Int64 = 16 << 10
 
-    /// Bytes that may come in while so many are sent.
+    /// Bytes that may be received while this many are sent.
     package static func received(for bytes: Int64) -> Int64 { (bytes / acknowledging).addingClamped(answer) }
 
     package init(bytes: Int64 = 0, received: Int64 = 0, files: Int64 = 0) {
@@ -126,19 +129,19 @@ package struct Spending: Hashable, Sendable, Codable {
     package static func += (a: inout Spending, b: Spending) { a = a + b }
 }
 
-/// What the ledger knows of the network that bytes went over.
+/// The ledger's classification of the network that carried bytes.
 package enum NetworkClass: String, Hashable, Sendable, Codable, CaseIterable {
     case unmetered, unknown, metered
-    /// None: it stayed on this machine. No quota counts it.
+    /// None: the bytes stayed on this machine. No quota counts them.
     case local
-    /// Nobody asked, since no rule depends on it.
+    /// The network was not looked up, since no rule depends on it.
     case any
 }
 
-/// In whose name something is sent, and over what.
+/// The folder, destination and network for which bytes are counted.
 package struct SpendingAccount: Hashable, Sendable {
     package var destination: String
-    /// `nil`: for no file, such as a look at whether a destination is there.
+    /// `nil`: traffic for no file, such as a check of whether a destination is reachable.
     package var folder: String?
     package var network: NetworkClass
 

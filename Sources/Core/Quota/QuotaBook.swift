@@ -1,16 +1,16 @@
-/// What was spent of every quota in the stretch of the calendar that it counts now, and so what may still go.
+/// The usage of every quota in its present period of the calendar, and the rest that may still be sent.
 ///
-/// A value without a clock or a file: the ledger on disk is the truth, and this is what was read from it, kept up to date.
-/// What is not read yet counts as used up. Nothing is ever counted below what was spent: what is reserved for a transfer
-/// (``open(_:_:for:at:)``) counts until it is settled, also over the end of a stretch.
+/// A value without a clock or a file: the ledger on disk is the truth, and this value was read from it and is kept up
+/// to date. A quota that is not read yet counts as used up. The book never under-reports: the reservation of a transfer
+/// (``open(_:_:for:at:)``) counts until it is settled, also beyond the end of a period.
 package struct QuotaBook: Hashable, Sendable {
-    /// Where a quota stands.
+    /// The place of a quota in the configuration.
     package enum Place: Hashable, Sendable {
         case policy
         case destination(String)
         case folder(String)
 
-        /// As holds name it: `destinations.nas`.
+        /// The name in holds: `destinations.nas`.
         package var words: String {
             switch self {
             case .policy: "policy"
@@ -20,10 +20,10 @@ package struct QuotaBook: Hashable, Sendable {
         }
     }
 
-    /// What is to be sent: where, for which folder, and over what.
+    /// The class of traffic to be sent: destination, folder and network.
     package struct Class: Hashable, Sendable {
         package var destination: String
-        /// `nil`: for no file, such as a look at whether the destination is there.
+        /// `nil`: traffic for no file, such as a check of whether the destination is reachable.
         package var folder: String?
         /// Whether the network counts as metered.
         package var isMetered: Bool
@@ -35,52 +35,52 @@ package struct QuotaBook: Hashable, Sendable {
         }
     }
 
-    /// One quota and how it stands.
+    /// One quota and its present usage.
     package struct Line: Hashable, Sendable {
         package let place: Place
         package let quota: Quota
-        /// `nil` before the first look at the clock.
+        /// The present period; `nil` before the clock was first read.
         package fileprivate(set) var stretch: Range<WallTime>?
-        /// In this stretch, without what is reserved; `nil` until it is read from the ledger.
+        /// Usage in this period, without reservations; `nil` until it is read from the ledger.
         package fileprivate(set) var spent: Spending?
-        /// For what is under way.
+        /// Reservations of running transfers.
         package fileprivate(set) var reserved = Spending.none
-        /// What came in while the ledger is being read: the answer may be older.
+        /// Usage that was added while the ledger is being read: the ledger's answer may be older.
         fileprivate var meanwhile = Spending.none
-        /// Less is too little for anything, and so nothing.
+        /// A rest smaller than this is of no use, and counts as zero.
         let least: Int64
         fileprivate var bytesUsedUp: WallTime?
         fileprivate var filesUsedUp: WallTime?
     }
 
-    /// What is to be read from the ledger, and handed to ``recount(_:spent:at:)``.
+    /// A sum that has to be read from the ledger, and passed to ``recount(_:spent:at:)``.
     package struct Recount: Hashable, Sendable {
         fileprivate var line: Int
-        /// The sum of all that was sent since then.
+        /// Everything that was sent since then.
         package var since: WallTime
-        /// Only what went there; `nil` for everything.
+        /// Only traffic to it; `nil` for all.
         package var destination: String?
-        /// Only what came from there; `nil` for everything.
+        /// Only traffic from it; `nil` for all.
         package var folder: String?
-        /// Only what went over metered networks.
+        /// Only traffic over metered networks.
         package var isMetered: Bool
     }
 
-    /// What may still be sent.
+    /// The amount that may still be sent.
     package struct Room: Hashable, Sendable {
-        /// To be sent, with what comes back for it; `nil`: no quota counts bytes.
+        /// Bytes that may be sent, including the bytes that come back for them; `nil`: no quota counts bytes.
         package var bytes: Int64?
-        /// Left to those that count what comes in, and to those that count both; `nil`: none does.
+        /// The rest of the quotas that count received bytes, and of those that count both; `nil`: there is none.
         fileprivate var (received, both): (Int64?, Int64?) = (nil, nil)
-        /// To be begun; `nil`: no quota counts files.
+        /// Files that may be begun; `nil`: no quota counts files.
         package var files: Int64?
         /// The quota that leaves the fewest bytes.
         package var binding: Line?
 
-        /// No quota at all.
+        /// A book without a quota.
         package init() {}
 
-        /// The most that may be set aside for what comes in beside so many bytes that are sent.
+        /// The most that may be reserved for received bytes in addition to this many sent bytes.
         package func received(beside bytes: Int64) -> Int64 {
             max(0, min(received ?? .max, both.map { $0 - bytes } ?? .max))
         }
@@ -95,9 +95,9 @@ package struct QuotaBook: Hashable, Sendable {
     }
 
     /// - Parameters:
-    ///   - least: What is left of a quota that is less than so many bytes counts as used up.
-    ///   - earlier: The book that this one takes the place of, after a reload: what is counted already need not be
-    ///     read again, and what is under way stays reserved.
+    ///   - least: A rest of a quota that is smaller than this counts as used up.
+    ///   - earlier: The book that this one replaces after a reload. Its counted usage need not be read again, and its
+    ///     reservations stay.
     package init(
         policy: PolicyRules, destinations: [(name: String, rules: PolicyRules)] = [],
         folders: [(name: String, rules: PolicyRules)] = [], least: Int64 = 0, after earlier: QuotaBook? = nil
@@ -120,10 +120,10 @@ package struct QuotaBook: Hashable, Sendable {
 
     // MARK: Time
 
-    /// Looks at the clock.
+    /// Advances the periods to the present time.
     ///
-    /// - Returns: What has to be read: all of which a stretch begins, forward or back. One that comes next may hold what was
-    ///   sent in it already, before the clock was wrong for a while. Where time is played through, the answer is nothing.
+    /// - Returns: The sums to be read: all quotas whose period changes, forward or back. A new period may contain usage
+    ///   already, from before the clock was wrong for a while. In a simulation the caller answers with zero.
     package mutating func advance(to now: WallTime, in zone: Zone) -> [Recount] {
         for number in lines.indices {
             let stretch = lines[number].stretch
@@ -147,17 +147,18 @@ package struct QuotaBook: Hashable, Sendable {
         }
     }
 
-    /// Days begin at other moments from now on: every stretch is looked up and counted anew.
+    /// Days begin at other moments from now on: every period is computed and counted again.
     package mutating func zoneChanged() {
         for number in lines.indices { lines[number].leaveStretch() }
     }
 
-    /// The ledger is told of a step before the book is, both when it begins and when it is settled. So an answer that comes
-    /// in between counts the step twice at most, and never not at all: what came in while it was read is added to it.
+    /// Takes the ledger's answer. The ledger is told of a step before the book is, both when it begins and when it is
+    /// settled. So an answer in between counts the step at most twice, and never misses it: usage that was added while
+    /// the ledger was read is added to the answer.
     ///
-    /// - Parameter spent: As the ledger has it, without what is reserved.
+    /// - Parameter spent: The usage in the ledger, without reservations.
     package mutating func recount(_ recount: Recount, spent: Spending, at now: WallTime) {
-        // Asked of another book, or before the clock was set once more: the answer is to another question.
+        // The answer belongs to another book, or to the time before the clock was set again.
         guard lines.indices.contains(recount.line), lines[recount.line].stretch?.lowerBound == recount.since else {
             return
         }
@@ -166,10 +167,10 @@ package struct QuotaBook: Hashable, Sendable {
         lines[recount.line].note(at: now)
     }
 
-    /// Since when quotas are used up, each in a stretch of its own: for whoever remembers it over a restart.
+    /// Since when quotas are used up, each with its period. The caller stores it over a restart.
     package var usedUp: [UsedUp: WallTime] {
         var all: [UsedUp: WallTime] = [:]
-        // What is reserved may come back in a moment.
+        // A reservation may be returned in a moment.
         for line in lines where line.spent != nil && line.reserved == .none {
             guard let stretch = line.stretch?.lowerBound else { continue }
             for (words, since) in [(line.quota.byteWords, line.bytesUsedUp), (line.quota.fileWords, line.filesUsedUp)] {
@@ -182,9 +183,9 @@ package struct QuotaBook: Hashable, Sendable {
 
     /// A quota that is used up.
     package struct UsedUp: Hashable, Sendable {
-        /// Its place and what it allows, for people.
+        /// Its place and its limit, for people.
         package var quota: String
-        /// When the stretch begins in which it is.
+        /// The beginning of its period.
         package var stretch: WallTime
 
         package init(quota: String, stretch: WallTime) {
@@ -193,7 +194,7 @@ package struct QuotaBook: Hashable, Sendable {
         }
     }
 
-    /// Takes over since when quotas are used up that were so before this book knew of them.
+    /// Restores since when quotas are used up that were so before this book existed.
     package mutating func remember(_ known: [UsedUp: WallTime]) {
         for number in lines.indices {
             guard let stretch = lines[number].stretch?.lowerBound else { continue }
@@ -214,12 +215,12 @@ package struct QuotaBook: Hashable, Sendable {
 
     // MARK: Spending
 
-    /// Counts what was sent without being reserved.
+    /// Counts bytes that were sent without a reservation.
     package mutating func spend(_ spending: Spending, for kind: Class, at now: WallTime) {
         change(kind, at: now) { $0.add(spending) }
     }
 
-    /// Counts what a transfer may send next as if it were sent.
+    /// Counts the bytes that a transfer may send next as if they were sent.
     ///
     /// - Parameter step: Its number in the ledger.
     package mutating func open(_ step: Int64, _ spending: Spending, for kind: Class, at now: WallTime) {
@@ -227,7 +228,7 @@ package struct QuotaBook: Hashable, Sendable {
         change(kind, at: now) { $0.reserved += spending }
     }
 
-    /// In place of what was reserved, counts what was sent: in the stretch of today, whenever that was.
+    /// Replaces a reservation by the bytes that were sent: in today's period, regardless of when it began.
     package mutating func settle(_ step: Int64, _ actual: Spending, at now: WallTime) {
         guard let open = steps.removeValue(forKey: step) else { return }
         change(open.kind, at: now) { line in
@@ -238,7 +239,7 @@ package struct QuotaBook: Hashable, Sendable {
         }
     }
 
-    /// Gives back the bytes that are reserved, for a plan, which spends them itself on what is under way. Its files have their places.
+    /// Returns the reserved bytes, for a plan, which spends them itself on running uploads. Their files stay counted.
     mutating func giveBackReserved(at now: WallTime) {
         for (step, reserved) in steps { settle(step, Spending(files: reserved.spending.files), at: now) }
     }
@@ -252,21 +253,21 @@ package struct QuotaBook: Hashable, Sendable {
 
     // MARK: Answers
 
-    /// The quotas that are used up, as of the last look at the clock.
+    /// The quotas that are used up, as of the last call of ``advance(to:in:)``.
     ///
-    /// - Parameter isStarting: Whether anything may begin. What is under way goes on with what it has reserved.
+    /// - Parameter isStarting: Whether a new upload may begin. A running one continues with its reservation.
     package func holds(for kind: Class, isStarting: Bool = true) -> [Hold] {
         let holds = lines.filter { $0.counts(kind) }.flatMap { $0.holds(isStarting: isStarting) }
-        // What is for no file is no file to be begun.
+        // Traffic for no file does not begin a file.
         return kind.folder == nil ? holds.filter { !$0.sparesBegun } : holds
     }
 
-    /// Whether any quota counts what comes in for such work.
+    /// Whether any quota counts received bytes for such traffic.
     package func countsReceived(of kind: Class) -> Bool {
         lines.contains { $0.quota.bytes != nil && $0.quota.direction != .sent && $0.counts(kind) }
     }
 
-    /// What may be reserved now: as much as the tightest of the quotas leaves.
+    /// The amount that may be reserved now: the rest of the tightest quota.
     package func room(for kind: Class) -> Room {
         var room = Room()
         for line in lines where line.counts(kind) {
@@ -286,22 +287,22 @@ package struct QuotaBook: Hashable, Sendable {
 }
 
 extension QuotaBook.Line {
-    /// Without what is reserved; `nil`: bytes are not counted.
+    /// The rest without reservations; `nil`: bytes are not counted.
     package var bytesLeft: Int64? {
         unspent.map { sendable == 0 ? 0 : $0 }
     }
-    /// Bytes that may be sent with what is left: where what comes in counts, less or more than that.
+    /// Bytes that may be sent with the rest: where received bytes count, a different number.
     package var sendable: Int64? {
         unspent.map { left in
             let sendable = quota.direction.sendable(of: left)
             return sendable < least ? 0 : sendable
         }
     }
-    /// As ``bytesLeft``, also where it is too little for anything.
+    /// Like ``bytesLeft``, also where it is too little to be of use.
     var unspent: Int64? { left(quota.bytes, used, max(0, quota.direction.bytes(of: reserved))) }
-    /// Bytes that count, without what is reserved; `nil` until they are read.
+    /// Counted bytes, without reservations; `nil` until they are read.
     package var used: Int64? { spent.map { quota.direction.bytes(of: $0) } }
-    /// To be begun; `nil`: files are not counted.
+    /// Files that may be begun; `nil`: files are not counted.
     package var filesLeft: Int64? { left(quota.files, spent?.files, reserved.files) }
 
     private func left(_ limit: Int64?, _ spent: Int64?, _ reserved: Int64) -> Int64? {
@@ -334,7 +335,7 @@ extension QuotaBook.Line {
         note(at: now)
     }
 
-    /// Keeps since when it is used up: not since a moment that is yet to come, where the clock was set back.
+    /// Records since when it is used up. A moment in the future is corrected, where the clock was set back.
     fileprivate mutating func note(at now: WallTime) {
         bytesUsedUp = bytesLeft == 0 ? min(bytesUsedUp ?? now, now) : nil
         filesUsedUp = filesLeft == 0 ? min(filesUsedUp ?? now, now) : nil
@@ -349,7 +350,7 @@ extension QuotaBook.Line {
             ]
         }
         var holds: [Hold] = []
-        // A quota of nothing is one of nothing tomorrow, too.
+        // A quota of zero is zero tomorrow, too.
         if let limit = quota.bytes, let words = quota.byteWords,
             isStarting ? bytesLeft == 0 : quota.direction.bytes(of: spent) >= limit, let since = bytesUsedUp
         {

@@ -1,18 +1,18 @@
-/// Which shares of quotas were reached, and so are told: each once for a quota and a stretch of its calendar.
+/// Shares of quotas that were reached and reported. Each is reported once for a quota and a period of its calendar.
 ///
-/// A quota that a reload makes larger or smaller is the same quota. A share that is reached of the new limit and was not of the
-/// old one is told, once for each limit.
+/// A quota that a reload makes larger or smaller is the same quota. If a share of the new limit is reached that was not
+/// reached of the old one, it is reported, once for each limit.
 package struct QuotaMarks: Hashable, Sendable, Codable {
     /// Percent of a limit.
     package static let thresholds: [Int64] = [80, 100]
-    /// Stretches that are remembered; the clock may go back to one of them.
+    /// Number of remembered periods; the clock may go back to one of them.
     static let capacity = 200
 
     /// A share that was reached now.
     package struct Reached: Hashable, Sendable {
         package var place: QuotaBook.Place
         package var quota: Quota
-        /// In words: `20 GB a day`.
+        /// The quota in words: `20 GB a day`.
         package var text: String
         /// `bytes` or `files`.
         package var counts: String
@@ -25,10 +25,10 @@ package struct QuotaMarks: Hashable, Sendable, Codable {
         package var percent: Int64 { Int64(Int128(used) * 100 / Int128(max(1, limit))) }
     }
 
-    /// One limit of a quota in one stretch.
+    /// One limit of a quota in one period.
     private struct Stretch: Hashable, Sendable, Codable {
         var name: String
-        /// When it begins and ends, ms since 1970.
+        /// Its beginning and end, ms since 1970.
         var from: Int64
         var until: Int64
         /// The largest share of the limit that it has now.
@@ -46,7 +46,7 @@ package struct QuotaMarks: Hashable, Sendable, Codable {
 
     package init() {}
 
-    /// What is reached of the quotas of `book` and was not told yet; told from now on.
+    /// Returns the shares in `book` that are reached and were not reported yet; they count as reported from now on.
     package mutating func take(_ book: QuotaBook) -> [Reached] {
         var news: [Reached] = []
         for line in book.lines {
@@ -54,7 +54,7 @@ package struct QuotaMarks: Hashable, Sendable, Codable {
             let (quota, least) = (line.quota, line.least)
             if let limit = quota.bytes, let text = quota.byteWords {
                 let used = quota.direction.bytes(of: spent)
-                // What is left is of no use any more.
+                // The rest is too small to be of use.
                 let isUsedUp = quota.direction.sendable(of: max(0, limit - min(limit, used))) < least
                 news += take(
                     line, text, "bytes", "\(quota.direction.rawValue) bytes", used, of: limit, stretch, isUsedUp)
@@ -73,7 +73,7 @@ package struct QuotaMarks: Hashable, Sendable, Codable {
         _ line: QuotaBook.Line, _ text: String, _ counts: String, _ what: String, _ used: Int64, of limit: Int64,
         _ stretch: Range<WallTime>, _ isUsedUp: Bool
     ) -> [Reached] {
-        // Of a quota of nothing all is used before anything happens.
+        // A quota of zero is used up from the start.
         guard limit > 0 else { return [] }
         let level =
             Self.thresholds.last { $0 == 100 && isUsedUp || Int128(used) * 100 >= Int128(limit) * Int128($0) } ?? 0
@@ -89,7 +89,7 @@ package struct QuotaMarks: Hashable, Sendable, Codable {
         let before = stretches[index].level
         if before != level { stretches[index].level = level }
         return Self.thresholds.filter { $0 <= level }.compactMap { threshold in
-            // What was reached of an earlier limit already is no news of this one.
+            // A share that was reached of an earlier limit is not reported again.
             let isNew = stretches[index].told.insert(Told(limit: limit, threshold: threshold)).inserted
             guard isNew, threshold > before else { return nil }
             return Reached(
@@ -100,7 +100,7 @@ package struct QuotaMarks: Hashable, Sendable, Codable {
 }
 
 extension Period {
-    /// What tells it from every other one.
+    /// Distinguishes it from every other one.
     fileprivate var name: String {
         switch self {
         case .hour: "hour"

@@ -1,6 +1,6 @@
-/// What was sent in one hour, or in one day of what is long ago, in one name.
+/// The usage of one hour, or of one day long ago, of one account.
 package struct UsageRow: Hashable, Sendable {
-    /// When that began.
+    /// When the period began.
     package var at: WallTime
     package var account: SpendingAccount
     package var spending: Spending
@@ -12,11 +12,11 @@ package struct UsageRow: Hashable, Sendable {
     }
 }
 
-/// By what sums are told apart.
+/// How sums are grouped.
 package enum UsageGrouping: String, Hashable, Sendable, Codable, CaseIterable {
     case destination, folder, network
 
-    /// Empty for what was sent for no file.
+    /// Empty for traffic without a file.
     func name(of account: SpendingAccount) -> String {
         switch self {
         case .destination: account.destination
@@ -26,11 +26,11 @@ package enum UsageGrouping: String, Hashable, Sendable, Codable, CaseIterable {
     }
 }
 
-/// What was sent in a stretch of the calendar.
+/// The usage of a period of the calendar.
 package struct UsageSum: Hashable, Sendable {
     package var stretch: Range<WallTime>
     package var total: Spending
-    /// By the names of a grouping, the most bytes first; empty without one.
+    /// By the names of a grouping, sorted by bytes, the most first; empty without one.
     package var parts: [(name: String, spending: Spending)] { named.sorted(by: Self.isBefore).map { ($0, $1) } }
     private var named: [String: Spending] = [:]
 
@@ -38,7 +38,7 @@ package struct UsageSum: Hashable, Sendable {
         a.value.bytes != b.value.bytes ? a.value.bytes > b.value.bytes : a.key < b.key
     }
 
-    /// The last stretches of a period up to now, the oldest first.
+    /// The last periods up to now, the oldest first.
     package static func stretches(of period: Period, _ count: Int, upTo now: WallTime, in zone: Zone) -> [Range<
         WallTime
     >] {
@@ -52,13 +52,13 @@ package struct UsageSum: Hashable, Sendable {
         return stretches.reversed()
     }
 
-    /// - Parameter stretches: The oldest first, side by side.
+    /// - Parameter stretches: Sorted, the oldest first, without gaps.
     package static func sums(
         of rows: some Sequence<UsageRow>, in stretches: [Range<WallTime>], by grouping: UsageGrouping?
     ) -> [UsageSum] {
         var sums = stretches.map { UsageSum(stretch: $0, total: .none) }
         for row in rows {
-            // The last that begins before it.
+            // The last one that begins before it.
             var (low, high) = (0, sums.count)
             while low < high {
                 let middle = (low + high) / 2

@@ -1,53 +1,53 @@
 /// How long a file must be quiet before it counts as finished.
 package struct QuietTimes: Hashable, Sendable {
-    /// A close or rename was seen, and nobody has the file open for writing.
+    /// A close or rename was seen, and no process has the file open for writing.
     package var closed: Duration = .seconds(1)
-    /// No close was seen, or nobody can say whether a writer has it open.
+    /// No close was seen, or it is unknown whether a process has it open for writing.
     package var unsure: Duration = .seconds(10)
-    /// Found by a scan; no event told of it.
+    /// A scan found it; no event reported it.
     package var unheard: Duration = .seconds(30)
     /// The wait after finding a writer; doubled each time.
     package var busyFirst: Duration = .seconds(1)
-    /// The longest wait between two looks at a file that somebody has open.
+    /// The longest wait between two checks of a file that a process has open.
     package var busyMost: Duration = .seconds(10)
 
     package init() {}
 }
 
-/// What is known about programs that have a file open for writing.
+/// The known facts about programs that have a file open for writing.
 package enum OpenWriter: Hashable, Sendable {
-    /// Nobody, at the moment of asking: the kernel says so.
+    /// None at the moment of asking, according to the kernel.
     case nobody
-    /// Nobody, as far as the open files of all processes tell.
+    /// None, according to the open files of all processes.
     case unseen
     case somebody
-    /// The kernel would not say, or was not asked.
+    /// The kernel could not tell, or was not asked.
     case unknown
 }
 
-/// What a file has to wait for besides its own rest.
+/// A reason why a file has to wait although it is quiet.
 package enum SettleHold: Hashable, Sendable {
-    /// The marker beside it.
+    /// The marker beside it is missing.
     case marker
     /// Its `min_age`.
     case age
-    /// The answer whether its container is whole.
+    /// The check whether its container is complete is running.
     case checking
-    /// The rest of its container.
+    /// Its container is incomplete.
     case container
 }
 
 /// Decides when files have stopped changing.
 ///
-/// Each file has its own timer, so a busy one never delays another. Every look is compared with the one before; what
-/// counts is that size, both times and the inode were the same over the whole quiet time, never how old they are: those
-/// clocks can be set. Time comes in as an argument.
+/// Each file has its own timer, so a busy file never delays another. Every status is compared with the one before. A
+/// file settles when size, both times and the inode stay the same over the whole quiet time. The age of the times never
+/// counts, since their clocks can be set. Time is passed as an argument.
 package struct Settling<Place: Hashable> {
-    /// What made a file a candidate; the strongest one counts.
+    /// How a file became a candidate; the strongest evidence counts.
     package enum Evidence: Int, Comparable, Sendable {
-        /// A scan came across it.
+        /// A scan found it.
         case found
-        /// An event named it, or the folder that it is in.
+        /// An event named it, or its folder.
         case heard
         /// It was closed after writing, or renamed into place.
         case closed
@@ -55,13 +55,13 @@ package struct Settling<Place: Hashable> {
         package static func < (a: Evidence, b: Evidence) -> Bool { a.rawValue < b.rawValue }
     }
 
-    /// Why a file has not settled, in a word.
+    /// The state of a file that has not settled.
     package enum Waiting: Hashable, Sendable {
-        /// Its quiet time.
+        /// Its quiet time is not over.
         case quiet
         /// It was seen to change.
         case change
-        /// Somebody has it open for writing.
+        /// A process has it open for writing.
         case writer
         case marker, age, checking, container
     }
@@ -69,26 +69,26 @@ package struct Settling<Place: Hashable> {
     /// A file that has not settled.
     package struct Candidate {
         package fileprivate(set) var evidence: Evidence
-        /// The caller's own number for whose file it is.
+        /// The caller's number for the owner of the file.
         package fileprivate(set) var group: Int
         package fileprivate(set) var look: FileLook
         /// The folder's own quiet time; replaces every other.
         fileprivate var quietFor: Duration?
         /// When it was first noticed.
         package fileprivate(set) var first: MonotonicTime
-        /// Since when nothing changed, as far as looks and events tell.
+        /// Since when nothing changed, as far as checks and events show.
         package fileprivate(set) var since: MonotonicTime
-        /// A later look differed from an earlier one.
+        /// A later status differed from an earlier one.
         package fileprivate(set) var isGrowing = false
-        /// Somebody had it open for writing at the last look.
+        /// A process had it open for writing at the last check.
         package fileprivate(set) var isBusy = false
-        /// What it waits for although it is quiet.
+        /// Why it waits although it is quiet.
         package fileprivate(set) var hold: SettleHold?
-        /// Bytes a second between the last two looks; `nil` before the second.
+        /// Bytes a second between the last two checks; `nil` before the second.
         package fileprivate(set) var rate: Int64?
-        /// The size that the rate goes on from, and when that was.
+        /// The size and time from which the rate is measured.
         fileprivate var measured: (size: Int64, at: MonotonicTime)
-        /// What it was waiting for when it was last reported as waiting for too long.
+        /// The state in which it was last reported as waiting for too long.
         package fileprivate(set) var reported: Waiting?
 
         package var waiting: Waiting {
@@ -101,12 +101,12 @@ package struct Settling<Place: Hashable> {
             case nil: return isGrowing ? .change : .quiet
             }
         }
-        /// For how long nothing of it may change since ``since``, as far as is known so far.
+        /// How long it has to stay unchanged after ``since``, as far as is known so far.
         package fileprivate(set) var quietTime: Duration
-        /// When it is looked at next.
+        /// When it is checked next.
         package fileprivate(set) var next: MonotonicTime
         fileprivate var busyWait: Duration = .zero
-        /// The entry among the deadlines that counts for it.
+        /// Its valid entry among the deadlines.
         fileprivate var scheduled: MonotonicTime
     }
 
@@ -121,12 +121,12 @@ package struct Settling<Place: Hashable> {
     package subscript(place: Place) -> Candidate? { candidates[place] }
     package func contains(_ place: Place) -> Bool { candidates[place] != nil }
 
-    /// When the next file wants to be looked at; `nil` when none is waiting. May be too early, never too late.
+    /// When the next file has to be checked; `nil` when none is waiting. May be too early, never too late.
     package var next: MonotonicTime? { deadlines.first?.at }
 
-    /// A file that may be new, and what it looked like just now.
+    /// Adds a file that may be new, with its present status.
     ///
-    /// An event starts the quiet time afresh. A scan does so only where it saw a change.
+    /// An event restarts the quiet time. A scan does so only where it saw a change.
     package mutating func note(
         _ place: Place, _ evidence: Evidence, group: Int = 0, look: FileLook, quietFor: Duration? = nil,
         at now: MonotonicTime
@@ -146,7 +146,7 @@ package struct Settling<Place: Hashable> {
         measure(&candidate, look, now)
         candidate.evidence = max(candidate.evidence, evidence)
         if evidence == .closed {
-            // Whoever had it open may be gone now: no need to wait out the pause between two questions.
+            // The writer may have closed it now: no need to wait out the pause between two checks.
             candidate.isBusy = false
             candidate.busyWait = .zero
         }
@@ -156,16 +156,16 @@ package struct Settling<Place: Hashable> {
 
     package mutating func forget(_ place: Place) { candidates[place] = nil }
 
-    /// Whose file it is, and its folder's own quiet time. What has passed of that counts on.
+    /// Changes the owner of a file and its folder's own quiet time. The elapsed quiet time still counts.
     package mutating func give(_ place: Place, to group: Int, quietFor: Duration?) {
         guard var candidate = candidates[place], candidate.group != group else { return }
         (candidate.group, candidate.quietFor) = (group, quietFor)
         candidates[place] = candidate
     }
 
-    /// Asks anew whose each file is, and what it has to be quiet for. What has passed of its quiet time counts on.
+    /// Determines again the owner and the quiet time of each file. The elapsed quiet time still counts.
     ///
-    /// - Parameter judge: From a place and its group; `nil` forgets the file.
+    /// - Parameter judge: Called with a place and its group; `nil` forgets the file.
     package mutating func revise(_ judge: (Place, Int) -> (group: Int, quietFor: Duration?)?) {
         for (place, candidate) in candidates {
             guard let (group, quietFor) = judge(place, candidate.group) else {
@@ -174,7 +174,7 @@ package struct Settling<Place: Hashable> {
             }
             var candidate = candidate
             candidate.group = group
-            // What it was held for may not be wanted any more.
+            // Its hold may not be required any more.
             if candidate.quietFor != quietFor || candidate.hold != nil {
                 candidate.quietFor = quietFor
                 candidate.quietTime = shortestQuiet(candidate.evidence, quietFor)
@@ -186,7 +186,7 @@ package struct Settling<Place: Hashable> {
         }
     }
 
-    /// Takes the files whose time to be looked at has come. Each must be answered with ``looked(at:_:writer:at:)``,
+    /// Takes the files that are due for a check. Each must be answered with ``looked(at:_:writer:at:)``,
     /// ``postpone(_:until:)`` or ``forget(_:)``.
     package mutating func due(at now: MonotonicTime, limit: Int = .max) -> [Place] {
         var due: [Place] = []
@@ -204,7 +204,7 @@ package struct Settling<Place: Hashable> {
         return due
     }
 
-    /// Asks for a look at `time`, whatever is known.
+    /// Schedules a check at `time`, regardless of the file's state.
     package mutating func postpone(_ place: Place, until time: MonotonicTime) {
         guard var candidate = candidates[place] else { return }
         candidate.next = time
@@ -212,14 +212,14 @@ package struct Settling<Place: Hashable> {
         candidates[place] = candidate
     }
 
-    /// The answer to a look.
+    /// Records the result of a check.
     ///
     /// - Parameters:
-    ///   - writer: Asked at the moment of the look.
-    ///   - isMarked: Whether its marker stands beside it; `nil` where none is wanted.
-    ///   - hold: Asked when it is at rest, with the time that it was seen not to change: what it has to wait for
-    ///     besides, and until when at most before it is looked at again.
-    /// - Returns: How the file settled, in which case it is no candidate any more; `nil` when it goes on waiting.
+    ///   - writer: The state at the moment of the check.
+    ///   - isMarked: Whether its marker stands beside it; `nil` where none is required.
+    ///   - hold: Called when the file is at rest, with the time that it was seen not to change. Returns a further
+    ///     reason to wait, and the latest time of the next check.
+    /// - Returns: How the file settled, in which case it is no longer a candidate; `nil` when it continues to wait.
     package mutating func looked(
         at place: Place, _ look: FileLook, writer: OpenWriter, isMarked: Bool? = nil, at now: MonotonicTime,
         hold: (Duration) -> (what: SettleHold, until: MonotonicTime)? = { _ in nil }
@@ -241,7 +241,7 @@ package struct Settling<Place: Hashable> {
             reschedule(candidate, at: place)
             return nil
         }
-        // Who set the marker knew that the file is finished: its close need not have been seen.
+        // The author of the marker knew that the file is finished: its close need not have been seen.
         let quiet =
             isMarked == true
             ? quietTime(.closed, .nobody, candidate.quietFor)
@@ -269,10 +269,10 @@ package struct Settling<Place: Hashable> {
         }
     }
 
-    /// Whether a file waits for longer than anybody expects, and that was not said yet of what it waits for now.
+    /// Whether a file waits for longer than expected, and its present state was not reported yet.
     ///
-    /// Saying it again for each of a writer's pauses would help nobody: a writer that is seen and one that is only seen to
-    /// have written are the same.
+    /// A report for each pause of a writer would not help: a writer that is seen and one whose writes are seen count as
+    /// the same state.
     package mutating func isToBeReported(_ place: Place, after limit: Duration, at now: MonotonicTime) -> Bool {
         guard var candidate = candidates[place], now.since(candidate.first) >= limit else { return false }
         let waiting = candidate.waiting
@@ -290,7 +290,7 @@ package struct Settling<Place: Hashable> {
         return true
     }
 
-    /// How fast it grows. Looks that follow each other closely say nothing.
+    /// Measures how fast it grows. Checks in quick succession are ignored.
     private func measure(_ candidate: inout Candidate, _ look: FileLook, _ now: MonotonicTime) {
         let elapsed = now.since(candidate.measured.at)
         guard elapsed >= .milliseconds(250) else { return }
@@ -298,7 +298,7 @@ package struct Settling<Place: Hashable> {
         candidate.measured = (look.size, now)
     }
 
-    /// What a file with this evidence has to be quiet for.
+    /// How long a file with this evidence has to be quiet.
     private func quietTime(_ evidence: Evidence, _ writer: OpenWriter, _ quietFor: Duration?) -> Duration {
         if let quietFor { return quietFor }
         switch evidence {
@@ -319,7 +319,7 @@ package struct Settling<Place: Hashable> {
         candidate.next = now.advanced(by: candidate.quietTime)
     }
 
-    /// Stores a candidate that still has its entry among the deadlines; a later time is found when that one comes up.
+    /// Stores a candidate that still has its entry among the deadlines; a later time is handled when that entry is due.
     private mutating func put(_ candidate: Candidate, at place: Place) {
         var candidate = candidate
         if candidate.next < candidate.scheduled { schedule(&candidate, place) }
@@ -336,7 +336,7 @@ package struct Settling<Place: Hashable> {
     private mutating func schedule(_ candidate: inout Candidate, _ place: Place) {
         candidate.scheduled = candidate.next
         deadlines.add(place, at: candidate.next)
-        // Entries of forgotten and hurried files stay until their time; a flood of them is cleared at once.
+        // Entries of forgotten and of moved-up files stay until their time; very many of them are cleared at once.
         if deadlines.count > 4 * candidates.count + 1024 { sweep(keeping: place, at: candidate.next) }
     }
 
@@ -348,7 +348,7 @@ package struct Settling<Place: Hashable> {
 }
 
 extension QuietTimes {
-    /// Why a file that was told of so has to be quiet for `time`, where its folder says nothing of that, for people.
+    /// The reason why a file with this evidence has to be quiet for `time`, where its folder sets none, for people.
     package func words<Place>(for evidence: Settling<Place>.Evidence, _ time: Duration) -> String {
         switch evidence {
         case .closed where time == closed: "the default after a close"

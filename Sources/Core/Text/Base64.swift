@@ -14,7 +14,7 @@ package func base64(_ bytes: [UInt8]) -> String {
     return String(decoding: out, as: UTF8.self)
 }
 
-/// The bytes, or `nil` for what is no base 64 with padding.
+/// The bytes, or `nil` for a text that is not base 64 with padding.
 package func bytes(base64 text: String) -> [UInt8]? {
     var out: [UInt8] = []
     var word: UInt32 = 0

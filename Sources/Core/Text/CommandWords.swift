@@ -1,8 +1,8 @@
-/// The words of a command with placeholders: a program and its arguments, for no shell.
+/// The words of a command with placeholders: a program and its arguments, run without a shell.
 ///
 /// `{{` and `}}` stand for the braces themselves.
 package struct CommandWords: Hashable, Sendable {
-    /// What a word may name: the file that is read, the one that is to be made, and who the source is.
+    /// Names in a word: the input file, the output file, and the identity of the source.
     package enum Placeholder: String, Hashable, Sendable, CaseIterable {
         case input, output, folder, relative, name, stem, ext
     }
@@ -16,7 +16,7 @@ package struct CommandWords: Hashable, Sendable {
         case placeholder(Placeholder)
     }
 
-    /// What is wrong with which word.
+    /// The problem, with the word that has it.
     package struct Mistake: Error, Hashable, Sendable {
         package let word: Int
         package let problem: String
@@ -73,7 +73,7 @@ package struct CommandWords: Hashable, Sendable {
         return pieces
     }
 
-    /// Puts the values in: bytes, since file names are.
+    /// Fills in the values: bytes, since file names are bytes.
     package func filled(_ value: (Placeholder) -> [UInt8]) -> [[UInt8]] {
         words.map { word in
             word.flatMap { piece in

@@ -1,9 +1,9 @@
-/// Whether `JSONDecoder` may be given these bytes: UTF-8 with at most 64 lists and objects in each other, which is ten
-/// times what we write.
+/// Whether `JSONDecoder` may be given these bytes: UTF-8 with at most 64 nested lists and objects, ten times the depth
+/// that we write.
 ///
-/// Foundation's decoder stops at the 513th, and its search for the line and column of that mistake traps when the mistake
-/// is the last byte (Swift 6.3). Also refused is a zero byte: UTF-16 has some, which the decoder would take, and which this
-/// does not count.
+/// Foundation's decoder stops at the 513th level, and its search for the line and column of that mistake traps when the
+/// mistake is the last byte (Swift 6.3). A zero byte is refused too: UTF-16 contains zero bytes and the decoder would
+/// accept it, but its nesting is not counted here.
 ///
 /// - Throws: `DecodingError`, as the decoder would.
 package func checkJSON(_ bytes: some Sequence<UInt8>) throws(DecodingError) {
@@ -37,7 +37,8 @@ private func corrupted(_ what: String) -> DecodingError {
     .dataCorrupted(DecodingError.Context(codingPath: [], debugDescription: "there is \(what) in it"))
 }
 
-/// As it may stand between the quotation marks of a text in JSON (RFC 8259, section 7); what is no UTF-8 is shown by its replacement.
+/// The form between the quotation marks of a JSON text (RFC 8259, section 7); invalid UTF-8 becomes the replacement
+/// character.
 package func escapedInJSON(_ bytes: [UInt8]) -> [UInt8] {
     var out: [UInt8] = []
     for byte in String(decoding: bytes, as: UTF8.self).utf8 {

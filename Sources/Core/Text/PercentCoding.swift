@@ -1,8 +1,8 @@
-/// Percent-coding of RFC 3986, section 2.1. Strict: what is not well formed is `nil` and not a guess.
+/// Percent-coding of RFC 3986, section 2.1. Strict: malformed input gives `nil` and not a guess.
 package enum PercentCoding {
     private static let percent = UInt8(ascii: "%")
 
-    /// The bytes that `text` stands for; `nil` when a `%` is not followed by two hexadecimal digits.
+    /// The bytes that `text` represents; `nil` when a `%` is not followed by two hexadecimal digits.
     package static func bytes(decoding text: some StringProtocol) -> [UInt8]? {
         var out: [UInt8] = []
         var rest = Array(text.utf8)[...]
@@ -19,18 +19,18 @@ package enum PercentCoding {
         return out
     }
 
-    /// As ``bytes(decoding:)``, and `nil` too when the bytes are no UTF-8 or hold a NUL.
+    /// Like ``bytes(decoding:)``, and also `nil` when the bytes are not UTF-8 or contain a NUL.
     package static func text(decoding text: some StringProtocol) -> String? {
         guard let bytes = bytes(decoding: text), !bytes.contains(0) else { return nil }
         return String(validating: bytes, as: UTF8.self)
     }
 
-    /// Everything but the unreserved characters of RFC 3986, section 2.3, and `keeping`, as `%HH`.
+    /// Codes everything except the unreserved characters of RFC 3986, section 2.3, and `keeping`, as `%HH`.
     package static func encode(_ bytes: some Sequence<UInt8>, keeping: String = "") -> String {
         encode(bytes) { $0.isLetterOrDigit(or: "-._~") || keeping.utf8.contains($0) }
     }
 
-    /// Everything but what `isPlain` holds for, which must be ASCII without `%`, as `%HH`.
+    /// Codes everything as `%HH` except the bytes for which `isPlain` returns true; these must be ASCII without `%`.
     package static func encode(_ bytes: some Sequence<UInt8>, but isPlain: (UInt8) -> Bool) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         var out: [UInt8] = []
@@ -44,7 +44,7 @@ package enum PercentCoding {
         return String(decoding: out, as: UTF8.self)
     }
 
-    /// The pairs of a query string. `nil` when a name or value is badly coded.
+    /// The pairs of a query string. `nil` when a name or value is not validly coded.
     package static func query(decoding text: some StringProtocol) -> [String: String]? {
         var pairs: [String: String] = [:]
         for pair in text.split(separator: "&") {

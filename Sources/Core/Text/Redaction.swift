@@ -1,7 +1,7 @@
-// What may be shown. Text from outside (a server's answer, a header, a file name) passes here before it reaches a
+// Makes text safe to show. Text from outside (a server's answer, a header, a file name) passes here before it reaches a
 // log, an error or a terminal.
 
-/// `text` with every character that could act on a terminal or break a line written as `\xHH`.
+/// Returns `text` with every character that could act on a terminal or break a line written as `\xHH`.
 ///
 /// Backslashes stay: ``FilePath/display`` has already escaped its own, and its result passes unchanged.
 package func printable(_ text: String) -> String {
@@ -20,24 +20,24 @@ package func printable(_ text: String) -> String {
 private func actsOnTerminal(_ scalar: Unicode.Scalar) -> Bool {
     if scalar.isASCII { return scalar.value < 0x20 || scalar.value == 0x7F }
     switch scalar.properties.generalCategory {
-    // Format characters include the ones that turn the direction of a line around.
+    // Format characters include those that reverse the direction of a line.
     case .control, .format, .lineSeparator, .paragraphSeparator: return true
     default: return false
     }
 }
 
-/// `text` without what opens doors: users and passwords of URLs, values of parameters and headers that carry secrets,
+/// Returns `text` without secrets: users and passwords of URLs, values of parameters and headers that carry secrets,
 /// bearer and basic credentials. Each is replaced by `***`.
 ///
-/// The last line of defence, not the first: whoever makes a message leaves secrets out of it.
+/// This is the last line of defence, not the first: code that makes a message must leave secrets out.
 package func redacted(_ text: String) -> String {
-    // Nothing below can match without one of these; most lines have none.
+    // None of the following matches without one of these characters; most lines have none.
     guard text.utf8.contains(where: { $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: " ") })
     else { return text }
     return withoutCredentials(withoutParameters(withoutUserInfo(text)))
 }
 
-/// Names whose value is a secret wherever they stand, in lower case; names with one of `secretEndings` too.
+/// Names whose value is always a secret, in lower case; so are names with one of `secretEndings`.
 private let secretNames: Set<String> = [
     "token", "sig", "signature", "apikey", "password", "passwd", "pwd", "secret", "authorization",
     "proxy-authorization", "cookie", "set-cookie", "accesskeysecret", "secretaccesskey", "securitytoken",
@@ -47,7 +47,7 @@ private let secretNames: Set<String> = [
 private let secretEndings = [
     "-token", "_token", "-signature", "_signature", "-key", "_key", "-secret", "_secret", "-credential", "_password",
 ]
-/// Names that are secrets in the query of a URL; elsewhere `key=` and `code=` are words of ours.
+/// Names that are secrets in the query of a URL; elsewhere `key=` and `code=` are ordinary words.
 private let secretQueryNames: Set<String> = [
     "key", "code", "session", "credential", "policy", "auth", "accesskeyid", "awsaccesskeyid",
 ]
@@ -58,7 +58,7 @@ private func isSecret(_ name: some StringProtocol, inQuery: Bool) -> Bool {
         || inQuery && secretQueryNames.contains(lower)
 }
 
-/// Whether a field of this name is a secret whatever its value is.
+/// Whether a field with this name is a secret, regardless of its value.
 package func isSecretName(_ name: String) -> Bool { isSecret(name, inQuery: false) }
 
 /// `scheme://user:password@host` becomes `scheme://***@host`.
@@ -83,7 +83,7 @@ private func withoutUserInfo(_ text: String) -> String {
     return String(decoding: out, as: UTF8.self)
 }
 
-/// `name=value` and `name: value` with a secret's name keep the name alone.
+/// `name=value` and `name: value` with a secret's name keep only the name.
 private func withoutParameters(_ text: String) -> String {
     var out: [UInt8] = []
     let bytes = Array(text.utf8)

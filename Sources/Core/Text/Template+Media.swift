@@ -1,15 +1,15 @@
 extension Template {
-    /// Placeholders whose values a recording tells of itself. `recorded` is the source's mtime where it does not.
+    /// Placeholders whose values come from a recording's metadata. Without it, `recorded` is the source's mtime.
     package static let mediaFacts = ["recorded", "duration", "width", "height", "camera"]
 
-    /// A value can only be put in when the recording was read.
+    /// Whether values can only be filled in after the recording was read.
     package var namesMediaFacts: Bool {
         pieces.contains { if case .placeholder(let name, _) = $0 { Self.mediaFacts.contains(name) } else { false } }
     }
 
-    /// The template with these placeholders filled in and all others left.
+    /// Returns the template with these placeholders filled in and all others unchanged.
     ///
-    /// - Parameter value: Bytes for a placeholder of ``mediaFacts`` and its format; they are text.
+    /// - Parameter value: Returns the bytes for a placeholder of ``mediaFacts`` and its format; they are text.
     package func fillingMediaFacts(_ value: (_ name: String, _ format: String?) -> [UInt8]) -> Template {
         guard namesMediaFacts else { return self }
         var source = ""
@@ -22,7 +22,7 @@ extension Template {
                 source += "{" + name + (format.map { ":" + $0 } ?? "") + "}"
             }
         }
-        // What was a template stays one.
+        // A valid template stays valid.
         return (try? Template(source)) ?? self
     }
 

@@ -7,7 +7,7 @@ package struct Template: Hashable, Sendable {
         case placeholder(String, format: String?)
     }
 
-    /// What a template may name. Times are local, of the source's mtime; `recorded` is when recording began.
+    /// The names that a template may use. Times are local, of the source's mtime; `recorded` is when recording began.
     package static let placeholders: [String] = [
         "folder", "relative", "name", "stem", "ext", "dir", "id", "size", "sha256",
         "year", "month", "day", "hour", "minute", "second", "modified", "recorded", "duration", "width", "height",
@@ -16,19 +16,19 @@ package struct Template: Hashable, Sendable {
 
     package let source: String
     package let pieces: [Piece]
-    /// What it makes is JSON, and values stand in texts there: none of them ends its text.
+    /// The result is JSON, and values are escaped so that they stay within its texts.
     package private(set) var isJSON = false
 
-    /// The same for JSON.
+    /// The same template for JSON.
     package var inJSON: Template {
         var template = self
         template.isJSON = true
         return template
     }
 
-    /// A template that did not parse: what is wrong, and where.
+    /// The error of a template that could not be parsed: the problem, and its place.
     package struct Mistake: Error, Hashable, Sendable {
-        /// Characters from the start, from 0.
+        /// In characters from the start, from 0.
         package let offset: Int
         package let problem: String
 
@@ -83,7 +83,7 @@ package struct Template: Hashable, Sendable {
         self.pieces = pieces
     }
 
-    /// What may follow a `%` in the format of a time, as strftime(3) means it.
+    /// Letters that may follow a `%` in the format of a time, with the meaning of strftime(3).
     package static let formatLetters = "YymdHMSFT%"
 
     private static func checkFormat(_ format: String, offset: Int) throws(Mistake) {
@@ -107,20 +107,21 @@ package struct Template: Hashable, Sendable {
         }
     }
 
-    /// The text before the first placeholder: what is known of the target before any file comes.
+    /// The text before the first placeholder: the part of the target that is known before any file comes.
     package var literalPrefix: String {
         guard case .text(let text)? = pieces.first else { return "" }
         return text
     }
 
-    /// The directories before the first placeholder: the part of a target that the configuration fixes. `/` where there is none.
+    /// The directories before the first placeholder: the part of a target that the configuration fixes. `/` where there
+    /// is none.
     package var fixedFolder: FilePath {
         let text = FilePath(literalPrefix)
         let folder = (constant != nil || text.bytes.last != UInt8(ascii: "/") ? text.parent : text).normalised
         return folder.isEmpty ? "/" : folder
     }
 
-    /// What it makes of every file; `nil` where that depends on the file.
+    /// The result for every file; `nil` where it depends on the file.
     package var constant: String? {
         var text = ""
         for piece in pieces {
@@ -130,9 +131,9 @@ package struct Template: Hashable, Sendable {
         return text
     }
 
-    /// Puts the values in. Values are bytes, since file names are.
+    /// Fills in the values. Values are bytes, since file names are bytes.
     ///
-    /// - Parameter value: The bytes for a placeholder and its format.
+    /// - Parameter value: Returns the bytes for a placeholder and its format.
     package func filled(_ value: (_ name: String, _ format: String?) -> [UInt8]) -> [UInt8] {
         pieces.flatMap { piece -> [UInt8] in
             switch piece {
@@ -144,11 +145,10 @@ package struct Template: Hashable, Sendable {
     }
 }
 
-/// How many slips of the finger lead from one word to the other: a letter more, less or in place of another, or two in each
-/// other's place.
+/// The number of typing mistakes between two words: a letter more, less or replaced, or two letters swapped.
 package func slips(from a: String, to b: String) -> Int {
     let (a, b) = (Array(a), Array(b))
-    // Optimal string alignment: two letters in each other's place are one slip.
+    // Optimal string alignment: two swapped letters are one mistake.
     var before: [Int] = []
     var last = Array(0...b.count)
     for (i, x) in a.enumerated() {
@@ -163,7 +163,7 @@ package func slips(from a: String, to b: String) -> Int {
     return last[b.count]
 }
 
-/// The word of `known` that is nearest to `written`, if it is near enough to be a slip of the finger.
+/// The word of `known` that is nearest to `written`, if it is near enough to be a typing mistake.
 package func closest(to written: String, among known: [String]) -> String? {
     guard written.count <= 64 else { return nil }
     let near = known.map { (word: $0, far: slips(from: written.lowercased(), to: $0.lowercased())) }

@@ -1,5 +1,5 @@
-/// The version of everything in this package, as `sluice version` and the status say it.
+/// The version of the whole package, as shown by `sluice version` and the status.
 package let sluiceVersion = "0.1.0"
 
-/// When this version was made, or a little earlier: a clock that shows less is not set.
+/// A date before this version was made: a clock that shows an earlier one is not set.
 package let sluiceIsYoungerThan = CivilDay(year: 2026, month: 11, day: 1) ?? CivilDay(number: 0)

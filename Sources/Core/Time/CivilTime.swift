@@ -1,4 +1,4 @@
-/// A date and a time of day as a camera writes them, which mean a moment only together with an offset from UTC.
+/// A date and a time of day, as a camera writes them. They name a moment only together with an offset from UTC.
 package struct CivilTime: Hashable, Sendable {
     package let year: Int
     package let month: Int
@@ -7,7 +7,7 @@ package struct CivilTime: Hashable, Sendable {
     package let minute: Int
     package let second: Int
 
-    /// - Returns: `nil` for a day or a time that no calendar has. A leap second is the one before it.
+    /// - Returns: `nil` for an impossible day or time. A leap second becomes the second before it.
     package init?(year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
         guard (1...9999).contains(year), (1...12).contains(month), (0...23).contains(hour), (0...59).contains(minute),
             (0...60).contains(second), (1...Self.days(of: month, in: year)).contains(day)
@@ -20,7 +20,7 @@ package struct CivilTime: Hashable, Sendable {
         self.second = min(second, 59)
     }
 
-    /// Reads `2024-05-01T12:20:30`, and EXIF's `2024:05:01 12:20:30`. What follows the seconds is not looked at.
+    /// Reads `2024-05-01T12:20:30`, and EXIF's `2024:05:01 12:20:30`. Text after the seconds is ignored.
     package init?(_ text: some Collection<UInt8>) {
         let text = Array(text.prefix(19))
         guard text.count == 19, text[4] == text[7], Self.dateMarks.contains(text[4]), Self.gaps.contains(text[10]),
@@ -32,7 +32,7 @@ package struct CivilTime: Hashable, Sendable {
         self.init(year: year, month: month, day: day, hour: hour, minute: minute, second: second)
     }
 
-    /// The moment that a clock shows this time at which is so many seconds ahead of UTC.
+    /// The moment at which a clock with this offset, in seconds ahead of UTC, shows this time.
     package func moment(offset: Int = 0) -> WallTime {
         // Howard Hinnant's days_from_civil: eras of 400 years, years that begin in March. Years begin with 1, so nothing
         // here is negative.
@@ -43,7 +43,7 @@ package struct CivilTime: Hashable, Sendable {
         return WallTime(milliseconds: Int64(days * 86_400 + hour * 3600 + minute * 60 + second - offset) * 1000)
     }
 
-    /// Seconds that a clock is ahead of UTC: of `Z`, `+02:00`, `+0200` and `+02`. `nil` for anything else.
+    /// Seconds that a clock is ahead of UTC, from `Z`, `+02:00`, `+0200` or `+02`. `nil` for anything else.
     package static func offset(_ text: some Collection<UInt8>) -> Int? {
         let text = Array(text)
         guard let sign = text.first else { return nil }
@@ -79,7 +79,7 @@ package struct CivilTime: Hashable, Sendable {
 }
 
 extension WallTime {
-    /// Reads a time of RFC 3339, with its offset from UTC; parts of a second count for nothing.
+    /// Reads a time of RFC 3339, with its offset from UTC; fractions of a second are ignored.
     package init?(rfc3339 text: String) {
         let bytes = Array(text.utf8)
         guard let time = CivilTime(bytes) else { return nil }

@@ -1,30 +1,31 @@
-/// Whether the wall clock can be believed, as far as one can tell: boxes without a battery begin in 1970, and what sets
-/// their clocks comes later.
+/// Whether the wall clock can be trusted, as far as that can be judged: machines without a battery begin in 1970, and
+/// their clocks are set later.
 package struct ClockTrust: Sendable {
-    /// No clock that is right shows an earlier time: the program is younger.
+    /// No correct clock shows an earlier time: the program is younger.
     private let oldest: WallTime
     private var last: (wall: WallTime, monotonic: MonotonicTime)?
     private var jump: (at: MonotonicTime, hold: Hold)?
-    /// Of the trouble that stands.
+    /// The beginning of the present trouble.
     private var since: WallTime?
 
     package init(oldest: WallTime) { self.oldest = oldest }
 
-    /// A clock that was set by more than this is watched for as long as it says before it is believed.
+    /// A clock that was set by more than this is watched, for the time in its hold, before it is trusted.
     private static let most: Duration = .seconds(60)
 
-    /// The clock was set, and is believed when it has stayed so for as long as the hold says. Any other trouble ends nobody knows when.
+    /// The clock was set, and is trusted when it has stayed so for the time in its hold. The end of any other trouble
+    /// is unknown.
     package var isWatching: Bool { jump != nil }
 
-    /// Takes note of what the clocks show.
+    /// Records the values of the clocks.
     ///
-    /// - Parameter isSynchronised: What the system says; `nil` where nothing keeps its clock.
-    /// - Returns: Why the wall clock is not to be believed; `nil` when it is.
+    /// - Parameter isSynchronised: The system's answer; `nil` where no service keeps its clock.
+    /// - Returns: Why the wall clock cannot be trusted; `nil` when it can.
     package mutating func look(wall: WallTime, monotonic: MonotonicTime, isSynchronised: Bool?) -> Hold? {
         defer { last = (wall, monotonic) }
         if wall < oldest {
             jump = nil
-            // Without what it shows: said anew with each second, it would be news each time.
+            // The text does not contain the time: otherwise it would change, and be reported, every second.
             return trouble(
                 wall, until: nil, "the clock is not set: it shows a time before \(oldest), when this program was made")
         }
@@ -55,7 +56,7 @@ package struct ClockTrust: Sendable {
     }
 
     private mutating func trouble(_ wall: WallTime, until: WallTime?, _ text: String) -> Hold {
-        // Not later than now: a clock that is not set may also go back.
+        // Not later than now: an unset clock may also go back.
         let since = min(self.since ?? wall, wall)
         self.since = since
         return Hold(.clock, since: since, until: until, text: text)

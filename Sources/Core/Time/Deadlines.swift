@@ -1,6 +1,6 @@
 /// Keys, each with a time, the earliest first: a binary heap.
 ///
-/// A key may stand in it more than once; whoever takes it out knows which entry counts.
+/// A key may be in it more than once; the caller knows which entry counts.
 package struct Deadlines<Key> {
     private var entries: [(at: MonotonicTime, key: Key)] = []
 

@@ -1,12 +1,12 @@
-/// A stretch of the calendar that a quota is counted over, in local time.
+/// A period of the calendar that a quota is counted over, in local time.
 package enum Period: Hashable, Sendable {
     case hour
     case day
     case week(startsOn: Weekday)
-    /// - startsOn: 1 to 31; the last day of a month that has fewer.
+    /// - startsOn: 1 to 31; in a shorter month the last day.
     case month(startsOn: Int)
 
-    /// The stretch that a moment lies in. Stretches lie side by side and leave nothing out.
+    /// The period that contains a moment. Periods follow each other without gaps.
     package func interval(around moment: WallTime, in zone: Zone) -> Range<WallTime> {
         switch self {
         case .hour: return hour(around: moment, zone)
@@ -21,7 +21,7 @@ package enum Period: Hashable, Sendable {
         }
     }
 
-    /// An hour of the clock; the one in which clocks are set ends then, and another begins.
+    /// An hour of the clock. When clocks are set, the hour ends, and another begins.
     private func hour(around moment: WallTime, _ zone: Zone) -> Range<WallTime> {
         let length: Int64 = 3_600_000
         let past = zone.reading(at: moment).time % length
@@ -33,16 +33,16 @@ package enum Period: Hashable, Sendable {
     }
 
     /// - Parameters:
-    ///   - from: The first day of the stretch that a day lies in.
+    ///   - from: The first day of the period that contains a day.
     ///   - to: The first day of the next one.
     private func days(
         around moment: WallTime, _ zone: Zone, from: (CivilDay) -> CivilDay, to: (CivilDay) -> CivilDay
     ) -> Range<WallTime> {
         var day = zone.reading(at: moment).day
-        // Clocks that are set back over midnight show the day before once more: it has begun and stays begun.
+        // Clocks that are set back over midnight show the day before once more: the day has begun and stays begun.
         if moment >= zone.start(of: day + 1) { day = day + 1 }
         let start = zone.start(of: from(day))
-        // No calendar has the year 10000.
+        // The calendar ends before the year 10000.
         return start..<max(start, zone.start(of: to(day)))
     }
 
@@ -52,9 +52,9 @@ package enum Period: Hashable, Sendable {
         return (b - a + 7) % 7
     }
 
-    /// The first day of the month that a day lies in, where months begin on another day than the first.
+    /// The first day of the month that contains a day, where months begin on another day than the first.
     ///
-    /// - Parameter ahead: So many months later.
+    /// - Parameter ahead: This many months later.
     private static func month(of day: CivilDay, startingOn first: Int, _ ahead: Int) -> CivilDay {
         let date = day.date
         let own = start(date.year, date.month, first)
@@ -67,7 +67,7 @@ package enum Period: Hashable, Sendable {
         for day in stride(from: min(31, max(1, first)), through: 28, by: -1) {
             if let day = CivilDay(year: year, month: month, day: day) { return day }
         }
-        // A day up to the 28th is in every month; only a year that no calendar has comes here.
+        // A day up to the 28th is in every month; only an impossible year reaches this.
         return CivilDay(year: year, month: month, day: min(28, max(1, first))) ?? CivilDay(number: 0)
     }
 }

@@ -6,12 +6,12 @@ package struct WallTime: Hashable, Sendable, Comparable, CustomStringConvertible
 
     package static func < (a: WallTime, b: WallTime) -> Bool { a.milliseconds < b.milliseconds }
 
-    /// Ends at the far ends of time: a person may ask for a pause of any length.
+    /// Limited to the ends of the range: a person may ask for a pause of any length.
     package func advanced(by duration: Duration) -> WallTime {
         WallTime(milliseconds: milliseconds.addingClamped(duration.inMilliseconds))
     }
 
-    /// Year, month, day, hour, minute, second in UTC, of the proleptic Gregorian calendar.
+    /// Year, month, day, hour, minute, second in UTC, in the proleptic Gregorian calendar.
     package var utc: (year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
         let seconds = milliseconds.dividedDown(by: 1000)
         let days = seconds.dividedDown(by: 86_400)
@@ -57,18 +57,19 @@ package struct MonotonicTime: Hashable, Sendable, Comparable {
     }
 }
 
-/// Where time comes from. The daemon uses `SystemClocks` of `Linux`; tests bring their own.
+/// The source of time. The daemon uses `SystemClocks` of `Linux`; tests have their own.
 package protocol Clocks: Sendable {
     func wall() -> WallTime
     func monotonic() -> MonotonicTime
-    /// Whether the system says that its wall clock is right; `nil` where nothing keeps it, or does not say.
+    /// Whether the system says that its wall clock is right; `nil` where no service keeps it, or the system does not
+    /// tell.
     var isSynchronised: Bool? { get }
 }
 
 extension Clocks {
     package var isSynchronised: Bool? { nil }
 
-    /// What both show at one moment: a machine that sleeps between two looks would make it two.
+    /// Both clocks at one moment: two separate readings would differ by the time that a machine sleeps between them.
     package func together() -> (wall: WallTime, monotonic: MonotonicTime) {
         while true {
             let (before, wall, after) = (monotonic(), wall(), monotonic())
@@ -78,22 +79,22 @@ extension Clocks {
 }
 
 extension Duration {
-    /// Whole milliseconds; what is more than fits is the most that fits.
+    /// In whole milliseconds, limited to the range of the type.
     package var inMilliseconds: Int64 { inUnits(of: 1_000_000_000_000_000) }
-    /// Whole nanoseconds, in the same way.
+    /// In whole nanoseconds, limited in the same way.
     package var inNanoseconds: Int64 { inUnits(of: 1_000_000_000) }
     private func inUnits(of attoseconds: Int128) -> Int64 { Int64(clamping: self.attoseconds / attoseconds) }
     package var inSeconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
 }
 
 extension Int64 {
-    /// Rounded towards minus infinity, so that times before 1970 come out right.
+    /// Rounds towards minus infinity, so that times before 1970 are right.
     func dividedDown(by divisor: Int64) -> Int64 {
         let (quotient, rest) = quotientAndRemainder(dividingBy: divisor)
         return rest < 0 ? quotient - 1 : quotient
     }
 
-    /// The sum, or the end of the numbers that it would pass.
+    /// The sum, limited to the range of the type.
     package func addingClamped(_ other: Int64) -> Int64 {
         let (sum, isOver) = addingReportingOverflow(other)
         return isOver ? (other > 0 ? .max : .min) : sum

@@ -1,13 +1,13 @@
 /// A time of the day on some days of the week: `22:00-06:00`, `sat,sun 00:00-24:00`.
 ///
-/// By what the clock on the wall shows: where clocks are set back an hour comes twice, and is in the window or out of it
-/// both times; where they are set forward it does not come at all.
+/// In local time: where clocks are set back, an hour occurs twice, and is inside the window or outside it both times;
+/// where they are set forward, it does not occur.
 package struct Window: Hashable, Sendable {
-    /// On which it begins.
+    /// Days on which it begins.
     package var days: Set<Weekday>
-    /// Minutes from midnight, 0 to 1439.
+    /// In minutes from midnight, 0 to 1439.
     package var from: Int
-    /// Minutes from midnight, 1 to 1440. Not after ``from``: on the next day.
+    /// In minutes from midnight, 1 to 1440. If it is not after ``from``, it is on the next day.
     package var to: Int
     /// Days on which it does not begin.
     package var except: Set<CivilDay>
@@ -24,14 +24,14 @@ package struct Window: Hashable, Sendable {
     /// It never closes.
     package var isAlways: Bool { from == 0 && to == 1440 && except.isEmpty && days.count == Weekday.allCases.count }
 
-    /// As a configuration has it: `sat,sun 08:00-12:00`; without the days that are left out.
+    /// The form of a configuration: `sat,sun 08:00-12:00`; without the excluded days.
     package var words: String {
         func time(_ minutes: Int) -> String { "\(padded(minutes / 60, 2)):\(padded(minutes % 60, 2))" }
         let named = Weekday.allCases.filter { days.contains($0) }.map(\.rawValue).joined(separator: ",")
         return (days.count == Weekday.allCases.count ? "" : named + " ") + "\(time(from))-\(time(to))"
     }
 
-    /// A list of them for a message, which is cut where it is long.
+    /// A list of windows for a message, shortened where it is long.
     package static func yaml(_ windows: [Window]) -> String {
         let shown = windows.prefix(4).map { "\"\($0.words)\"" } + (windows.count > 4 ? ["…"] : [])
         return "[\(shown.joined(separator: ", "))]"
@@ -39,21 +39,21 @@ package struct Window: Hashable, Sendable {
 
     private func begins(on day: CivilDay) -> Bool { days.contains(day.weekday) && !except.contains(day) }
 
-    /// Whether a clock that shows this is in the window.
+    /// Whether this local time is in the window.
     func holds(_ day: CivilDay, _ time: Int64) -> Bool {
         let (start, end) = (Int64(from) * minute, Int64(to) * minute)
         if to > from { return begins(on: day) && time >= start && time < end }
         return time >= start && begins(on: day) || time < end && begins(on: day + -1)
     }
 
-    /// The times of a day at which anything may change, in milliseconds.
+    /// The times of a day at which its state may change, in milliseconds.
     fileprivate var edges: [Int64] { [Int64(from) * minute, Int64(to % 1440) * minute, 0] }
 
 }
 
 extension Window {
-    /// Whether there is a minute of the week in which one of each list is open and none of `closed` is; dates left out. A list
-    /// without windows is always open.
+    /// Whether there is a minute of the week in which one window of each list is open and none of `closed` is; ignores
+    /// dates. A list without windows is always open.
     package static func meet(_ places: [[Window]], outside closed: [Window] = []) -> Bool {
         var week = Array(repeating: true, count: 7 * 1440)
         for windows in places where !windows.isEmpty {
@@ -77,12 +77,12 @@ extension Window {
 
 private let minute: Int64 = 60_000
 
-/// Something that depends on what the clock on the wall shows, and on nothing else.
+/// A value that depends only on local time.
 package struct Timetable<Value: Hashable & Sendable>: Sendable {
     private let windows: [Window]
     private let value: @Sendable ([Bool]) -> Value
 
-    /// - Parameter value: Of whether each of the windows is open.
+    /// - Parameter value: Computes it from whether each of the windows is open.
     package init(_ windows: [Window], value: @escaping @Sendable ([Bool]) -> Value) {
         self.windows = windows
         self.value = value
@@ -93,7 +93,7 @@ package struct Timetable<Value: Hashable & Sendable>: Sendable {
         return value(windows.map { $0.holds(day, time) })
     }
 
-    /// The first moment at which it is another than now; `nil` when it stays so.
+    /// The first moment at which the value differs from now; `nil` when it stays the same.
     package func nextChange(after now: WallTime, in zone: Zone) -> WallTime? {
         if windows.allSatisfy(\.isAlways) { return nil }
         let current = value(at: now, in: zone)
@@ -107,7 +107,7 @@ package struct Timetable<Value: Hashable & Sendable>: Sendable {
         return nil
     }
 
-    /// Since when it is what it is; `nil` when it has been so for as long as anybody looks back.
+    /// Since when the value is as it is; `nil` when it has not changed within the days that are searched.
     package func lastChange(upTo now: WallTime, in zone: Zone) -> WallTime? {
         if windows.allSatisfy(\.isAlways) { return nil }
         let current = value(at: now, in: zone)
@@ -121,11 +121,11 @@ package struct Timetable<Value: Hashable & Sendable>: Sendable {
         return nil
     }
 
-    /// A week, and what of one day reaches into the next.
+    /// A week, and the part of a day that extends into the next.
     private static var longest: Int { 9 }
 
-    /// The days to look at, in order: those around today, and those around each that is left out, however far away. In
-    /// between each week is like the one before.
+    /// The days to examine, in order: those around today, and those around each excluded date, however far away. In
+    /// between, each week is like the one before.
     private func days(around today: CivilDay, ahead: Bool) -> [CivilDay] {
         var days = Set((ahead ? -1...Self.longest : -Self.longest...1).map { today + $0 })
         for day in Set(windows.flatMap(\.except)) where ahead ? day >= today : day <= today {
@@ -134,7 +134,7 @@ package struct Timetable<Value: Hashable & Sendable>: Sendable {
         return days.sorted()
     }
 
-    /// When anything may change on a day, in order.
+    /// The moments of a day at which the value may change, in order.
     private func moments(of day: CivilDay, _ zone: Zone) -> [WallTime] {
         var moments = Set(windows.flatMap(\.edges)).flatMap { zone.moments(day, $0) }
         let start = zone.start(of: day)

@@ -1,11 +1,11 @@
 /// A day of the calendar, without a place or a time.
 package struct CivilDay: Hashable, Sendable, Comparable, CustomStringConvertible {
-    /// Days from 1970-01-01.
+    /// Days since 1970-01-01.
     package let number: Int
 
     package init(number: Int) { self.number = number }
 
-    /// - Returns: `nil` for a day that no calendar has.
+    /// - Returns: `nil` for an impossible day.
     package init?(year: Int, month: Int, day: Int) {
         guard let midnight = CivilTime(year: year, month: month, day: day, hour: 0, minute: 0, second: 0) else {
             return nil
@@ -37,9 +37,9 @@ package enum Weekday: String, Hashable, Sendable, CaseIterable {
     case mon, tue, wed, thu, fri, sat, sun
 }
 
-/// What the clocks of a time zone show: its rules, as a value that says how far they are ahead of UTC at any moment.
+/// A time zone: its rules, as a function that says how far its clocks are ahead of UTC at any moment.
 ///
-/// Two changes of the clocks within a day are taken for one.
+/// Two changes of the clocks within a day are treated as one.
 package struct Zone: Sendable {
     private let ahead: @Sendable (WallTime) -> Int
 
@@ -51,7 +51,7 @@ package struct Zone: Sendable {
     /// Milliseconds ahead of UTC.
     private func offset(at moment: WallTime) -> Int64 { Int64(ahead(moment)) * 1000 }
 
-    /// What a clock shows: the day, and the milliseconds of it.
+    /// The local time: the day, and the milliseconds since its midnight.
     package func reading(at moment: WallTime) -> (day: CivilDay, time: Int64) {
         let shown = moment.milliseconds + offset(at: moment)
         let day = shown.dividedDown(by: Self.day)
@@ -60,12 +60,13 @@ package struct Zone: Sendable {
 
     private static let day: Int64 = 86_400_000
 
-    /// When clocks show this: never where they are set forward over it, twice where they are set back over it.
+    /// The moments with this local time: none where clocks are set forward over it, two where they are set back over
+    /// it.
     ///
-    /// - Parameter time: Milliseconds of the day, also of the next (`86_400_000`).
+    /// - Parameter time: Milliseconds of the day, including its end (`86_400_000`).
     package func moments(_ day: CivilDay, _ time: Int64) -> [WallTime] {
         let shown = Int64(day.number) * Self.day + time
-        // Whatever the zone, clocks are less than a day off.
+        // In every zone, clocks differ from UTC by less than a day.
         let offsets = [shown - Self.day, shown + Self.day].map { offset(at: WallTime(milliseconds: $0)) }
         var moments: [WallTime] = []
         for offset in Set(offsets) {
@@ -75,15 +76,15 @@ package struct Zone: Sendable {
         return moments.sorted()
     }
 
-    /// The first moment of a day: midnight, or what comes in its place where clocks are set forward over it.
+    /// The first moment of a day: midnight, or its replacement where clocks are set forward over it.
     package func start(of day: CivilDay) -> WallTime {
         if let midnight = moments(day, 0).first { return midnight }
-        // There is a change, or there were a midnight.
+        // Midnight does not occur, so the clocks are set there.
         let before = WallTime(milliseconds: (Int64(day.number) - 1) * Self.day)
         return change(after: before, upTo: before.advanced(by: .seconds(2 * 86_400))) ?? before
     }
 
-    /// When the clocks are set, between two moments at most some days apart; `nil` when they are not.
+    /// When the clocks are set between two moments, which are at most some days apart; `nil` when they are not.
     package func change(after start: WallTime, upTo end: WallTime) -> WallTime? {
         var (low, high) = (start.milliseconds, end.milliseconds)
         let before = offset(at: start)

@@ -1,17 +1,17 @@
-/// What a kind of destination lets a person set: its row in the table of kinds, and the keys it understands.
+/// The settings of a kind of destination: its row in the table of kinds, and its keys.
 ///
-/// Declared by the destination's own folder and read by `Config`, so that a new kind needs no line there.
+/// Declared in the destination's own folder and read by `Config`, so that a new kind needs no line in `Config`.
 package struct DestinationType: Sendable {
     /// The word after `type:`.
     package let name: String
     /// One line for `sluice check --help` and the manual.
     package let summary: String
     package let keys: [SettingKey]
-    /// Values of `preset`, with what each is for.
+    /// Values of `preset`, with the purpose of each.
     package let presets: [(name: String, summary: String)]
-    /// What is wrong with values that are each of the right kind, by whole names of keys.
+    /// Finds problems with values that each have the right kind, by full names of keys.
     package let objections: @Sendable ([String: SettingValue]) -> [SettingObjection]
-    /// What `check` warns of where a folder deletes or moves its sources when a destination with these values says that it has
+    /// Warnings of `check` where a folder deletes or moves its sources once a destination with these values confirms
     /// them: whole sentences without a full stop, each with its remedy.
     package let releaseDoubts: @Sendable ([String: SettingValue]) -> [String]
 
@@ -31,11 +31,12 @@ package struct DestinationType: Sendable {
 
 /// A mistake that only the kind of destination can see.
 package struct SettingObjection: Hashable, Sendable {
-    /// The whole name of the key, or of a name in its map: `send.fields.crc`.
+    /// The full name of the key, or of a name in its map: `send.fields.crc`.
     package let key: String
-    /// What comes behind the key's name in a sentence: what is wrong, and what to do.
+    /// The text after the key's name in a sentence: the problem, and what to do.
     package let problem: String
-    /// It is that these are missing: not said where one of them is written, and what is wrong with that is told already.
+    /// Keys whose absence is the problem. It is not reported where one of them is written, since that key's own problem
+    /// is reported already.
     package let missing: [String]
 
     package init(key: String, problem: String, missing: [String] = []) {
@@ -51,40 +52,41 @@ package struct SettingKey: Sendable {
         case text
         /// `http` or `https` with a host; no user or password.
         case url
-        /// A list of `https://host` or `https://host:8443`: nothing behind the host and port.
+        /// A list of `https://host` or `https://host:8443`, with nothing after the host and port.
         case origins
         case secret
         case flag
-        /// Bytes with a unit.
+        /// An amount of bytes with a unit.
         case size
         case duration
         case choice([String])
         case whole(ClosedRange<Int>)
-        /// Names to text or secrets.
+        /// A map of names to text or secrets.
         case map
-        /// The same for names of headers.
+        /// A map with names of headers.
         case headers
-        /// The same for fields of a form, of which one may be a JSON object: `{json: {name: "{name}"}}`.
+        /// A map with fields of a form, where a value may be a JSON object: `{json: {name: "{name}"}}`.
         case fields
-        /// The same for what is no secret, whatever its name: everybody may see it.
+        /// A map whose values are never secret, regardless of their names: they may be shown.
         case labels
-        /// Names to secrets, of which none is a bare text.
+        /// A map of names to secrets, none of them a bare text.
         case secrets
         /// An absolute path.
         case path
-        /// Filled for each file when it is taken in, and kept with the upload's metadata under the key's name.
+        /// A template that is filled for each file when it is recorded, and kept with the upload's metadata under the
+        /// key's name.
         case template
-        /// The same of JSON, whose texts the values stand in.
+        /// A template of JSON, with values inside its texts.
         case templateOfJSON
         case texts
-        /// Keys of its own. Their values stand under names with a dot, as in `video.name`.
+        /// A section with keys of its own. Their values have names with a dot, as in `video.name`.
         case section([SettingKey])
     }
 
     package let name: String
     package let kind: Kind
     package let isRequired: Bool
-    /// Of a section: `none` may stand in its place, as a text, for whoever wants none.
+    /// For a section: the text `none` may replace it.
     package let mayBeNone: Bool
     package let summary: String
 
@@ -100,7 +102,7 @@ package struct SettingKey: Sendable {
         self.summary = summary
     }
 
-    /// Itself, or those of its section, each under its whole name.
+    /// The key itself, or those of its section, each with its full name.
     package var flat: [SettingKey] {
         guard case .section(let keys) = kind else { return [self] }
         return keys.flatMap(\.flat).map {
@@ -109,7 +111,7 @@ package struct SettingKey: Sendable {
     }
 }
 
-/// A value that a person set, already of the kind that the key asked for.
+/// A value that a person set, already of the kind that its key requires.
 package enum SettingValue: Hashable, Sendable {
     case text(String)
     case secret(SecretSource)
@@ -124,7 +126,8 @@ package enum SettingValue: Hashable, Sendable {
     case texts([String])
 }
 
-/// Where a secret is kept. The secret itself is read by `Credentials` when it is needed and never stands in settings.
+/// The place where a secret is stored. `Credentials` reads the secret itself when it is needed; it is never part of
+/// settings.
 package enum SecretSource: Hashable, Sendable {
     case file(FilePath)
     case environment(String)
@@ -136,7 +139,7 @@ package enum SecretSource: Hashable, Sendable {
     /// A JSON object of texts, secrets and objects, as the value of a form's field.
     indirect case json([String: SecretSource])
 
-    /// Itself, or all that stand in its object.
+    /// The source itself, or all sources in its object.
     package var leaves: [SecretSource] {
         guard case .json(let object) = self else { return [self] }
         return object.sorted { $0.key < $1.key }.flatMap(\.value.leaves)

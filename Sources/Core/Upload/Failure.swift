@@ -1,4 +1,4 @@
-/// What went wrong, for the person who reads it in the morning. Stored before the state that shows it.
+/// An error for the person who reads it later. Stored before the state that shows it.
 package struct Failure: Error, Hashable, Sendable, Codable, CustomStringConvertible {
     package enum Class: String, Hashable, Sendable, Codable {
         case local, config, auth, quota, permanent, transient, `protocol`, cancelled
@@ -7,15 +7,15 @@ package struct Failure: Error, Hashable, Sendable, Codable, CustomStringConverti
     package var kind: Class
     /// A short constant in snake_case that scripts can match: `source_missing`, `max_size_exceeded`, `http_503`.
     package var code: String
-    /// One sentence: what was asked of whom, and what it said. No secret, no signed URL.
+    /// A sentence with the request, its target, and the answer. It contains no secret and no signed URL.
     package var message: String
-    /// HTTP status, where one came.
+    /// HTTP status, if there was one.
     package var http: Int?
     /// Milliseconds since 1970, UTC.
     package var at: Int64
-    /// Whether trying again may help without anybody changing anything.
+    /// Whether trying again may help without a change by a person.
     package var retryable: Bool
-    /// Nothing failed: it is only too early. Absent from what failed.
+    /// The upload has not failed: it only waits. Absent for real failures.
     package var isWait: Bool?
 
     package init(_ kind: Class, code: String, message: String, http: Int? = nil, at: WallTime, retryable: Bool) {
@@ -29,51 +29,54 @@ package struct Failure: Error, Hashable, Sendable, Codable, CustomStringConverti
 
     package var description: String { message }
 
-    /// The code of a wait for a quota that leaves less than the next request takes.
+    /// The code of a wait for a quota that leaves less than the next request needs.
     package static let shortOfQuota = "short_of_quota"
-    /// The code of a wait for a network that costs nothing, since so much of a file was sent in vain.
+    /// The code of a wait for an unmetered network, after many bytes of a file were sent in vain.
     package static let wastedOnMetered = "wasted_on_metered"
-    /// The code of the failure that ends an upload whose source, read in place, is another version now.
+    /// The code of the failure that ends an upload whose source is read in place and has changed.
     package static let sourceChanged = "source_changed"
-    /// The code of a removal that ends without an answer to the question whether the remote still has something of the upload.
+    /// The code of a removal that ends without finding out whether the remote still has something of the upload.
     package static let removalUnknown = "removal_unknown"
-    /// The code of a failure that a file's place there is taken, perhaps by an upload of it whose answer was lost.
+    /// The code of a failure because the file's name there is taken, perhaps by an upload of it whose answer was lost.
     package static let perhapsThere = "perhaps_there"
 
-    /// Codes of failures after which a copy is made anew: it is not there, is another one, or cannot be read.
+    /// Failure codes after which a copy is made again: it is missing, has changed, or cannot be read.
     package static let lossesOfCopy: Set<String> = ["copy_lost", "staged_changed", "staged_unreadable"]
 
-    /// What arrived was not what was sent, as the destination said (tus: 460, a digest that does not fit) or as it was read back.
+    /// Whether the arrived bytes differ from the sent ones, by the destination's answer (tus: 460, a digest that does
+    /// not match) or by reading them back.
     package var isOfVerification: Bool { http == 460 || code == "read_back_differs" }
 }
 
-/// What a failure calls for. Decided once, at the edge that understands the remote, and carried with the error.
+/// The action after a failure. Decided once, in the code that understands the remote, and carried with the error.
 package enum Remedy: Hashable, Sendable {
-    /// The network or the server is at fault, not this file: hold the destination, probe it with one upload at a
-    /// time, use no attempt. `after` is what the server asked for (`Retry-After`), if it did.
+    /// The network or the server is at fault, not this file: hold the destination, probe it with one upload at a time,
+    /// use no attempt. `after` is the server's `Retry-After`, if there is one.
     case holdDestination(after: Duration?)
-    /// As above, and the server named a rate limit.
+    /// Like ``holdDestination(after:)``, and the server named a rate limit.
     case rateLimit(after: Duration?)
-    /// There is no room at the destination, or its quota is used up: hold it, and probe it more and more seldom although it
-    /// answers, since each probe may cost bytes that are refused. `after` is when the server says that there is some.
+    /// The destination has no space, or its quota is used up: hold it, and probe it ever more rarely although it
+    /// answers, since each probe may cost bytes that are refused. `after` is the time until there is space, if the
+    /// server names it.
     case noRoom(after: Duration?)
     /// The credential is refused: hold the destination until the secret works again.
     case authenticate
     /// The endpoint is wrong or needs a person (redirect, 404 on creation): hold, probe slowly.
     case misconfigured
-    /// The remote has every byte and works on them: this upload alone is looked after again. No failure, and no attempt.
+    /// The remote has every byte and is processing them: only this upload is checked again. This is no failure, and
+    /// uses no attempt.
     case pending(after: Duration)
-    /// This upload alone waits and tries again, for what the network, a proxy or the service does to it: a lock, a body that was cut, an
-    /// answer of no use. Uses no attempt.
+    /// Only this upload waits and tries again, because of the network, a proxy or the service: a lock, an interrupted
+    /// body, an unusable answer. Uses no attempt.
     case again(after: Duration?)
-    /// The remote refuses this file, and may take it another time: this upload alone tries again. Uses an attempt.
+    /// The remote refuses this file, and may accept it another time: only this upload tries again. Uses an attempt.
     case refused(after: Duration?)
-    /// The staged copy is not what was recorded: stage it again from the source.
+    /// The staged copy differs from its record: stage it again from the source.
     case restage
-    /// Refused for its own sake: final.
+    /// This file is refused: final.
     case giveUp
 
-    /// It ends one attempt, and not the upload; nobody else waits for it.
+    /// Whether it ends one attempt, and not the upload; no other upload waits for it.
     package var isForOnce: Bool {
         switch self {
         case .again, .refused: true
@@ -82,7 +85,7 @@ package enum Remedy: Hashable, Sendable {
     }
 }
 
-/// An upload step that did not work, with the remedy already decided.
+/// An error of an upload step, with its remedy.
 package struct UploadError: Error, Sendable, CustomStringConvertible {
     package var failure: Failure
     package var remedy: Remedy

@@ -1,18 +1,18 @@
-/// Where an upload is between "written down" and "over". Stored. `waiting` is no state: it is `queued` with holds.
+/// The state of an upload from its record to its end. Stored. `waiting` is no state: it is `queued` with holds.
 package enum UploadState: String, Hashable, Sendable, Codable, CaseIterable {
-    /// Its asset is recorded and is yet to be copied into staging.
+    /// Its asset is recorded, and not yet copied into staging.
     case staging
-    /// Ready; waits for a slot or for its holds to go.
+    /// Ready; waits for a slot or for the end of its holds.
     case queued
     /// One worker holds its lease.
     case uploading
-    /// Verified at the remote, and that fact is on disk.
+    /// Verified at the remote, and that is recorded on disk.
     case completed
-    /// Refused for its own sake. A person decides what is next.
+    /// This file was refused. A person decides what is next.
     case failed
-    /// Ended by a person, or for its age.
+    /// Ended by a person, or because of its age.
     case cancelled
-    /// Over, and in no list any more but the history: how it ended is stored beside.
+    /// Over, and only in the history: its outcome is stored beside this state.
     case removed
 
     package var isTerminal: Bool {
@@ -32,36 +32,36 @@ package enum UploadState: String, Hashable, Sendable, Codable, CaseIterable {
     }
 }
 
-/// What happens to an upload.
+/// An event of an upload.
 package enum UploadEvent: Hashable, Sendable, CaseIterable {
-    /// The asset's staged copy is whole and durable.
+    /// The asset's staged copy is complete and durable.
     case staged
-    /// One worker took the lease.
+    /// A worker took the lease.
     case claimed
-    /// The worker gave it back without a verdict: a hold appeared, the daemon stops, or the process had died.
+    /// The worker returned the lease without a result: a hold appeared, the daemon stops, or the process had died.
     case yielded
-    /// An attempt did not work; another may.
+    /// An attempt failed; another may follow.
     case attemptFailed
-    /// This file is refused for its own sake, or its attempts are used up.
+    /// This file is refused, or its attempts are used up.
     case refused
     /// Every byte is at the remote and was compared.
     case verified
-    /// The staged copy is missing or not what was recorded.
+    /// The staged copy is missing or differs from its record.
     case copyLost
     case cancelled
     /// A person asks for another generation, and the staged copy is there.
     case retriedFromCopy
     /// A person asks for another generation, and only the source is there.
     case retriedFromSource
-    /// A person is done with it, or its time in the list is over.
+    /// A person dismissed it, or its time in the list is over.
     case dismissed
 }
 
 extension UploadState {
-    /// The state that `event` leads to; `nil` where the event means nothing (late, repeated, or not allowed).
+    /// The state after `event`; `nil` where the event has no effect (late, repeated, or not allowed).
     ///
-    /// Total and without `default`: a new state or event does not compile until somebody has said what it means
-    /// everywhere. That late events change nothing is what makes a repeat after a crash safe.
+    /// Total and without `default`: a new state or event does not compile until its meaning is defined in every
+    /// combination. Late events change nothing, which makes a repeat after a crash safe.
     package func after(_ event: UploadEvent) -> UploadState? {
         switch self {
         case .staging:
@@ -106,7 +106,7 @@ extension UploadState {
             case .staged, .claimed, .yielded, .attemptFailed, .refused, .verified, .copyLost, .cancelled: nil
             }
         case .completed:
-            // Whatever comes late, the remote holds the file: trying again would send it twice.
+            // The remote holds the file, even if another event comes late: trying again would send it twice.
             switch event {
             case .dismissed: .removed
             case .staged, .claimed, .yielded, .attemptFailed, .refused, .verified, .copyLost, .cancelled,
@@ -114,7 +114,7 @@ extension UploadState {
                 nil
             }
         case .removed:
-            // Whoever begins it again has looked that it did not end as completed.
+            // The caller that starts it again has checked that it did not end as completed.
             switch event {
             case .retriedFromCopy: .queued
             case .retriedFromSource: .staging
@@ -127,21 +127,21 @@ extension UploadState {
 
 /// Where an asset's staged copy is. Stored.
 package enum AssetState: String, Hashable, Sendable, Codable, CaseIterable {
-    /// Recorded; the copy is yet to be made.
+    /// Recorded; the copy is not made yet.
     case arrived
-    /// The source changed before it was copied: it settles again and comes back as the same asset.
+    /// The source changed before it was copied: it settles again and becomes the same asset.
     case unsettled
-    /// The copy is whole and durable.
+    /// The copy is complete and durable.
     case staged
     /// The copy is gone: released, cancelled, or never made.
     case dropped
 }
 
-/// How far the release of a source has got. Stored.
+/// The progress of a source's release. Stored.
 package enum SourceState: String, Hashable, Sendable, Codable, CaseIterable {
     /// Nothing was done to the source.
     case untouched
-    /// The intention is recorded; the source may stand under its own name or under `.sluice-release-ID`.
+    /// The intention is recorded; the source may be under its own name or under `.sluice-release-ID`.
     case releasing
     /// Deleted or moved.
     case released
@@ -149,25 +149,25 @@ package enum SourceState: String, Hashable, Sendable, Codable, CaseIterable {
     case kept
 }
 
-/// What is to be done with an asset, given how its uploads stand.
+/// The next step for an asset, given the states of its uploads.
 package enum ReleaseVerdict: Hashable, Sendable {
-    /// An upload is still to come or has failed: both the source and the staged copy stay.
+    /// An upload is unfinished or has failed: both the source and the staged copy stay.
     case keepBoth
-    /// Verified: the source's action may run, and the staged copy may go.
+    /// Verified: the source's action may run, and the staged copy may be deleted.
     case release
-    /// Every upload was cancelled: the copy goes, the source stays.
+    /// Every upload was cancelled: the copy is deleted, the source stays.
     case dropCopy
-    /// One has expired, or failed and was dismissed: the copy goes, and the source stays for good, whatever the others
-    /// have verified.
+    /// An upload has expired, or failed and was dismissed: the copy is deleted, and the source stays for good, even if
+    /// the others are verified.
     case keepSource
 
-    /// Source and staged copy go when every upload is completed or cancelled and at least one is completed; a failed
-    /// one keeps both.
+    /// Source and staged copy are removed when every upload is completed or cancelled and at least one is completed; a
+    /// failed one keeps both.
     ///
     /// - Parameters:
-    ///   - uploads: Where each stands, or how it ended for those that have left the lists.
-    ///   - keepsSource: One of them was not sent for its age, which nobody has asked for by name, or had failed when it left
-    ///     the lists.
+    ///   - uploads: The state of each, or its outcome for those that have left the lists.
+    ///   - keepsSource: One of them was not sent because of its age, which no person has requested by name, or had
+    ///     failed when it left the lists.
     package init(uploads: some Collection<UploadState>, keepsSource: Bool = false) {
         if uploads.isEmpty || uploads.contains(where: { !$0.isTerminal || $0 == .failed }) {
             self = .keepBoth

@@ -1,13 +1,13 @@
-/// Digests of the parts of a file, made while it was read anyway: who cuts it in the same way does not read a part once more
-/// to say with it what it adds up to.
+/// Digests of the parts of a file, computed while it is read for staging. A destination that cuts the file in the same
+/// way need not read a part again for its digest.
 ///
-/// All parts are of one size, but for the last, which may be shorter (``PartPlan/Rule/short``).
+/// All parts have one size, except the last, which may be shorter (``PartPlan/Rule/short``).
 package struct PartDigests: Hashable, Sendable {
     package enum Kind: UInt8, Hashable, Sendable, CaseIterable {
         case sha256 = 1
         case md5, crc32c, crc64nvme, crc64xz
 
-        /// Bytes of one digest.
+        /// Size of one digest in bytes.
         package var length: Int {
             switch self {
             case .sha256: 32
@@ -18,9 +18,9 @@ package struct PartDigests: Hashable, Sendable {
         }
     }
 
-    /// What somebody will want to know of each part.
+    /// A digest that a destination will need for each part.
     package struct Wish: Hashable, Sendable {
-        /// Bytes, at least 1.
+        /// In bytes, at least 1.
         package let partSize: Int64
         package let kind: Kind
 
@@ -36,10 +36,10 @@ package struct PartDigests: Hashable, Sendable {
 
     package var isEmpty: Bool { columns.isEmpty }
 
-    /// - Parameter digests: Of all parts, one behind the other.
+    /// - Parameter digests: Digests of all parts, one after the other.
     package mutating func set(_ wish: Wish, _ digests: [UInt8]) { columns[wish] = digests }
 
-    /// - Parameter index: From 0.
+    /// - Parameter index: Counted from 0.
     /// - Returns: `nil` when it is not known.
     package func digest(_ wish: Wish, of index: Int) -> [UInt8]? {
         guard let column = columns[wish], index >= 0, (index + 1) * wish.kind.length <= column.count else { return nil }
@@ -48,7 +48,8 @@ package struct PartDigests: Hashable, Sendable {
 
     // MARK: As bytes
 
-    /// Of each column: the kind, one byte; the size of a part and the number of bytes, eight each, the lowest first; the bytes.
+    /// For each column: the kind, one byte; the size of a part and the number of bytes, eight each, the lowest byte
+    /// first; the bytes.
     package var encoded: [UInt8] {
         var bytes: [UInt8] = []
         for (wish, column) in columns.sorted(by: {

@@ -8,7 +8,7 @@ package struct UploadID: Hashable, Sendable, Comparable, CustomStringConvertible
 
     /// - Parameters:
     ///   - time: Only the order matters; a caller whose clock stepped back passes the last one's time again.
-    ///   - chance: The low 80 bits are used.
+    ///   - chance: Random bits; the low 80 are used.
     package init(time: WallTime, chance: UInt128) {
         self.init(value: UInt128(UInt64(clamping: time.milliseconds) & 0xFFFF_FFFF_FFFF) << 80 | chance & (1 << 80 - 1))
     }
@@ -23,23 +23,23 @@ package struct UploadID: Hashable, Sendable, Comparable, CustomStringConvertible
         text = String(decoding: letters, as: UTF8.self)
     }
 
-    /// An id as somebody wrote it, in any case. `nil` when it is not one.
+    /// Reads an id in upper or lower case. `nil` when it is not one.
     package init?(_ written: String) {
         let upper = written.uppercased()
-        // 26 characters are two bits too many.
+        // 26 characters have two bits too many.
         guard upper.utf8.count == 26, upper.utf8.allSatisfy(Self.alphabet.contains), upper < "8" else { return nil }
         text = upper
     }
 
-    /// The next id in the same millisecond: order is kept even when the clock stands still. After some thousand of them the
-    /// part with the time moves on.
+    /// The next id in the same millisecond: order is kept even when the clock stands still. After some thousand of them
+    /// the part with the time advances.
     ///
-    /// The first 12 characters are others already: so many are shown where there is no room for all.
+    /// The first 12 characters differ already: these are shown where there is no space for all.
     ///
     /// - Parameter chance: The low 70 bits are used.
     package func next(chance: UInt128) -> UploadID {
         let value = text.utf8.reduce(UInt128(0)) { $0 << 5 | UInt128(Self.alphabet.firstIndex(of: $1) ?? 0) }
-        // The last ids of the year 10889 have the same one after them.
+        // The last ids of the year 10889 get the same id after them.
         return UploadID(value: value + min(1 << 70 + chance & (1 << 70 - 1), .max - value))
     }
 

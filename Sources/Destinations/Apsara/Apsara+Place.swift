@@ -7,42 +7,43 @@ extension Apsara {
     struct Place: Sendable {
         var medium: ApsaraMedium
         var grant: ApsaraGrant
-        /// So long it counts.
+        /// How long the right is still valid.
         var left: Duration
     }
 
     enum Standing {
         case place(Place)
-        /// VOD has all of it.
+        /// VOD has all bytes of the medium.
         case whole(ApsaraMedium)
     }
 
-    /// Its fields of the checkpoint, beside those of ``ApsaraGift``, ``S3Dialect`` and ``PartsRun``:
+    /// Fields of the checkpoint that are used here, in addition to those of ``ApsaraGift``, ``S3Dialect`` and
+    /// ``PartsRun``:
     ///
     /// | field | means |
     /// |---|---|
-    /// | `reference` | our name for the medium, by which one is found again whose answer was lost |
-    /// | `asking` | a medium is being asked for, or was |
-    /// | `media_count` | media that were given for this upload |
-    /// | `lost_media` | questions whose answer is not known, and that cannot be asked about |
-    /// | `left_media` | media that were given up since the right to them ended, and that stay empty |
-    /// | `file` | the name that VOD was told |
-    /// | `former` | the last medium that was given up when VOD had its bytes; it is shown until there is another |
-    /// | `failed_media`, `twice_media` | those of which VOD could make nothing, and those that it did not find any more |
+    /// | `reference` | our name for the medium; finds a medium again when the answer to its creation was lost |
+    /// | `asking` | a request for a medium was begun |
+    /// | `media_count` | number of media that VOD gave for this upload |
+    /// | `lost_media` | requests whose answer is unknown and cannot be found out |
+    /// | `left_media` | media that were given up because the right to them ended; they stay empty |
+    /// | `file` | the file name that VOD was told |
+    /// | `former` | the last medium that was given up although VOD had its bytes; it is shown until there is another |
+    /// | `failed_media`, `twice_media` | media that VOD could not process, and media that it could not find any more |
     static let counted = [
         "reference", "media_count", "lost_media", "left_media", "former", "failed_media", "twice_media",
     ]
     static let file = "file"
 
-    /// By what the file is, so that one that was asked for before a crash, or before the database was lost, is found again: no second
-    /// medium is made of the same file, also by another box.
+    /// The reference depends on the file alone. So a medium that was asked for before a crash, or before the database
+    /// was lost, is found again: the same file gets no second medium, also when another machine sends it.
     private func reference(_ order: UploadOrder, _ number: Int64) -> String {
         let words = [asking.name, order.name.display, hexadecimal(order.file.sha256), "\(number)"]
         let digest = Hasher.digest(.sha256, of: Array(words.joined(separator: "\n").utf8))
         return "sluice-\(hexadecimal(Array(digest.prefix(20))))"
     }
 
-    /// - Parameter wish: Gets its reference.
+    /// - Parameter wish: The request; its reference is set here.
     func place(
         for order: UploadOrder, _ checkpoint: inout Checkpoint, _ wish: inout ApsaraWish, _ notes: any UploadNotes
     ) async throws -> Standing {
@@ -54,8 +55,8 @@ extension Apsara {
         try reserve(wish.reference, order)
         let moved = ApsaraGift.moved(checkpoint, now: asking.clocks.wall())
         if moved == nil, ApsaraGift.dropMoved(&checkpoint) { checkpoint.count("left_media") }
-        // Of one whose storage is refused it is asked again where it is, since VOD may have been misunderstood. No picture is: that would
-        // make another one.
+        // A video whose storage is refused is asked for again in place, since VOD may have been misunderstood. A
+        // picture is not: asking again would make another picture.
         let isInPlace = medium.sort == .image || objection(to: medium) == nil
         if moved == nil, isInPlace, let (grant, left) = newest.good(checkpoint, now: asking.clocks.wall()) {
             asking.conceal(grant)
@@ -85,7 +86,7 @@ extension Apsara {
         {
             return try await begin(order, &checkpoint, &wish, notes)
         } catch let error as UploadError where medium.sort == .image && error.isUnanswered {
-            // It may have made another picture.
+            // The request may have made another picture.
             throw creations.failed(error, asking)
         }
         asking.conceal(gift.grant)
@@ -100,7 +101,7 @@ extension Apsara {
         return .place(Place(medium: gift.medium, grant: gift.grant, left: left))
     }
 
-    /// A medium of its own for the file: new, or one that was asked for before.
+    /// Gets a medium for the file: a new one, or one that was asked for before.
     private func begin(
         _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ wish: inout ApsaraWish, _ notes: any UploadNotes
     ) async throws -> Standing {
@@ -112,7 +113,7 @@ extension Apsara {
                 try reserve(wish.reference, order)
                 checkpoint["reference"] = wish.reference
                 checkpoint["asking"] = "1"
-                // Before the question: a medium that nobody remembers stays empty for ever.
+                // Recorded before the request: a medium without a record stays empty for ever.
                 try await notes.record(checkpoint)
             } else {
                 try reserve(wish.reference, order)
@@ -122,7 +123,7 @@ extension Apsara {
                 }
             }
             let (authority, wish) = (authority, wish)
-            // Each question may have made a medium, whatever came of its answer.
+            // Each request may have made a medium, regardless of its answer.
             let answer = try await creations.make(
                 asking, after: checkpoint.number("lost_media") + (wasAsked ? 1 : 0),
                 countsLost: authority.tellsWhole && wish.sort != .image ? .never : .unanswered
@@ -130,7 +131,7 @@ extension Apsara {
                 try await outlasting(.milliseconds(800)) { try await authority.begin(wish, again: wasAsked) }
             }
             checkpoint["asking"] = nil
-            // The next one has another name.
+            // The next medium has another reference.
             checkpoint.count("media_count")
             switch answer {
             case .useless: continue
@@ -146,7 +147,7 @@ extension Apsara {
                 }
                 let left = life(of: gift)
                 try await take(gift, left, &checkpoint, notes, mayBeThere: false)
-                // What an attempt of before may have brought there is looked for.
+                // Makes the engine look for bytes that an earlier attempt may have sent there.
                 if !isNew, checkpoint["restarts"] == nil { checkpoint["restarts"] = "1" }
                 return .place(Place(medium: gift.medium, grant: gift.grant, left: left))
             }
@@ -168,7 +169,7 @@ extension Apsara {
 
     private static let mostReferences = 10
 
-    /// What was begun at another address begins anew at this one.
+    /// An upload that was begun at another address starts again at this one.
     private func take(
         _ gift: ApsaraGift, _ left: Duration, _ checkpoint: inout Checkpoint, _ notes: any UploadNotes,
         mayBeThere: Bool
@@ -185,7 +186,7 @@ extension Apsara {
         }
     }
 
-    /// Gives up a medium for which no right is given any more; the next attempt asks for another.
+    /// Gives up a medium when VOD gives no right to it any more; the next attempt asks for another.
     private func leave(_ checkpoint: inout Checkpoint, _ notes: any UploadNotes) async throws {
         let old = checkpoint
         checkpoint = Checkpoint()

@@ -1,26 +1,26 @@
 internal import Core
 
-// What is left when the storage has every byte: whether VOD can use them.
+// The last step when the storage has every byte: asks whether VOD can use them.
 
 extension Apsara {
-    /// Its fields of the checkpoint, beside those of the medium:
+    /// Fields of the checkpoint that are used here, in addition to those of the medium:
     ///
     /// | field | means |
     /// |---|---|
-    /// | `transferred` | the storage has the file, as known by this |
-    /// | `warnings` | what went wrong on the way, a line each |
-    /// | `missing`, `missing_in` | so many times in a row the medium was not found, and the generation in which that counted |
+    /// | `transferred` | how it is known that the storage has the file |
+    /// | `warnings` | problems on the way, one line each |
+    /// | `missing`, `missing_in` | how often in a row the medium was not found, and the generation in which that was counted |
     /// | `polls`, `waits_since` | how often VOD was asked since then, and when that began (ms since 1970) |
     private static let transferred = "transferred"
 
-    /// The medium of an upload of which only VOD's word is missing.
+    /// The medium of an upload that only waits for VOD's verdict.
     static func transferred(_ checkpoint: Checkpoint) -> ApsaraMedium? {
         checkpoint[transferred] == nil ? nil : ApsaraMedium(checkpoint)
     }
 
-    /// The storage has the file.
+    /// Ends an upload whose bytes the storage has.
     ///
-    /// - Parameter made: What the upload is when that is enough.
+    /// - Parameter made: The result of the upload when nothing else has to be asked.
     func ended(
         _ medium: ApsaraMedium, _ order: UploadOrder, _ old: Checkpoint, _ made: RemoteObject, _ notes: any UploadNotes
     ) async throws -> RemoteObject {
@@ -31,26 +31,27 @@ extension Apsara {
         medium.note(in: &checkpoint)
         checkpoint[Self.transferred] = made.verifiedBy
         if !made.warnings.isEmpty { checkpoint["warnings"] = made.warnings.joined(separator: "\n") }
-        // Durable before the question: from now on nothing but the answer is missing.
+        // Recorded before the request: from now on only the answer is missing.
         try await notes.accepted(order.file.size, checkpoint)
         switch try await verified(medium, order, checkpoint, notes) {
         case .done(let object): return object
-        // Only a person has it begun anew, before anything is sent.
+        // Only a person can have the upload started again, before anything is sent.
         case .anew: throw asking.moved()
         }
     }
 
     enum Verification {
         case done(RemoteObject)
-        /// A person has it sent again, as another medium; the checkpoint is written down.
+        /// A person has the file sent again, as another medium. The checkpoint is recorded already.
         case anew(Checkpoint)
     }
 
-    /// So many looks in a row do not find a medium before it counts as deleted: it may not be everywhere yet.
+    /// A medium counts as deleted after this many requests in a row do not find it: it may not be visible everywhere
+    /// yet.
     private static let mostMissing: Int64 = 5
     private static let missingIn = OffsetProgress.missingIn
 
-    /// Asks what VOD makes of a medium: one request.
+    /// Asks for VOD's state of a medium, with one request.
     func verified(
         _ medium: ApsaraMedium, _ order: UploadOrder, _ old: Checkpoint, _ notes: any UploadNotes
     ) async throws -> Verification {
@@ -110,7 +111,7 @@ extension Apsara {
         var result = await authority.check()
         guard result.verdict == .ok, authority.tellsWhole, settings.verify != .transfer else { return result }
         let nobody = ApsaraMedium(sort: .video, id: "sluice-check", endpoint: "", bucket: "", key: "")
-        // What else may be wrong with the question was told already.
+        // Other reasons why the request may fail were reported already.
         if case .untold(let right)? = try? await authority.state(of: nobody, size: 0) {
             result.verdict = .warning
             result.detail +=
@@ -122,9 +123,9 @@ extension Apsara {
 
     private func name(of medium: ApsaraMedium) -> String { medium.id ?? medium.key.display }
 
-    /// A `retry` is to upload it once more, as another medium. Until then this one is shown.
+    /// A person's `retry` uploads the file once more, as another medium. Until then this medium is shown.
     ///
-    /// - Parameter field: Keeps which medium that was, for a warning.
+    /// - Parameter field: The field that keeps this medium for a warning.
     private func begunAnew(
         _ medium: ApsaraMedium, _ old: Checkpoint, _ field: String, _ notes: any UploadNotes
     ) async throws -> Checkpoint {

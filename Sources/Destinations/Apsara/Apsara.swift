@@ -2,23 +2,24 @@ internal import Core
 internal import Credentials
 internal import Transport
 
-/// ApsaraVideo VOD at Alibaba Cloud: a medium for each file, whose bytes go to the storage that VOD names for it, as ``OSS`` takes them.
+/// ApsaraVideo VOD at Alibaba Cloud. Each file becomes a medium; its bytes go to the storage that VOD names for it, in
+/// the protocol of ``OSS``.
 struct Apsara: Destination {
     let authority: any ApsaraAuthority
     var settings: ApsaraSettings
     let asking: Asking
     let clock = ServiceClock()
     let site: DestinationSite
-    /// Where the storage may be that an answer names.
+    /// The origins that an answer may name as storage.
     let allowed: AllowedOrigins
     let grants = LiveGrants()
     let creations = CreationPatience()
 
-    /// Of the storage: `oss-REGION.aliyuncs.com` and its kinds (OSS documentation, "Regions and endpoints").
+    /// Domains of the storage: `oss-REGION.aliyuncs.com` and its variants (OSS documentation, "Regions and endpoints").
     static let domains = ["aliyuncs.com"]
 
     init(_ values: [String: SettingValue], _ tools: DestinationTools) throws {
-        // The loader has told of them all, with their places.
+        // The loader has reported all of them, with their places.
         if let objection = Self.objections(values).first {
             throw UnusableSetting(key: objection.key, problem: objection.problem)
         }
@@ -63,7 +64,7 @@ struct Apsara: Destination {
         return S3.uncutPiece(ofSize: size, nowhere(isSingle: isSingle))
     }
 
-    /// How a file is cut, before VOD has said where it goes.
+    /// The dialect that cuts a file before VOD has said where it goes.
     private func nowhere(isSingle: Bool) -> S3Dialect {
         let nowhere = ApsaraMedium(
             sort: .video, endpoint: settings.uploadEndpoint ?? "https://nowhere", bucket: "nowhere", key: "nowhere")
@@ -73,7 +74,7 @@ struct Apsara: Destination {
         return dialect(of: nowhere, nobody, isSingle: isSingle, nil) { nil }
     }
 
-    /// Whether one request takes the whole file. One that was begun goes on as it was begun.
+    /// Whether one request takes the whole file. An upload keeps the way in which it was begun.
     private func isSingle(_ order: UploadOrder, _ said: ApsaraFields.Said) -> Bool {
         let begun = order.checkpoint.flatMap { $0[PartsRun.begun] == nil ? nil : $0 }
         return begun.map { $0["upload"] == nil }
@@ -105,7 +106,7 @@ struct Apsara: Destination {
             case .anew(let anew): order.checkpoint = anew
             }
         }
-        // No medium is made for what has to wait.
+        // An upload that has to wait makes no medium.
         try await engine(nowhere(isSingle: isSingle(order, said))).checkQuota(order, notes)
         defer { grants.letGo(of: order.id) }
         var checkpoint = order.checkpoint ?? Checkpoint()
@@ -119,9 +120,9 @@ struct Apsara: Destination {
             return try await ended(medium, order, checkpoint, object(medium, "held", said.warnings), notes)
         }
         if let id = place.medium.id { try await notes.named(id) }
-        // It is written down with its medium, which is used when that is mended.
+        // The checkpoint is recorded with its medium, so that the medium is used once the objection is resolved.
         if let objection = objection(to: place.medium) { throw objection }
-        // What a removal asks with, when the file is not there any more.
+        // A removal needs this name when the file no longer exists.
         checkpoint[Self.file] = wish.name
         order.checkpoint = checkpoint
         let remote = try await send(order, place, wish, notes)
@@ -145,12 +146,12 @@ struct Apsara: Destination {
                 grants.spoil(order.id)
                 throw asking.moved()
             }
-            // VOD gives no new right to a picture, so that each may come with another one.
+            // VOD gives no new right to an existing picture, so each request may make another picture.
             if medium.sort == .image { try creations.check(asking) }
             let gift: ApsaraGift
             do { gift = try await authority.renew(medium, wish) } catch let error as UploadError {
                 if ApsaraVerdict.isGone(error) { grants.spoil(order.id) }
-                // It may have made another picture.
+                // The request may have made another picture.
                 if medium.sort == .image, error.isUnanswered { throw creations.failed(error, asking) }
                 throw error
             }
@@ -158,7 +159,7 @@ struct Apsara: Destination {
             let life = ApsaraKeys.life(of: gift.grant, now: asking.clocks.wall(), ahead: clock.ahead)
             let until = asking.clocks.wall().advanced(by: life)
             guard gift.medium.isAt(medium) else {
-                // The next attempt takes it, also that of another run: to ask once more might make one more.
+                // The next attempt uses this medium, also after a restart: asking again might make another one.
                 try await notes.moved(to: gift, until: until)
                 grants.forget(order.id)
                 throw creations.failed(asking.moved(), asking)
@@ -175,12 +176,13 @@ struct Apsara: Destination {
             switch error.failure.code {
             case ApsaraKeys.moved: try await notes.settle()
             case S3Dialect.otherThere:
-                // What has its address is another file, which stays: this one gets a medium of its own.
+                // The object at this address belongs to another file and stays. This file gets a medium of its own.
                 var anew = Checkpoint()
                 for field in Self.counted + PartsRun.counted { anew[field] = order.checkpoint?[field] }
                 try await notes.renewed(anew, leaving: nil)
             case S3Dialect.isThere:
-                // Nobody knew of it: it may have been brought there before the database was lost. It is looked at before a byte goes.
+                // There was no record of this medium: an attempt may have sent it before the database was lost. The
+                // engine looks at it before it sends a byte.
                 guard order.checkpoint?["restarts"] == nil else { throw dialect.unseen(medium.key) }
                 var again = order
                 again.checkpoint?["restarts"] = "1"
@@ -193,7 +195,7 @@ struct Apsara: Destination {
 
     // MARK: The storage
 
-    /// A medium's object, as the engine wants it.
+    /// The dialect for a medium's object, as the engine needs it.
     func dialect(
         of medium: ApsaraMedium, _ keys: ApsaraKeys, isSingle: Bool, _ notification: JSONValue?,
         isWhole: @escaping @Sendable () async throws -> Bool?
@@ -204,9 +206,9 @@ struct Apsara: Destination {
         let host = WebAddress(bucket.endpoint).host
         let region = OSS.region(ofHost: host)
         bucket.region = region ?? medium.region ?? settings.region
-        // The first version knows no region: safe where it is only guessed.
+        // Version 1 needs no region, so it is safe where the region is only guessed.
         bucket.signing = settings.signing ?? (region == nil ? .v1 : .v4)
-        // No bucket can be named before a number.
+        // A bucket name cannot stand before an IP address.
         bucket.isVirtual = IPAddress(host.filter { $0 != "[" && $0 != "]" }) == nil
         var appointment = S3Appointment(
             key: medium.key, lasting: ApsaraGift.fields + Self.counted + [Self.file], isWhole: isWhole)
@@ -218,7 +220,8 @@ struct Apsara: Destination {
             isSingle: isSingle)
     }
 
-    /// What the storage of a medium has against it that VOD or the person's service names: it is no host of the service.
+    /// Returns an error when the storage that VOD or the person's service names for a medium is no host of the storage
+    /// service.
     func objection(to medium: ApsaraMedium) -> UploadError? {
         settings.uploadEndpoint == nil ? asking.objection(to: medium.endpoint, allowed) : nil
     }
@@ -235,7 +238,7 @@ struct Apsara: Destination {
 
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
         if checkpoint[Checkpoint.isFinished] != nil || Self.transferred(checkpoint) != nil { return false }
-        // An empty medium may have been made by a request whose answer was lost.
+        // A request whose answer was lost may have made an empty medium.
         guard let medium = ApsaraMedium(checkpoint) else { return checkpoint["asking"] == nil }
         let mayBeWhole =
             checkpoint["completing"] != nil || checkpoint["upload"] == nil && checkpoint["final_sent"] != nil
@@ -248,7 +251,7 @@ struct Apsara: Destination {
                 size: checkpoint.number("size"), sha256: checkpoint["sha256"].flatMap { bytes(hexadecimal: $0) } ?? [],
                 reference: checkpoint["reference"] ?? "", said: ApsaraFields.Said())
             let renewed: @Sendable (CredentialNews.Reason) async throws -> ApsaraGrant = { _ in
-                // A picture's right is given with a new picture alone, which is not wanted here.
+                // VOD gives the right to a picture only with a new picture, which is not wanted here.
                 guard medium.sort != .image else { throw asking.moved() }
                 let gift = try await authority.renew(medium, wish)
                 asking.conceal(gift.grant)
@@ -259,7 +262,8 @@ struct Apsara: Destination {
             if let kept = ApsaraGrant.read(checkpoint, now: asking.clocks.wall())?.grant {
                 grant = kept
             } else {
-                // Of what may be whole no new right is asked for: that would be the wish to write over it.
+                // No new right is asked for to a medium that may be complete: VOD would take that as a request to
+                // overwrite it.
                 if mayBeWhole {
                     guard try await authority.isWhole(medium, size: size) == false else { return false }
                     if checkpoint["upload"] == nil { return true }
@@ -314,7 +318,7 @@ struct Apsara: Destination {
         return words
     }
 
-    /// A path that VOD can show. To it a `\` is another `/`, and might leave nothing before the ending.
+    /// A path that VOD can show. VOD treats `\` like `/`, and might leave nothing before the ending.
     private static func shown(_ name: FilePath) -> String {
         let isPlain = !name.bytes.contains { $0 < 0x20 || $0 == 0x7F }
         return ((isPlain ? name.text : nil) ?? name.display).replacing("\\", with: "_")
@@ -326,7 +330,7 @@ struct Apsara: Destination {
 }
 
 extension ApsaraKeys {
-    /// The code of a failure that a right leads elsewhere than before.
+    /// The failure code when a renewed right leads to another object than before.
     static let moved = "media_moved"
 }
 

@@ -1,11 +1,11 @@
 internal import Core
 internal import Transport
 
-/// VOD itself, with a key of the person's (VOD API reference, version 2017-03-21).
+/// VOD itself, called with the person's own key (VOD API reference, version 2017-03-21).
 struct ApsaraAPI: ApsaraAuthority {
     let asking: Asking
     let keys: any S3KeySource
-    /// Without a slash at its end.
+    /// The address of the service, without a slash at its end.
     let endpoint: String
     let version: ApsaraSignature.Version
     let clock: ServiceClock
@@ -16,7 +16,7 @@ struct ApsaraAPI: ApsaraAuthority {
     static let defaultRegion = "cn-shanghai"
 
     static func endpoint(_ region: String) -> String {
-        // Hangzhou has none of its own (the service's table of endpoints).
+        // Hangzhou has no host of its own (the service's table of endpoints).
         "https://vod.\(region == "cn-hangzhou" ? defaultRegion : region).aliyuncs.com"
     }
 
@@ -30,7 +30,7 @@ struct ApsaraAPI: ApsaraAuthority {
             let gift = try await gift(try await call("CreateUploadVideo", parameters), wish.sort)
             return .given(gift, isNew: true)
         } catch let error as UploadError where error.failure.code.hasPrefix("InvalidParameter.ReferenceId") {
-            // It was made before, by a request whose answer was lost, or in another life of this box.
+            // The medium was made before, by a request whose answer was lost, or by an earlier installation.
             return try await recover(wish) ?? .useless
         }
     }
@@ -44,7 +44,7 @@ struct ApsaraAPI: ApsaraAuthority {
 
     private static func ending(_ name: String) -> String { ApsaraSort.ending(of: FilePath(name)) ?? "png" }
 
-    /// There is no such call for pictures (VOD developer guide, "Upload URLs and credentials").
+    /// VOD has no such call for pictures (VOD developer guide, "Upload URLs and credentials").
     func renews(_ medium: ApsaraMedium) -> Bool { medium.sort != .image }
 
     func renew(_ medium: ApsaraMedium, _ wish: ApsaraWish) async throws -> ApsaraGift {
@@ -57,11 +57,11 @@ struct ApsaraAPI: ApsaraAuthority {
         return try await gift(json, medium.sort, before: medium)
     }
 
-    /// The medium under this reference; `nil` where there is none.
+    /// Looks for the medium with this reference; `nil` where there is none.
     private func recover(_ wish: ApsaraWish) async throws -> ApsaraBeginning? {
         do {
             let reference = [("ReferenceId", wish.reference)]
-            // A new right to what is whole would be the wish to write over it.
+            // VOD would take a request for a new right to a complete medium as a request to overwrite it.
             if let info = try await asked("GetMezzanineInfo", reference)?["Mezzanine"],
                 info["Status"]?.string == "Normal", let id = info["VideoId"]?.text
             {
@@ -72,7 +72,7 @@ struct ApsaraAPI: ApsaraAuthority {
             let gift = try await gift(try await call("RefreshUploadVideo", reference), wish.sort)
             return .given(gift, isNew: false)
         } catch let error as UploadError {
-            // Services of before know no references, and want the other parameter.
+            // Older services know no references, and require the other parameter.
             let isUnknown = ["MissingParameter", "InvalidParameter"].contains { error.failure.code.hasPrefix($0) }
             if ApsaraVerdict.isGone(error) || isUnknown { return nil }
             throw error
@@ -91,7 +91,7 @@ struct ApsaraAPI: ApsaraAuthority {
             let info = try await asked("GetMezzanineInfo", [("VideoId", id)], region: medium.region)?["Mezzanine"]
             (about, status, there) = (info?["VideoId"]?.string, info?["Status"]?.string, info?["Size"]?.whole)
         }
-        // What is said of another medium is said of another file.
+        // A state of another medium says nothing about this file.
         guard about == id else { return nil }
         return switch status {
         case "Normal": there.map { $0 == size }
@@ -110,7 +110,7 @@ struct ApsaraAPI: ApsaraAuthority {
                 : try await call("GetVideoInfo", [("VideoId", id)], region: medium.region)["Video"]
         } catch let error as UploadError {
             if ApsaraVerdict.isGone(error) { return .gone }
-            // A key that is good for uploads alone holds no other upload.
+            // A key that only allows uploads causes no hold for other uploads.
             if ["Forbidden", "NoPermission"].contains(where: { ApsaraVerdict.has($0, error) }) {
                 return .untold(medium.sort == .image ? "vod:GetImageInfo" : "vod:GetVideoInfo")
             }
@@ -125,7 +125,7 @@ struct ApsaraAPI: ApsaraAuthority {
         return state
     }
 
-    /// - Returns: `nil` where nothing is told: a key may be good for uploads alone.
+    /// - Returns: `nil` where VOD does not answer: a key may allow uploads alone.
     private func asked(
         _ action: String, _ parameters: [(name: String, value: String)], region: String? = nil
     ) async throws -> JSONValue? {
@@ -139,7 +139,7 @@ struct ApsaraAPI: ApsaraAuthority {
 
     func check() async -> CheckResult {
         do {
-            // Nothing is there of this name, and to say so it has to know the key.
+            // No medium has this name, and VOD has to check the key before it can say so.
             _ = try await call("RefreshUploadVideo", [("VideoId", "sluice-check")])
             return CheckResult(.ok, "\(rights) is good")
         } catch let error as UploadError {
@@ -150,7 +150,7 @@ struct ApsaraAPI: ApsaraAuthority {
 
     // MARK: Calls
 
-    /// What is in the query is coded, and an answer may have it coded once more.
+    /// Values in the query are percent-coded, and an answer may code them once more.
     private func conceal(_ key: S3Key, _ signed: ApsaraSignature.Signed) {
         for text in [key.id, key.token ?? ""] {
             let once = PercentCoding.encode(text.utf8)
@@ -171,13 +171,13 @@ struct ApsaraAPI: ApsaraAuthority {
         }
     }
 
-    /// What may be mended is mended once each: the key, the clock, and a nonce that somebody had before.
+    /// Three faults are corrected once each: an expired key, a wrong clock, and a nonce that was used before.
     private func call(
         _ action: String, _ parameters: [(name: String, value: String)], region: String? = nil
     ) async throws -> JSONValue {
         var corrected: Set<S3Signed.Correction> = []
         var hasNewNonce = false
-        // What was begun in a region is asked for there, unless the person has named the service.
+        // An upload that was begun in a region is asked for there, unless the configuration names the service.
         let base = region.flatMap { endpoint.hasSuffix(".aliyuncs.com") ? Self.endpoint($0) : nil } ?? endpoint
         while true {
             let (key, reading) = try await asking.key(of: keys)

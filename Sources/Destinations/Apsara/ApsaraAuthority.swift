@@ -1,45 +1,46 @@
 internal import Core
 internal import Transport
 
-/// Who gives a file its place at VOD: VOD itself, or somebody of the person's who asks there.
+/// Gives a file its place at VOD. Either VOD itself, or the person's own service or program that calls VOD.
 protocol ApsaraAuthority: Sendable {
-    /// Asks for the medium of a reference: a new one, or the one that there is.
+    /// Asks for the medium of a reference: a new one, or the existing one.
     ///
-    /// - Parameter again: It was asked for before, and the answer did not come.
+    /// - Parameter again: The medium was asked for before, and the answer did not come.
     /// - Throws: ``UploadError``; `CancellationError`.
     func begin(_ wish: ApsaraWish, again: Bool) async throws -> ApsaraBeginning
-    /// Asks for a new right to a medium that is there.
+    /// Asks for a new right to an existing medium.
     ///
-    /// - Throws: ``UploadError``, with ``ApsaraVerdict/isGone(_:)`` when it is there no more; `CancellationError`.
+    /// - Throws: ``UploadError``, with ``ApsaraVerdict/isGone(_:)`` when the medium no longer exists;
+    ///   `CancellationError`.
     func renew(_ medium: ApsaraMedium, _ wish: ApsaraWish) async throws -> ApsaraGift
-    /// Whether a new right to this medium can be asked for. If not, only that to another one is given.
+    /// Whether a new right to this medium can be asked for. If not, a new right comes only with another medium.
     func renews(_ medium: ApsaraMedium) -> Bool
-    /// Whether anybody can be asked for that.
+    /// Whether ``isWhole(_:size:)`` can be answered.
     var tellsWhole: Bool { get }
-    /// Whether the service has all bytes of it; `nil` where nobody tells.
+    /// Whether the service has all bytes of the medium; `nil` where that cannot be found out.
     func isWhole(_ medium: ApsaraMedium, size: Int64) async throws -> Bool?
-    /// What the service makes of a medium whose bytes it has; `nil` where that is not told.
+    /// The service's state of a medium whose bytes it has; `nil` where the service does not tell it.
     ///
-    /// - Parameter size: Of the file: what it says of another size it does not say of this file.
+    /// - Parameter size: Size of the file. A state that names another size is about another file.
     /// - Throws: ``UploadError``; `CancellationError`.
     func state(of medium: ApsaraMedium, size: Int64) async throws -> ApsaraState?
-    /// Without side effects.
+    /// Checks the access without side effects.
     func check() async -> CheckResult
-    /// The keys of the configuration that give the right to ask, for a person.
+    /// The configuration keys that give the right to ask, named in messages.
     var rights: String { get }
 }
 
-/// What VOD makes of a medium (VOD API reference, "GetVideoInfo" and "GetImageInfo", `Status`).
+/// VOD's state of a medium (VOD API reference, "GetVideoInfo" and "GetImageInfo", `Status`).
 enum ApsaraState: Hashable, Sendable {
-    /// It can be used.
+    /// The medium can be used.
     case ready
-    /// It is at work, or says a word that is not known.
+    /// VOD is still working, or answered with an unknown word.
     case working(String)
-    /// It can make nothing of it, or lets nobody use it.
+    /// VOD cannot process the medium, or blocks it.
     case failed(String)
-    /// It is not there any more.
+    /// The medium no longer exists.
     case gone
-    /// The key lacks this right to ask.
+    /// The key has no right to ask for the state.
     case untold(String)
 
     init(_ status: String) {
@@ -52,28 +53,28 @@ enum ApsaraState: Hashable, Sendable {
 }
 
 enum ApsaraBeginning: Sendable {
-    /// - `isNew`: nobody was ever given it before, as far as is known.
+    /// - `isNew`: no file was given this medium before, as far as is known.
     case given(ApsaraGift, isNew: Bool)
-    /// The medium has all bytes of the file already.
+    /// The medium already has all bytes of the file.
     case whole(ApsaraMedium)
-    /// There was one under this reference, which is of no use: another reference is needed.
+    /// A medium with this reference existed and cannot be used: another reference is needed.
     case useless
 }
 
-/// What is asked for.
+/// A request for a medium.
 struct ApsaraWish: Sendable {
     var sort: ApsaraSort
-    /// The last part of its name, with the ending.
+    /// The last component of the file's name, with the ending.
     var name: String
-    /// Bytes.
+    /// Size in bytes.
     var size: Int64
     var sha256: [UInt8]
-    /// Ours, and another one for each medium: 6 to 64 letters, digits, `-` and `_`.
+    /// Our reference, different for each medium: 6 to 64 letters, digits, `-` and `_`.
     var reference: String
     var said: ApsaraFields.Said
 }
 
-/// What VOD says no to, and what that calls for (VOD API reference, "Error codes", and those that are common to all services).
+/// An error of VOD and its remedy (VOD API reference, "Error codes", and the codes that are common to all services).
 struct ApsaraVerdict: Sendable {
     let code: String?
     let words: String
@@ -84,10 +85,10 @@ struct ApsaraVerdict: Sendable {
         self.init(json, status: response.status, wait: retryAfter(response.headers, now: now))
     }
 
-    /// - Parameter json: An answer, or what a program says.
+    /// - Parameter json: An answer of VOD, or the output of a program.
     init(_ json: JSONValue?, status: Int?, wait: Duration?) {
         let error = json?["error"]
-        // A code may stand alone.
+        // Some answers contain a code without an error object.
         code = (json?["Code"] ?? error?["code"] ?? error?["Code"])?.string
         let said = (json?["Message"] ?? error?["message"] ?? error?["Message"])?.string ?? error?.string
         words = [code, said].compactMap { $0 }.joined(separator: ": ")
@@ -123,7 +124,7 @@ struct ApsaraVerdict: Sendable {
         return nil
     }
 
-    /// By the code or what stands before a full stop in it; the first that fits.
+    /// Remedies by error code, or by its part before a full stop; the first match counts.
     private static let remedies: [(String, Remedy)] = [
         ("Forbidden.InitFailed", .holdDestination(after: nil)),
         ("OperationDenied", .holdDestination(after: nil)),
@@ -140,13 +141,13 @@ struct ApsaraVerdict: Sendable {
         ("InvalidAction", .misconfigured), ("InvalidVersion", .misconfigured), ("InvalidRegionId", .misconfigured),
     ]
 
-    /// The medium is not there, or is spoiled: only a new one helps.
+    /// Whether the medium is missing or unusable, so that only a new one helps.
     static func isGone(_ error: UploadError) -> Bool {
         has("InvalidVideo", error) || has("InvalidImage.NotFound", error)
     }
 
-    /// Whether the code of an error is this one, or one of its kind: codes are told by their documented beginning, and more words may
-    /// stand behind a full stop.
+    /// Whether an error has this code or one of its kind. Codes are compared by their documented beginning; more words
+    /// may follow after a full stop.
     static func has(_ beginning: String, _ error: UploadError) -> Bool {
         let code = error.failure.code
         return code == beginning || code.hasPrefix(beginning + ".")
@@ -154,7 +155,7 @@ struct ApsaraVerdict: Sendable {
 }
 
 extension Asking {
-    /// What VOD, or somebody who asks there, says no to.
+    /// The error for a refusal by VOD, or by the service that calls it.
     func refused(_ what: String, _ response: Response) -> UploadError {
         let verdict = ApsaraVerdict(response, now: clocks.wall())
         return refused(

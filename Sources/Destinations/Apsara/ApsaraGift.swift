@@ -1,29 +1,29 @@
 internal import Core
 internal import Transport
 
-/// One file's media asset, and where its bytes go.
+/// A file's media asset, and the address for its bytes.
 struct ApsaraMedium: Hashable, Sendable {
     var sort: ApsaraSort
-    /// `nil` where the person's own service does not tell it.
+    /// The id at VOD; `nil` where the person's own service does not tell it.
     var id: String?
-    /// The storage, without the bucket: scheme and host.
+    /// Scheme and host of the storage, without the bucket.
     var endpoint: String
     var bucket: String
     var key: FilePath
-    /// Of VOD, where later calls about it go.
+    /// VOD's region, to which later calls about the medium go.
     var region: String?
-    /// Where a person finds a picture, without what an address is signed with.
+    /// The address where a person finds a picture, without the signature.
     var imageURL: String?
 }
 
 /// The right to send the bytes of one medium.
 struct ApsaraGrant: Hashable, Sendable {
     var key: S3Key
-    /// By the service's clock; `nil` where it was not said.
+    /// When the right ends, by the service's clock; `nil` where the answer did not say.
     var end: WallTime?
 }
 
-/// A medium with the right to it, as VOD or somebody of the person's gives them.
+/// A medium with the right to upload it, as VOD or the person's own service gives them.
 struct ApsaraGift: Hashable, Sendable {
     var medium: ApsaraMedium
     var grant: ApsaraGrant
@@ -33,12 +33,13 @@ struct ApsaraGift: Hashable, Sendable {
         self.grant = grant
     }
 
-    /// Why an answer gives nothing, in words that follow whose it is. No secret is in them.
+    /// The reason why an answer gives no medium: a phrase that follows the name of the service. It contains no secret.
     struct Unusable: Error, Hashable { let words: String }
 
-    /// Reads `UploadAddress` and `UploadAuth`: coded in Base64, as VOD gives them, or decoded, as an object or its text.
+    /// Reads `UploadAddress` and `UploadAuth`: coded in Base64, as VOD gives them, or decoded, as an object or its
+    /// text.
     ///
-    /// - Parameter medium: Of a renewal, what was told before: an answer may leave the id out.
+    /// - Parameter medium: For a renewal, the medium as known before: an answer may leave the id out.
     init(_ json: JSONValue, as sort: ApsaraSort, before medium: ApsaraMedium? = nil) throws(Unusable) {
         let address = try Self.blob("UploadAddress", of: json)
         let auth = try Self.blob("UploadAuth", of: json)
@@ -56,7 +57,7 @@ struct ApsaraGift: Hashable, Sendable {
         guard (3...63).contains(bucket.utf8.count), bucket.utf8.allSatisfy({ S3Words.isOfHosts($0) }) else {
             throw Unusable(words: "an `UploadAddress` whose `Bucket` is no name of one")
         }
-        // Used as it is: another one is another file.
+        // The name is used unchanged: another name would be another file.
         guard (1...1023).contains(name.utf8.count), !name.hasPrefix("/"), !name.hasPrefix("\\"),
             name.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }),
             !name.split(separator: "/", omittingEmptySubsequences: false).contains(where: { $0 == "." || $0 == ".." })
@@ -68,7 +69,8 @@ struct ApsaraGift: Hashable, Sendable {
         guard (id + (token ?? "")).utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
             throw Unusable(words: "an `UploadAuth` with a key that no header can carry")
         }
-        // `Expiration` is a length of time in seconds, whatever some clients make of it; what has no end said counts as long as all do.
+        // `Expiration` is a duration in seconds, although some clients read it otherwise. A right without an end counts
+        // as long as the longest.
         let end = auth["ExpireUTCTime"]?.string
         if let end, WallTime(rfc3339: end) == nil { throw Unusable(words: "an `ExpireUTCTime` that is no time") }
         grant = ApsaraGrant(
@@ -85,7 +87,7 @@ struct ApsaraGift: Hashable, Sendable {
         self.medium = ApsaraMedium(
             sort: sort, id: given ?? medium?.id, endpoint: whole.hasSuffix("/") ? String(whole.dropLast()) : whole,
             bucket: bucket, key: FilePath(name), region: region ?? medium?.region,
-            // The rest of it may be a right to see it.
+            // The rest of the address may be a right to view the picture.
             imageURL: json["ImageURL"]?.string.flatMap { url in
                 let plain = String(url.prefix { $0 != "?" && $0 != "#" })
                 let isAddress =
@@ -104,7 +106,7 @@ struct ApsaraGift: Hashable, Sendable {
         case .object(let fields): return .object(fields)
         case .text(let text):
             let isCoded = text.first != "{"
-            // Somebody may have taken its padding off, or made it fit for an address.
+            // A service may have removed the padding, or used the alphabet for addresses.
             let plain = text.replacing("-", with: "+").replacing("_", with: "/").filter {
                 $0 != "=" && !$0.isWhitespace
             }
@@ -117,15 +119,16 @@ struct ApsaraGift: Hashable, Sendable {
     }
 }
 
-// What of it is written down. The right is good for one object and for an hour at most: with it an upload whose answer was lost can be
-// looked for, without the service being asked for a new one, which it takes for the wish to write over what is there.
+// The part of a gift that the checkpoint keeps. The right is valid for one object and for an hour at most. With it an
+// upload whose answer was lost can be looked for, without asking the service for a new right. The service would take
+// that request as a wish to overwrite the existing object.
 extension ApsaraGift {
     static let fields = [
         "sort", "media", "media_endpoint", "bucket", "key", "media_region", "image_url", "grant_id", "grant_secret",
         "grant_token", "grant_end", "grant_until",
     ]
 
-    /// - Parameter until: By the clock of this machine.
+    /// - Parameter until: The end of the right by the clock of this machine.
     func note(in checkpoint: inout Checkpoint, until: WallTime) {
         medium.note(in: &checkpoint)
         checkpoint["grant_id"] = grant.key.id
@@ -137,7 +140,7 @@ extension ApsaraGift {
 }
 
 extension ApsaraMedium {
-    /// As it was written down.
+    /// Reads the gift from the checkpoint.
     init?(_ checkpoint: Checkpoint) {
         guard let sort = checkpoint["sort"].flatMap({ ApsaraSort(rawValue: $0) }),
             let endpoint = checkpoint["media_endpoint"], let bucket = checkpoint["bucket"],
@@ -158,12 +161,13 @@ extension ApsaraMedium {
         checkpoint["image_url"] = imageURL
     }
 
-    /// The same object at the storage.
+    /// Whether both are the same object at the storage.
     func isAt(_ other: ApsaraMedium) -> Bool { bucket == other.bucket && key == other.key }
 }
 
 extension ApsaraGrant {
-    /// As it was written down, with the time that is left of it by the clock of this machine; `nil` when that is none, or more than any has.
+    /// Reads the right from the checkpoint, with the time left by the clock of this machine; `nil` when no time is
+    /// left, or more than any right has.
     static func read(_ checkpoint: Checkpoint, now: WallTime) -> (grant: ApsaraGrant, left: Duration)? {
         guard let id = checkpoint["grant_id"], let secret = checkpoint["grant_secret"],
             let until = checkpoint["grant_until"].flatMap({ Int64($0) })

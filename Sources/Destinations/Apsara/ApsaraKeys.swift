@@ -1,34 +1,37 @@
 internal import Core
 internal import Transport
 
-/// The key of one medium: renewed for all parts at once before it ends, and when it is refused as ended.
+/// The key of one medium. It is renewed once for all parts, before it ends or when the storage refuses it as ended.
 actor ApsaraKeys: S3KeySource {
-    /// The service gives an hour in words and counts 3,000 s (VOD developer guide, "Upload URLs and credentials").
+    /// The documentation says an hour, and the service gives 3,000 s (VOD developer guide, "Upload URLs and
+    /// credentials").
     static let longestLife: Duration = .seconds(3000)
-    /// What is left of its life when it is renewed: this, or twice the time of a part where that is more.
+    /// A key is renewed when this much of its life is left, or twice the time of a part where that is more.
     private static let margin: Duration = .seconds(120)
-    /// A renewal that failed is not tried again for each part while the old key counts.
+    /// After a failed renewal, the pause before the next try while the old key is still valid.
     private static let pause: Duration = .seconds(10)
-    /// Storage says `AccessDenied` to a right that has ended a moment ago, too.
+    /// For this long after a right has ended, the storage may also answer `AccessDenied`.
     private static let lastMoments: Duration = .seconds(60)
 
     private let clocks: any Clocks
     /// Asks for a new right to the same medium.
     private let renewal: @Sendable (CredentialNews.Reason) async throws -> ApsaraGrant
     private let clock: ServiceClock
-    /// Whether a look at what may be whole is worth a new right, which VOD may take for the wish to write over it.
+    /// Whether a question about a possibly complete object may ask for a new right. VOD may take that request as a wish
+    /// to overwrite the object.
     private let renewsForLooks: Bool
-    /// Whether a new right may be asked for before this one is refused: it may be that to another medium.
+    /// Whether a new right may be asked for before this one is refused: the new right may be for another medium.
     private let renewsEarly: Bool
     private let question = JoinedWork()
     private var held: ApsaraGrant
     private var end: MonotonicTime
     private var life: Duration
-    /// Counts what was given, so that one refusal of an old key does not throw away a new one.
+    /// Number of the reading, so that a refusal of an old key does not discard a new one.
     private var reading = 0
     private var isRefused = false
     private var failedAt: MonotonicTime?
-    /// The right leads elsewhere now: that is final for all parts of the attempt, and asking once more might make one more medium.
+    /// The right now leads to another object. That is final for all parts of the attempt, because asking again might
+    /// make another medium.
     private var hasMoved: UploadError?
     private var longestPart: Duration = .zero
 
@@ -46,7 +49,7 @@ actor ApsaraKeys: S3KeySource {
         end = clocks.monotonic().advanced(by: left)
     }
 
-    /// How long a right counts that was given now. A clock of ours that was never set says nothing of it.
+    /// How long a right that was just given is valid. A clock of ours that was never set cannot tell.
     static func life(of grant: ApsaraGrant, now: WallTime, ahead: Duration) -> Duration {
         guard let end = grant.end else { return longestLife }
         let left = Duration.milliseconds(end.milliseconds - now.advanced(by: ahead).milliseconds)
@@ -58,7 +61,7 @@ actor ApsaraKeys: S3KeySource {
         if !isDue { return (held.key, reading) }
         do { try await question.join { try await self.renew() } } catch let error as UploadError {
             if error.failure.code == Self.moved { throw error }
-            // One that counts still goes on without it.
+            // A key that is still valid is used although its renewal failed.
             if !isRefused, clocks.monotonic() < end {
                 failedAt = clocks.monotonic()
                 return (held.key, reading)
@@ -73,13 +76,13 @@ actor ApsaraKeys: S3KeySource {
         guard renewsEarly else { return false }
         let now = clocks.monotonic()
         if let failedAt, now.since(failedAt) < Self.pause, now < end { return false }
-        // A short life is none that would be spent on renewals.
+        // A short-lived key must not be spent on renewals.
         let margin = min(max(Self.margin, longestPart * 2), life / 2)
         return now.advanced(by: margin) >= end
     }
 
     private func renew() async throws {
-        // Whoever waited for the one before has what it wanted.
+        // The renewal before this one has already brought a new key.
         guard isDue else { return }
         if let hasMoved { throw hasMoved }
         let grant: ApsaraGrant
@@ -97,7 +100,7 @@ actor ApsaraKeys: S3KeySource {
 
     func refused(_ reading: Int) { if reading == self.reading { isRefused = true } }
 
-    /// Only what means that the right has ended: another refusal would come again, after each renewal.
+    /// Renews only for an answer that means the right has ended: any other refusal would come again after each renewal.
     func renew(_ key: S3Key, _ reading: Int, after verdict: S3Verdict, isHead: Bool) async -> Bool {
         guard hasEnded(verdict, isHead: isHead) else { return false }
         refused(reading)

@@ -1,7 +1,7 @@
 internal import Core
 
-/// What ApsaraVideo VOD makes of a file. It goes by the ending of the name alone (VOD developer guide, "Upload overview",
-/// supported formats), whatever is in the file.
+/// The kind of medium that ApsaraVideo VOD makes of a file. VOD decides by the ending of the name alone (VOD developer
+/// guide, "Upload overview", supported formats), regardless of the content.
 enum ApsaraSort: String, Sendable, CaseIterable {
     case video, audio, image
 
@@ -14,7 +14,7 @@ enum ApsaraSort: String, Sendable, CaseIterable {
             ]
         ),
         (.audio, ["mp3", "wma", "wav", "aac", "ra", "m4a", "flac", "ape", "ac3", "amr", "caf", "acm"]),
-        // Only what is no video: a `gif` may be either, and the client of the service's maker calls it a picture.
+        // Only endings that are no video: a `gif` may be either, and the vendor's own client treats it as a picture.
         (.image, ["png", "jpg", "jpeg", "gif", "heic", "webp"]),
     ]
 
@@ -24,16 +24,16 @@ enum ApsaraSort: String, Sendable, CaseIterable {
         return table
     }()
 
-    /// - Returns: `nil` for what the service takes for nothing.
+    /// - Returns: `nil` for an ending that the service does not accept.
     static func of(_ name: FilePath) -> ApsaraSort? { ending(of: name).flatMap { byEnding[$0] } }
 
-    /// In small letters.
+    /// The ending in lower case.
     static func ending(of name: FilePath) -> String? { name.fileExtension.flatMap { $0.text }?.lowercased() }
 }
 
-/// What is said of every file, besides what templates make.
+/// Fields that VOD is told of every file, in addition to those from templates.
 struct ApsaraFields: Hashable, Sendable {
-    /// `false`: it is kept as it is.
+    /// `false`: VOD keeps the file as it is.
     var transcode: Bool?
     var process: Bool?
     var watermark: Bool?
@@ -43,27 +43,27 @@ struct ApsaraFields: Hashable, Sendable {
 }
 
 extension ApsaraFields {
-    /// Whether the service has to hear something with the end of the bytes.
+    /// Whether the request that ends the upload carries a notification for the service.
     var needsEnd: Bool { process != nil || watermark != nil || priority != nil }
 
-    /// What the service is told of one file, and what had to be cut, for a person.
+    /// The fields that the service is told of one file, and warnings about values that had to be cut.
     struct Said: Hashable, Sendable {
-        /// By the service's own names (VOD API reference, "CreateUploadVideo", "CreateUploadImage").
+        /// Fields by the service's own names (VOD API reference, "CreateUploadVideo", "CreateUploadImage").
         var fields: [String: String] = [:]
-        /// For the end of the upload; `nil` where nothing is to be said there.
+        /// The notification at the end of the upload; `nil` for none.
         var notification: JSONValue?
         var warnings: [String] = []
     }
 
     struct Unsayable: Error, Hashable { let text: String }
 
-    /// Characters, and how many tags.
+    /// Limits: characters of a text, and number of tags.
     static let longestTitle = 128
     static let longestDescription = 1024
     static let longestTag = 32
     static let mostTags = 16
 
-    /// Keys of the section `media` that a template fills, and the service's names of them.
+    /// Keys of the section `media` that a template fills, with the service's names for them.
     static let named = [
         ("media.title", "Title"), ("media.description", "Description"), ("media.tags", "Tags"),
         ("media.category", "CateId"), ("media.cover", "CoverURL"), ("media.template_group", "TemplateGroupId"),
@@ -71,7 +71,7 @@ extension ApsaraFields {
         ("media.user_data", "UserData"), ("media.app_id", "AppId"),
     ]
 
-    /// - Throws: A sentence for a person, where what a template made cannot be said.
+    /// - Throws: A sentence for a person, where the text that a template made cannot be used.
     func said(of order: UploadOrder, as sort: ApsaraSort) throws(Unsayable) -> Said {
         var said = Said()
         for (key, name) in Self.named {
@@ -102,8 +102,8 @@ extension ApsaraFields {
         return said
     }
 
-    /// What the service hears with the end of the bytes (header `x-oss-notification`); what was said when the file was announced stands
-    /// there again, as the clients of the service's maker have it.
+    /// The notification at the end of the upload (header `x-oss-notification`). It repeats the fields of the
+    /// announcement, as the vendor's clients do.
     private func notification(_ said: Said, _ cover: String?) -> JSONValue? {
         guard needsEnd else { return nil }
         var vod: [String: JSONValue] = [:]
@@ -124,7 +124,7 @@ extension ApsaraFields {
         return .object(["Vod": .object(vod)])
     }
 
-    /// What is wrong with a text that a template made or that stands in the configuration: what comes behind it in a sentence.
+    /// Returns the problem of a text from a template or the configuration, as the end of a sentence.
     static func problem(with text: String, at key: String) -> String? {
         func isWord(_ marks: String, _ most: Int) -> Bool {
             text.utf8.count <= most && text.utf8.allSatisfy { $0.isLetterOrDigit() || marks.utf8.contains($0) }
@@ -151,7 +151,7 @@ extension ApsaraFields {
         }
     }
 
-    /// Names may have line ends and worse, which make no title.
+    /// File names may contain line ends and other control characters, which a title must not have.
     private static func plain(_ text: String) -> String? {
         var scalars = String.UnicodeScalarView()
         scalars.append(contentsOf: text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 })
@@ -166,7 +166,7 @@ extension ApsaraFields {
         return String(scalars)
     }
 
-    /// Separated by commas; what is too much is left out.
+    /// Tags are separated by commas; tags beyond the limit are left out.
     private static func tags(_ text: String, _ warnings: inout [String]) -> String {
         var tags = text.split(separator: ",").compactMap { trimmed(String($0)) }
         if tags.count > mostTags {

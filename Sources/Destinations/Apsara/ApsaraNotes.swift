@@ -1,8 +1,8 @@
 internal import Core
 internal import Synchronization
 
-/// Passes on what the engine notes of one attempt, and adds to every checkpoint the gift that has taken the place of its medium meanwhile:
-/// a restart is to use it, and not to ask for one more.
+/// Passes on the engine's notes of one attempt. To every checkpoint it adds the gift that has replaced its medium
+/// meanwhile, so that a restart uses that gift and asks for no other.
 final class ApsaraNotes: UploadNotes {
     private struct State {
         var last: Checkpoint
@@ -26,7 +26,7 @@ final class ApsaraNotes: UploadNotes {
         try await notes.record(checkpoint)
     }
 
-    /// Whatever was on its way to the disk when the gift came.
+    /// Waits for a note that was being written when the gift came.
     func settle() async throws {
         let checkpoint = state.withLock { $0.moved.isEmpty ? nil : $0.last }
         if let checkpoint { try await notes.record(checkpoint) }
@@ -66,7 +66,7 @@ final class ApsaraNotes: UploadNotes {
     var mayClearUp: Bool { notes.mayClearUp }
 }
 
-// A gift that was given in the place of the medium that a checkpoint names, and is used by the next attempt.
+// A gift that was given in place of the medium that a checkpoint names. The next attempt uses it.
 extension ApsaraGift {
     private static let movedTo = "moved_"
 
@@ -77,7 +77,7 @@ extension ApsaraGift {
         for (field, value) in own.fields { fields[Self.movedTo + field] = value }
     }
 
-    /// With the time that is left of it; `nil` where none was given, or its right has ended.
+    /// Returns the gift with the time that is left of it; `nil` where none was given, or its right has ended.
     static func moved(_ checkpoint: Checkpoint, now: WallTime) -> (gift: ApsaraGift, left: Duration)? {
         var own = Checkpoint()
         for (field, value) in checkpoint.fields where field.hasPrefix(movedTo) {
@@ -87,7 +87,7 @@ extension ApsaraGift {
         return (ApsaraGift(medium: medium, grant: grant), left)
     }
 
-    /// Forgets the gift whose right has ended before it was used.
+    /// Forgets the gift whose right ended before it was used.
     ///
     /// - Returns: Whether there was one: its medium stays empty.
     static func dropMoved(_ checkpoint: inout Checkpoint) -> Bool {

@@ -1,14 +1,14 @@
 internal import Core
 internal import Transport
 
-/// A service or a program of the person's that asks VOD for us, and has the key: docs/destinations/apsara-vod.md has its questions for those
-/// who write one.
+/// A service or program of the person that calls VOD for us and has the key. docs/destinations/apsara-vod.md describes
+/// its requests for authors of such a service.
 struct ApsaraService: ApsaraAuthority {
     let service: OwnService
     let rights = "`authorisation`"
     var tellsWhole: Bool { false }
 
-    /// Whoever is asked may have made one for the same reference before, and then gives that.
+    /// The service may have made a medium for the same reference before, and then returns that one.
     func begin(_ wish: ApsaraWish, again: Bool) async throws -> ApsaraBeginning {
         .given(try await ask("create", wish, nil, "the question for an upload address"), isNew: !again)
     }
@@ -17,7 +17,7 @@ struct ApsaraService: ApsaraAuthority {
         try await ask("refresh", wish, medium, "the question for a new credential")
     }
 
-    /// What it can do for pictures is its own business: it may answer with another one.
+    /// The service decides how it handles pictures: it may answer with another picture.
     func renews(_ medium: ApsaraMedium) -> Bool { true }
 
     func isWhole(_ medium: ApsaraMedium, size: Int64) async throws -> Bool? { nil }
@@ -49,7 +49,7 @@ struct ApsaraService: ApsaraAuthority {
             "version": .whole(1), "operation": .text(operation), "destination": .text(service.asking.name),
             "kind": .text(wish.sort.rawValue), "file": .text(wish.name), "size": .whole(wish.size),
             "sha256": .text(hexadecimal(wish.sha256)), "reference": .text(wish.reference),
-            // As VOD wants them, so that they can be passed on.
+            // In VOD's own form, so that the service can pass them on.
             "parameters": .object(wish.said.fields.mapValues { .text($0) }),
         ]
         if let id = medium?.id { fields["media"] = .text(id) }
@@ -57,7 +57,7 @@ struct ApsaraService: ApsaraAuthority {
         guard let json = JSONValue.read(bytes), case .object = json else {
             throw service.problem("gives something else than a JSON object", .holdDestination(after: nil))
         }
-        // Some wrap what they have to say, with a code of their own beside it.
+        // Some services wrap their answer in an object with a code of its own.
         let inner = json["UploadAddress"] == nil ? json["data"] ?? json : json
         if inner["UploadAddress"] == nil, let error = said(inner) ?? said(json) { throw error }
         do {
@@ -68,7 +68,7 @@ struct ApsaraService: ApsaraAuthority {
     }
 
     private func refusal(_ response: Response, _ what: String) -> UploadError? {
-        // Without words of its own the status says it.
+        // Without a message in the body the status is the message.
         guard let json = JSONValue.read(response.body),
             !ApsaraVerdict(json, status: response.status, wait: nil).words.isEmpty
         else { return nil }
@@ -77,7 +77,7 @@ struct ApsaraService: ApsaraAuthority {
         return error
     }
 
-    /// What a program says no with, which has no status.
+    /// Reads a refusal of a program, which has no status.
     private func said(_ json: JSONValue) -> UploadError? {
         guard json["error"] != nil || json["Code"]?.string != nil else { return nil }
         let verdict = ApsaraVerdict(json, status: nil, wait: nil)

@@ -4,32 +4,32 @@ internal import Transport
 
 /// When an upload counts as verified.
 enum ApsaraVerification: String, Sendable, CaseIterable {
-    /// The storage has every byte, with the right sums.
+    /// The storage has every byte, with the right checksums.
     case transfer
-    /// VOD says that it can use it.
+    /// VOD says that it can use the medium.
     case playable
 }
 
-/// What a person set for ApsaraVideo VOD, with defaults filled in.
+/// A person's settings for ApsaraVideo VOD, with defaults filled in.
 struct ApsaraSettings: Sendable {
     var region = ApsaraAPI.defaultRegion
-    /// Of calls to VOD; without a slash at its end.
+    /// The address for calls to VOD; without a slash at its end.
     var endpoint: String?
-    /// In place of the storage that an upload address names.
+    /// Replaces the storage that an upload address names.
     var uploadEndpoint: String?
     var way = OSS.Way.public
     var version = ApsaraSignature.Version.acs3
-    /// Of requests to the storage; `nil`: V4 where the region is known.
+    /// The signature of requests to the storage; `nil`: V4 where the region is known.
     var signing: BucketWire.Signing?
-    /// Whether an upload goes on where it was.
+    /// Whether an interrupted upload continues.
     var resumes = true
     var fields = ApsaraFields()
     /// `nil`: `playable` where the source goes with the upload's end, else `transfer`.
     var verify: ApsaraVerification?
     var verifyTimeout: Duration = .seconds(86_400)
-    /// Between the first two questions whether a medium is ready; they grow apart.
+    /// Wait between the first two requests for the state of a medium; later waits are longer.
     var firstPoll: Duration = .seconds(15)
-    /// Sizes, time limits and how many parts at once; where they go to is in each upload's address.
+    /// Sizes, time limits and the number of parallel parts. Each upload's own address says where its parts go.
     var bucket: S3Settings
 }
 

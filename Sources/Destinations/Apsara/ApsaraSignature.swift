@@ -12,20 +12,20 @@ struct ApsaraSignature: Sendable {
     var key: S3Key
     var version: Version
     var action: String
-    /// What the call is about.
+    /// Parameters of the call itself.
     var parameters: [(name: String, value: String)]
-    /// With its port, where it is not that of the scheme.
+    /// The host, with its port where that is not the default of the scheme.
     var host: String
-    /// Of one request alone.
+    /// Unique for each request.
     var nonce = hexadecimal(Chance.bytes(16))
 
-    /// A request as it is sent: the query, coded, and the headers that signing adds.
+    /// A request as it is sent: the coded query, and the headers that signing adds.
     struct Signed: Sendable {
         var query: String
         var headers: [(name: String, value: String)] = []
     }
 
-    /// - Parameter now: The service's time, to fifteen minutes.
+    /// - Parameter now: The service's time; fifteen minutes of difference are allowed.
     func signed(_ method: String, at now: WallTime) -> Signed {
         switch version {
         case .rpc: inQuery(method, now)
@@ -49,12 +49,12 @@ struct ApsaraSignature: Sendable {
         return Signed(query: "\(query)&Signature=\(PercentCoding.encode(base64(signature).utf8))")
     }
 
-    /// What the older version signs: values are coded twice.
+    /// The text that the older version signs: values are coded twice.
     static func text(_ method: String, _ all: [(name: String, value: String)]) -> String {
         [method, "%2F", PercentCoding.encode(query(all).utf8)].joined(separator: "&")
     }
 
-    /// In the order of bytes.
+    /// The query, sorted by bytes.
     private static func query(_ all: [(name: String, value: String)]) -> String {
         all.sorted { Array($0.name.utf8).lexicographicallyPrecedes(Array($1.name.utf8)) }
             .map { "\(PercentCoding.encode($0.name.utf8))=\(PercentCoding.encode($0.value.utf8))" }

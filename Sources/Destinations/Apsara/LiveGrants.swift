@@ -1,16 +1,16 @@
 internal import Core
 internal import Synchronization
 
-/// What this run knows of the rights to uploads that is not written down with them: those that were renewed on the way.
+/// Rights that were renewed during uploads in this process and are not recorded with them.
 final class LiveGrants: Sendable {
     enum Newest: Sendable {
-        /// What is written down counts.
+        /// The recorded right counts.
         case written
         case renewed(ApsaraGrant, until: WallTime)
-        /// What is written down is not to be used any more, whatever is left of it.
+        /// The recorded right must not be used any more, even if time is left.
         case spoiled
 
-        /// The right that counts, and what is left of it.
+        /// Returns the right that counts, and the time left of it.
         func good(_ checkpoint: Checkpoint, now: WallTime) -> (grant: ApsaraGrant, left: Duration)? {
             switch self {
             case .written: return ApsaraGrant.read(checkpoint, now: now)
@@ -22,10 +22,10 @@ final class LiveGrants: Sendable {
         }
     }
 
-    /// By the ids of uploads. One that is never taken up again is forgotten with the oldest.
+    /// Newest rights by id of upload. The oldest are dropped, so that an upload that never continues is forgotten.
     private let newest = Mutex<[(id: String, what: Newest)]>([])
     private static let most = 256
-    /// Media that were given, by their ids, and under which reference: a medium is one file's.
+    /// References by id of the medium: a medium belongs to one file.
     private let media = Mutex<[String: String]>([:])
     private static let mostMedia = 4096
 
@@ -40,7 +40,7 @@ final class LiveGrants: Sendable {
         }
     }
 
-    /// Uploads that are on their way, by their references: two of the same file would send it twice.
+    /// Uploads in progress, by reference: two uploads of the same file would send it twice.
     private let going = Mutex<[String: String]>([:])
 
     /// - Returns: `false` when another upload goes to the same medium.
@@ -58,7 +58,7 @@ final class LiveGrants: Sendable {
     func spoil(_ id: String) { put(.spoiled, id) }
     func forget(_ id: String) { newest.withLock { $0.removeAll { $0.id == id } } }
 
-    /// Asked once for each attempt: what spoils it is for the next one.
+    /// Called once for each attempt: a right that is spoiled later is for the next attempt.
     func take(_ id: String) -> Newest {
         newest.withLock { all in
             guard let index = all.firstIndex(where: { $0.id == id }) else { return .written }

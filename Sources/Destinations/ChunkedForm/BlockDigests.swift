@@ -3,9 +3,10 @@ internal import Digests
 internal import Linux
 internal import Synchronization
 
-/// Digests of the blocks that were sent last, for those that are sent again: a file that did not change is not read twice.
+/// Digests of the blocks that were sent last, used when they are sent again, so that an unchanged file is not read
+/// twice.
 ///
-/// Kept in memory alone. A row for each block before it leaves would cost a write to the disk, to save a read after a crash.
+/// Kept in memory only. A row for each block before it leaves would cost a disk write to save a read after a crash.
 final class BlockDigests: Sendable {
     private struct Entry {
         let place: FilePlace
@@ -15,10 +16,10 @@ final class BlockDigests: Sendable {
     }
 
     private let entries = Mutex<[Entry]>([])
-    /// As many as may be on their way, for four uploads.
+    /// Enough for the blocks of four uploads in progress.
     private static let most = 64
 
-    /// All of `names` in one pass; waits for the disk.
+    /// Computes all digests in `names` in one pass; waits for the disk.
     func digests(
         _ names: Set<FormName>, of place: FilePlace, _ range: Range<Int64>
     ) throws(SystemError) -> [FormName: String] {
@@ -28,7 +29,7 @@ final class BlockDigests: Sendable {
         }
         if let known, names.isSubset(of: known.keys) { return known }
         let found = try Self.made(names, of: place, range)
-        // What was written meanwhile may be half in it.
+        // A write during the read may be half included.
         guard try FileLook(at: place).hasSameContent(as: look) else { return found }
         entries.withLock { entries in
             entries.append(Entry(place: place, look: look, range: range, found: found))

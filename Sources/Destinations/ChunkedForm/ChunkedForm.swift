@@ -2,7 +2,7 @@ internal import Core
 internal import Credentials
 internal import Transport
 
-/// A server that takes a file as numbered blocks, each in a form of its own (`multipart/form-data`).
+/// A server that takes a file as numbered blocks, each in its own form (`multipart/form-data`).
 struct ChunkedForm: Destination {
     private let dialect: FormDialect
     private let engine: PartsEngine
@@ -23,7 +23,7 @@ struct ChunkedForm: Destination {
     }
 
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
-        // Nobody could remove what is whole: there is no word for it in a form.
+        // A complete file cannot be removed: forms have no request for that.
         if checkpoint[Checkpoint.isFinished] != nil, dialect.settings.abort == nil { return false }
         do { return try await engine.discard(checkpoint) } catch let error as UploadError { throw error } catch {
             throw UploadError(
@@ -38,7 +38,7 @@ struct ChunkedForm: Destination {
 
     func check() async -> CheckResult {
         do {
-            // OPTIONS changes nothing anywhere; any answer shows that somebody is there, and a portal shows itself.
+            // OPTIONS changes nothing. Any answer shows that a server is there, and a portal's answer is recognised.
             let answer = try await dialect.answer(
                 Request("OPTIONS", dialect.url, limits: dialect.limits.small), .probe)
             let status = answer.response.status
@@ -68,7 +68,7 @@ struct ChunkedForm: Destination {
         Self.reserved.contains(name.lowercased()) ? "`\(name)` belongs to the protocol" : nil
     }
 
-    /// Lower-case. Set twice, they would break the framing.
+    /// Lower-case. A second occurrence would break the framing.
     private static let reserved: Set<String> = [
         "content-type", "content-length", "transfer-encoding", "expect", "host", "connection",
     ]
@@ -234,7 +234,7 @@ extension ChunkedForm {
         var headers: [CredentialProvider.Header] = []
         if case .map(let map)? = values["headers"] {
             for (name, source) in map.sorted(by: { $0.key < $1.key }) {
-                // A literal is a template, and filled with the rest of the request.
+                // A literal is a template, and is filled in with the rest of the request.
                 if case .literal = source { continue }
                 headers.append(.init(name, source))
             }
@@ -251,7 +251,7 @@ extension ChunkedForm {
             secrets: CredentialProvider(
                 settings.secrets.sorted { $0.key < $1.key }.map { .init($0.key, $0.value) }, reader: tools.secrets),
             settings: settings, limits: RequestLimits(values))
-        // An address without a host is refused long before.
+        // An address without a host was refused earlier.
         site = WebAddress(url).site ?? .here
         engine = PartsEngine(
             dialect: dialect, parallel: parallel, gone: GonePolicy(values), finalError: FinalErrorPolicy(values))

@@ -1,6 +1,6 @@
 internal import Core
 
-/// A body of `multipart/form-data` (RFC 7578) around a piece of a file: what stands before and behind it.
+/// A body of `multipart/form-data` (RFC 7578) around a piece of a file: the bytes before and after the piece.
 struct FormBody: Sendable {
     let boundary: String
     private(set) var head: [UInt8] = []
@@ -8,10 +8,10 @@ struct FormBody: Sendable {
 
     var contentType: String { "multipart/form-data; boundary=\(boundary)" }
 
-    /// - Parameter boundary: So long and random that no file has it by chance, and new for each request.
+    /// - Parameter boundary: Long and random, so that no file contains it by chance, and new for each request.
     init(boundary: String = FormBody.randomBoundary()) { self.boundary = boundary }
 
-    /// A text part. They go before the file, since servers may read as it comes.
+    /// Appends a text part. Text parts go before the file, since servers may read in order.
     mutating func append(_ name: String, _ value: [UInt8]) {
         begin("form-data; name=\"", Array(name.utf8), "\"\r\n\r\n")
         head += value + Array("\r\n".utf8)
@@ -33,7 +33,7 @@ struct FormBody: Sendable {
         head += Self.escaped(name) + Array(after.utf8)
     }
 
-    /// As browsers write names in a form: quotes and line ends as `%HH`, everything else as it is.
+    /// Escapes a name like browsers do in forms: quotes and line ends as `%HH`, everything else unchanged.
     static func escaped(_ name: [UInt8]) -> [UInt8] {
         name.flatMap { byte -> [UInt8] in
             switch byte {

@@ -3,7 +3,7 @@ internal import Credentials
 internal import Linux
 internal import Transport
 
-/// An answer with what it says.
+/// An answer and its parsed body.
 struct Heard: Sendable {
     let response: Response
     let body: FormReply
@@ -30,14 +30,14 @@ extension FormDialect {
         } catch let error as Asking.Unanswered { throw error.error }
     }
 
-    /// A request without bytes of the file.
+    /// Sends a request without bytes of the file.
     func ask(
         _ message: FormSettings.Message, _ piece: PartsPiece, _ part: PartPlan.Part?,
         _ question: FormVerdict.Question = .probe, wantsJSON: Bool = false
     ) async throws -> Heard {
         let (request, reading) = try await request(message, piece, part, nil)
         var answer = try await answer(request, question, wantsJSON: wantsJSON)
-        // Only what changes nothing follows a redirect, and not away from the server.
+        // Only requests that change nothing follow a redirect, and only on the same server.
         if question == .probe, [301, 302, 307, 308].contains(answer.response.status),
             let location = answer.response.headers["Location"]
         {
@@ -52,8 +52,8 @@ extension FormDialect {
         return answer
     }
 
-    /// - Parameter file: How the part with the file's bytes is called; without a `part` it has none.
-    /// - Returns: The request, and the reading of the secrets in it.
+    /// - Parameter file: The name of the part with the file's bytes; without a `part` there is none.
+    /// - Returns: The request, and the reading of its secrets.
     func request(
         _ message: FormSettings.Message, _ piece: PartsPiece, _ part: PartPlan.Part?, _ file: FormSettings.FilePart?,
         _ limits: Limits? = nil
@@ -85,7 +85,7 @@ extension FormDialect {
         var request = Request(
             message.method, address(message, values, filled(message.query)), headers: headers,
             limits: limits ?? self.limits.small)
-        // Scripts know nothing of invitations, and each would cost a second.
+        // Scripts behind forms do not know `Expect: 100-continue`, and each such request would wait a second.
         request.asksFirst = false
         let fields = filled(message.fields)
         if let file {
@@ -118,7 +118,7 @@ extension FormDialect {
         _ message: FormSettings.Message, _ values: FormValues, _ query: [(name: String, value: [UInt8])]
     ) -> String {
         let path = message.url.pieces.map { piece in
-            // What is filled in is one step of the path, whatever stands in it.
+            // A filled-in value is one component of the path, even if it contains slashes.
             if case .text(let text) = piece { return text }
             return PercentCoding.encode(FormTemplate([piece]).filled(values))
         }.joined()
@@ -154,7 +154,7 @@ extension FormDialect {
                     failure(.auth, "secret_unreadable", "\(error)", retryable: true), remedy: .authenticate)
             }
         }
-        // A bearer's own: a server that repeats it must not have it shown.
+        // The token acts as a secret: a server that repeats it must not have it shown in messages.
         asking.rememberForNow(values.token)
         if let part {
             values.digests = try await digests(Set(templates.flatMap(\.names).filter(\.isDigest)), part, piece)
@@ -174,8 +174,8 @@ extension FormDialect {
 
     // MARK: Headers
 
-    /// - Returns: `nil` for what no header can carry: a line end or another control character, what is no UTF-8, or a
-    ///   name with a blank at its beginning or end, which is no part of a header's value (RFC 9110, section 5.5).
+    /// - Returns: `nil` for a value that no header can carry: a line end or another control character, invalid UTF-8,
+    ///   or a blank at its beginning or end, which is no part of a header's value (RFC 9110, section 5.5).
     private static func headerText(_ template: FormTemplate, _ values: FormValues) -> String? {
         func filled(_ piece: FormTemplate.Piece?) -> [UInt8] {
             if case .name? = piece?.bare { piece?.filled(values) ?? [] } else { [] }
@@ -198,7 +198,7 @@ extension FormDialect {
                     + "characters go as %0D and %20", retryable: false), remedy: .giveUp)
     }
 
-    /// Before anything is begun for a file that cannot be sent.
+    /// Runs before anything is begun, so that no upload is begun for a file that cannot be sent.
     func checkHeaders(_ order: UploadOrder, _ plan: PartPlan) throws {
         let values = FormValues(order: order, plan: plan, part: plan[0], blockSize: plan.partSize)
         let messages = [settings.open?.message, settings.send, settings.finish?.message].compactMap { $0 }
@@ -209,9 +209,9 @@ extension FormDialect {
 
     // MARK: Words
 
-    /// The beginning of what a server said, without secrets.
+    /// The beginning of a server's message, without secrets.
     func excerpt(_ response: Response) -> String {
-        // Cut only after secrets are out, so that no half of one stays.
+        // The text is cut after secrets are removed, so that no half of a secret stays.
         let body = asking.withoutSecrets(String(decoding: response.body.prefix(8192), as: UTF8.self)).utf8.prefix(200)
         let end = body.lastIndex { $0 > UInt8(ascii: " ") }.map { body.index(after: $0) } ?? body.startIndex
         return String(decoding: body[..<end], as: UTF8.self)
@@ -221,7 +221,7 @@ extension FormDialect {
         let remedy: Remedy =
             switch answer.verdict {
             case .stop(let remedy): remedy
-            // Only thrown when it was sent again and again.
+            // Thrown only after several repeated sends.
             case .damaged: .giveUp
             case .success, .startOver, .gone: .again(after: nil)
             }
@@ -231,7 +231,7 @@ extension FormDialect {
             what, response, remedy,
             words: isPortal
                 ? Asking.pageWords : isPage ? "a web page" : excerpt(response))
-        // It may have been a yes: what was begun by it is not forgotten.
+        // The answer may have been a success: the checkpoint of what it began is kept.
         if answer.body == .cut, (200..<300).contains(response.status) { error.failure.http = nil }
         return error
     }

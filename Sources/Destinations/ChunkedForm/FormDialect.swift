@@ -4,14 +4,15 @@ internal import Digests
 internal import Linux
 internal import Transport
 
-/// Chunked forms as ``PartsEngine`` needs them. What is particular to a server is in the settings, and nothing of it here.
+/// Chunked forms as ``PartsEngine`` needs them. Everything that is particular to one server is in the settings, and not
+/// here.
 ///
-/// Its fields of a checkpoint: `server` and `preset`, who has the upload; `id`, our name for it; `token`, the server's; and for
-/// a removal `name` and `mime`.
+/// Fields of a checkpoint: `server` and `preset`, which has the upload; `id`, our name for it; `token`, the server's;
+/// and for a removal `name` and `mime`.
 struct FormDialect: PartsDialect {
     let url: String
     let asking: Asking
-    /// What templates name.
+    /// The secrets that templates name.
     let secrets: CredentialProvider
     let settings: FormSettings
     let limits: RequestLimits
@@ -58,7 +59,7 @@ struct FormDialect: PartsDialect {
             && checkpoint["preset"] == settings.preset
     }
 
-    // MARK: What the engine asks
+    // MARK: Requirements of the engine
 
     func settle(
         _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint, restarts: Int64
@@ -82,7 +83,7 @@ struct FormDialect: PartsDialect {
             if answer.verdict == .stop(.authenticate) { await secrets.refused(reading) }
             guard case .success = answer.verdict else {
                 var error = refused("the opening", answer)
-                // It said yes, and its body did not: whether an upload was begun is not known.
+                // The status was a success and the body was not: it is unknown whether an upload was begun.
                 if (200..<300).contains(answer.response.status), error.remedy.isForOnce {
                     error.failure.code = Asking.unusableAnswer
                 }
@@ -100,7 +101,8 @@ struct FormDialect: PartsDialect {
         }
     }
 
-    /// Made once for an upload, and another one each time it begins anew: nothing of before can be mixed in.
+    /// The id of an upload. It is another one each time the upload starts again, so that no earlier blocks are mixed
+    /// in.
     private func id(_ order: UploadOrder, _ restarts: Int64) -> String {
         switch settings.id {
         case .uuid4:
@@ -112,8 +114,8 @@ struct FormDialect: PartsDialect {
             return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(digits[$0]) }.joined(separator: "-")
         case .sizeName:
             let plain = order.name.bytes.filter { $0.isLetterOrDigit(or: "_-") }
-            // Two files of one name and size must not be taken for each other, nor one file under two names that differ in
-            // other letters.
+            // Two files with the same name and size must have different ids, and so must one file under two names that
+            // differ only in case.
             let whole = Hasher.digest(.sha256, of: order.file.sha256 + order.name.bytes)
             let digest = hexadecimal(Array(whole.prefix(8)))
             return "\(order.file.size)-\(String(decoding: plain.suffix(120), as: UTF8.self))-\(digest)"
@@ -153,7 +155,7 @@ struct FormDialect: PartsDialect {
                     throw refused("the question for block \(index + 1)", answer)
                 }
             }
-            // Who says yes to everything, as a page that is there for any address does, has said nothing.
+            // A server that says yes to every question, like a page that any address returns, proves nothing.
             if let first = held.first {
                 let isYesman = try await isYesman(message, statuses, piece, piece.plan[first.index])
                 if isYesman { held = [] }
@@ -162,7 +164,7 @@ struct FormDialect: PartsDialect {
         }
     }
 
-    /// Whether the server claims to have a block of an upload that nobody has ever begun.
+    /// Whether the server claims to have a block of an upload that was never begun.
     private func isYesman(
         _ message: FormSettings.Message, _ statuses: FormStatuses, _ piece: PartsPiece, _ part: PartPlan.Part
     ) async throws -> Bool {
@@ -189,7 +191,7 @@ struct FormDialect: PartsDialect {
             return await judge(
                 Heard(answer.response, self, .part, wantsJSON: settings.done != nil), part, piece, reading)
         } catch {
-            // Nothing was sent yet: a secret or the copy could not be read.
+            // Nothing was sent: a secret or the copy could not be read.
             return PartSending(.failed(error), bytesSent: 0, isRefused: true)
         }
     }
@@ -204,15 +206,15 @@ struct FormDialect: PartsDialect {
         switch answer.verdict {
         case .success: break
         case .startOver: return ends(.startOver(error))
-        // A last block that was heard twice may be the reason.
+        // The server may have received the last block twice, which may be the reason.
         case .gone: return ends(.gone(error), isRefused: false)
         case .damaged where settings.repeatsSafely: return ends(.damaged(error))
-        // It may have been put behind the others as it is. A last one that does not fit has refused the file.
+        // The server may have appended the block as it is. For the last block, a wrong digest has refused the file.
         case .damaged: return part.isLast ? ends(.failed(error), isRefused: false) : ends(.startOver(error))
         case .stop(let remedy):
             if remedy == .authenticate { await secrets.refused(reading) }
             var sending = ends(.failed(error), isRefused: isRefused(answer, part))
-            // An answer in JSON that is no success is a word on the file.
+            // A JSON answer that is no success refuses the file itself.
             sending.saysNo = answer.body.document != nil && (200..<300).contains(answer.response.status)
             return sending
         }
@@ -242,7 +244,7 @@ struct FormDialect: PartsDialect {
             && FormVerdict.isUndone(answer.response.status, isOnlyRepeated: settings.repeatsSafely)
     }
 
-    /// How far a server got that says so with each answer: the first byte that it lacks.
+    /// The offset of a server that names it with each answer: the first byte that it lacks.
     private func standing(_ response: Response) -> Int64? {
         guard case .header(let name)? = settings.probe, let line = response.headers[name] else { return nil }
         let range = line.split(separator: "=").last ?? ""
@@ -285,7 +287,8 @@ struct FormDialect: PartsDialect {
     /// Each block was acknowledged, and the staged copy was read once more before the last of them.
     private static let verifiedBy = "acknowledgement"
 
-    /// - Returns: What tells that the last block was found there, and no answer to it was seen.
+    /// - Returns: How the file was verified; says if the last block was found at the server and no answer to it was
+    ///   seen.
     private static func verifiedBy(_ piece: PartsPiece) -> String {
         piece.checkpoint["end_unanswered"] == nil ? verifiedBy : "blocks_unanswered"
     }
@@ -297,7 +300,7 @@ struct FormDialect: PartsDialect {
             id: nil, url: isFit ? asking.withoutSecrets(text) : nil, verifiedBy: Self.verifiedBy)
     }
 
-    /// No form can be asked for a file.
+    /// A form has no request to look for a file.
     func found(_ piece: PartsPiece) async throws -> RemoteObject? { nil }
 
     func abort(_ checkpoint: Checkpoint) async throws -> Bool {
@@ -314,8 +317,8 @@ struct FormDialect: PartsDialect {
             abort.message, PartsPiece(order: order, plan: plan, checkpoint: checkpoint), nil, .abort)
         let status = answer.response.status
         if answer.verdict == .success || says(answer, abort.statuses) { return true }
-        // What calls for patience where a block is sent does so here. Neither a login page nor an error in a 200 has removed
-        // anything.
+        // An answer that asks for a wait when sending blocks does so here too. A login page or an error in a 200 has
+        // removed nothing.
         let isEmptyWord = (200..<300).contains(status)
         if case .stop(let remedy) = answer.verdict, remedy.isOfServer || status == 500 || isEmptyWord {
             throw refused("the removal", answer)
@@ -329,7 +332,7 @@ struct FormDialect: PartsDialect {
 }
 
 extension Remedy {
-    /// The server or the way there is at fault, whatever was asked.
+    /// Whether the server or the connection is at fault, independently of the request.
     var isOfServer: Bool {
         switch self {
         case .holdDestination, .rateLimit, .noRoom, .authenticate: true

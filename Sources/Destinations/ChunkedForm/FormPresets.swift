@@ -1,19 +1,19 @@
 internal import Core
 
-/// What a widespread client or server wants to hear, in the very keys that a person may set over it.
+/// Settings for a widespread client or server, in the same keys that a person may set over them.
 struct FormPreset: Sendable {
     let name: String
     let values: [String: SettingValue]
 
     static let custom = "custom"
-    /// In the order of the manual; `custom` begins with nothing.
+    /// All presets in the order of the manual; `custom` starts empty.
     static let all: [FormPreset] = [
         breakpoint, resumable, flow, simpleUploader, dropzone, fineUploader, plupload, webUploader, blueimp,
         FormPreset(name: custom, values: [:]),
     ]
     static let names = all.map(\.name)
 
-    /// For people.
+    /// Names and summaries for messages and help.
     static let summaries: [(name: String, summary: String)] = names.map { ($0, summary(of: $0)) }
 
     private static func summary(of name: String) -> String {
@@ -31,7 +31,7 @@ struct FormPreset: Sendable {
         }
     }
 
-    /// Those whose servers never join blocks by themselves.
+    /// Presets whose servers never join the blocks by themselves.
     static let needingFinish: Set<String> = [webUploader.name]
 
     static func named(_ name: String) -> FormPreset? { all.first { $0.name == name } }
@@ -42,8 +42,8 @@ struct FormPreset: Sendable {
     }
 
     /// - Parameters:
-    ///   - fields: Of each block.
-    ///   - more: Whatever is not said by the others.
+    ///   - fields: Form fields of each block.
+    ///   - more: All other settings.
     private init(
         _ name: String, block: Int64, _ rule: PartPlan.Rule = .short, part: String = "file",
         filename: String = "{name}", fields: [String: String], success: [String] = ["200-299"],
@@ -61,16 +61,19 @@ struct FormPreset: Sendable {
         self.values = values
     }
 
-    /// What scripts behind these clients were seen to say in a 200 when a block was not taken, in all presets alike: each was written
-    /// by another hand. None of it stands in the way of an answer that is empty, a plain text, or JSON without these fields.
+    /// Signs of an error in a 200 answer, as scripts behind these clients were seen to give when they did not take a
+    /// block. All presets share them, since each script was written by a different author. None of them rejects an
+    /// answer that is empty, plain text, or JSON without these fields.
     private static let noErrors: [String] = {
         let words = "error, fail, failed, failure, false"
-        // Fields that are there for errors. `/files/*/error` is jQuery File Upload's, `/*/error` stands in a wrapper or a list.
+        // Fields that servers use for errors. `/files/*/error` is jQuery File Upload's, `/*/error` stands in a wrapper
+        // or a list.
         let empty = [
             "/error", "/Error", "/errors", "/*/error", "/*/errors", "/files/*/error", "/errno", "/errcode", "/errCode",
             "/error_code", "/errorCode", "/*/errno", "/*/errcode", "/*/error_code",
         ]
-        // Plupload's tutorials say `{"OK": 0}`. A status or code may be one of HTTP; 4xxxx and 5xxxx are made of those.
+        // Plupload's tutorials answer `{"OK": 0}`. A status or code may be an HTTP status; 4xxxx and 5xxxx are derived
+        // from those.
         let flags = ["/success", "/Success", "/*/success", "/ok", "/OK"]
         let states = ["/status", "/state", "/result"]
         return empty.map { "\($0) empty" } + flags.map { "\($0) not 0, \(words)" }
@@ -96,7 +99,7 @@ struct FormPreset: Sendable {
                 "open.fields": map(common.merging(["sequenceNo": "0"]) { $1 }),
                 "open.file_part.name": .text("block"), "open.token": .text("/data/upToken"),
                 "success.json": .texts(["/data exists", "/data not null"]), "done": .text("/data/fileUrl"),
-                // To a token that the server gave: it knows the upload no more.
+                // The answer to a token of the server's when it does not know the upload any more.
                 "restart.status": .texts(["404", "410"]),
             ])
     }()
@@ -169,7 +172,7 @@ struct FormPreset: Sendable {
 
     private static let plupload = FormPreset(
         "plupload", block: 1 << 20, filename: "blob",
-        // The name is all that tells one upload from another there.
+        // On these servers only the name distinguishes one upload from another.
         fields: ["name": "{id}-{name}", "chunk": "{index0}", "chunks": "{count}"], success: ["200-399"],
         ["success.json": .texts(["/error absent"]), "repeat_safe": .flag(false)])
 
@@ -188,7 +191,7 @@ struct FormPreset: Sendable {
                 "Content-Disposition": "attachment; filename=\"{id}-{name:uri}\"",
             ]),
             "send.omit_when_single": .texts(["Content-Range"]), "probe.header": .text("Range"),
-            // Its servers append to what has this name.
+            // These servers append to the file with this name.
             "repeat_safe": .flag(false),
         ])
 }

@@ -1,8 +1,8 @@
 internal import Core
 
-/// What no key has by itself.
+/// Checks of several keys together.
 extension FormReading {
-    /// No file is larger on ext4, so that a block of this size means "never cut"; beyond it a unit is wrong.
+    /// ext4 holds no larger file, so a block of this size means "never cut". Beyond it the unit is a mistake.
     private static let largestBlock: Int64 = 16 << 40
 
     mutating func judge(_ settings: FormSettings) {
@@ -32,7 +32,7 @@ extension FormReading {
         }
     }
 
-    /// Whether one of them tells the blocks of a file apart.
+    /// Whether one of them distinguishes the blocks of a file.
     func namesBlock(_ templates: [FormTemplate]) -> Bool {
         let places: [FormName] = [.index0, .index1, .offset, .end, .last]
         return templates.contains { $0.names.contains(where: places.contains) }
@@ -123,7 +123,7 @@ extension FormReading {
     // MARK: Answers
 
     private mutating func judgeAnswers(_ settings: FormSettings) {
-        // Plupload counts redirects as a success, and its preset does as its servers expect.
+        // Plupload counts redirects as success; its preset follows what its servers expect.
         let preset = FormPreset.named(settings.preset)?.values["success.status"]
         if values["success.status"] != preset, settings.success.statuses.ranges.contains(where: { $0.upperBound > 299 })
         {
@@ -141,9 +141,9 @@ extension FormReading {
         }
     }
 
-    // MARK: Names that meet
+    // MARK: Duplicate names
 
-    /// Many a server keeps one of two parts that are called alike.
+    /// Many servers keep only one of two parts with the same name.
     private mutating func judgeParts(
         _ section: String, _ message: FormSettings.Message, _ part: FormSettings.FilePart?, without omitted: Set<String>
     ) {
@@ -158,7 +158,7 @@ extension FormReading {
             ("send", settings.send), ("open", settings.open?.message), ("finish", settings.finish?.message),
             ("abort", settings.abort?.message),
         ]
-        // What is left out meets nobody.
+        // Values that are left out cannot collide.
         func sent(_ names: some Sequence<String>) -> [String] {
             names.filter { !settings.omitted.contains($0) }.sorted()
         }
@@ -172,7 +172,7 @@ extension FormReading {
 
     private mutating func judgeHeaders(_ key: String, _ names: [String], among known: [String]) {
         for (index, name) in names.enumerated() {
-            // Of two in one map the later is told.
+            // The later of two duplicates in one map is reported.
             let earlier = known.filter { !names[index...].contains($0) }
             if let other = earlier.first(where: { $0 != name && $0.lowercased() == name.lowercased() }) {
                 object(

@@ -1,13 +1,13 @@
 internal import Core
 internal import Transport
 
-/// Makes settings of values, and collects what is wrong with them, each with its key.
+/// Makes settings from values, and collects the problems of the values, each with its key.
 struct FormReading {
     let values: [String: SettingValue]
     private var secrets: [String: SecretSource] = [:]
     private(set) var objections: [SettingObjection] = []
 
-    /// - Parameter values: Of the right kinds, a preset's among them.
+    /// - Parameter values: Values of the right kinds, including those of a preset.
     init(_ values: [String: SettingValue]) {
         self.values = values
         if case .secrets(let map)? = values["secrets"] { secrets = map }
@@ -172,7 +172,7 @@ struct FormReading {
         objections.append(SettingObjection(key: key, problem: problem))
     }
 
-    /// `none` takes away what a preset has.
+    /// `none` removes the preset's value.
     private mutating func pointer(_ key: String) -> JSONPointer? {
         guard let text = text(key), text != "none" else { return nil }
         guard let pointer = JSONPointer(text) else {
@@ -210,7 +210,7 @@ struct FormReading {
             for name in template.secrets where secrets[name] == nil {
                 object(key, "names `{secret:\(name)}`, and `secrets` has no `\(name)`")
             }
-            // Alone it is empty where the server wants none, as presets have it.
+            // A field that is `credential` alone stays empty where the server needs none, as in presets.
             if template.names.contains(.credential), secrets[FormValues.credential] == nil, text != "{credential}" {
                 object(key, "names `{credential}`, and `credential` is not set")
             }
@@ -230,7 +230,7 @@ struct FormReading {
             }
             guard case .literal(let text) = source else {
                 if literalsOnly { continue }
-                // A secret that is given in place of a text.
+                // A secret in place of a text.
                 secrets["\(key).\(name)"] = source
                 templates[name] = FormTemplate([.secret("\(key).\(name)")])
                 continue
@@ -240,7 +240,7 @@ struct FormReading {
         return templates
     }
 
-    /// An object with its names in order, so that two requests write it alike.
+    /// A JSON object with sorted names, so that two requests write it in the same way.
     private mutating func json(_ object: [String: SecretSource], _ key: String) -> [FormTemplate.Piece] {
         var pieces: [FormTemplate.Piece] = []
         for (name, source) in object.sorted(by: { $0.key < $1.key }) {

@@ -1,23 +1,23 @@
 internal import Core
 
-/// The body of an answer, as conditions see it.
+/// The body of an answer, as conditions evaluate it.
 enum FormReply: Hashable, Sendable {
     case json(JSONValue)
-    /// Begins as JSON does and is none that can be relied on, or is no text: cut short, spoiled, or in a coding that nobody asked for. What it would
-    /// have said is not known.
+    /// The body begins like JSON but cannot be relied on, or is no text: cut short, damaged, or in a coding that was
+    /// not requested. Its meaning is unknown.
     case cut
-    /// Nothing, or another text.
+    /// An empty body, or a text that is not JSON.
     case other
 
     init(_ body: [UInt8]) {
         if let document = JSONValue.read(body) {
-            // Of two fields of one name readers see the one or the other.
+            // Parsers differ in which of two fields with the same name they use.
             self = JSONValue.hasTwins(body) ? .cut : .json(document)
             return
         }
         let start = textStart(of: body)
         let isText = !body.contains(0) && String(validating: body, as: UTF8.self) != nil
-        // The third stands before JSON that no page may take for a script.
+        // Some servers put the third string before JSON, so that no page can run it as a script.
         let isLikeJSON = ["{", "[", ")]}'"].contains { start.starts(with: $0.utf8) }
         self = isText && !isLikeJSON ? .other : .cut
     }

@@ -1,6 +1,6 @@
 internal import Core
 
-/// Statuses as a person lists them: `200-299`, `404`.
+/// Statuses in the form in which a person lists them: `200-299`, `404`.
 struct FormStatuses: Hashable, Sendable {
     let ranges: [ClosedRange<Int>]
 
@@ -30,15 +30,15 @@ struct FormCondition: Hashable, Sendable {
     enum Test: Hashable, Sendable {
         case exists, absent
         case equals(JSONValue)
-        /// Nothing that says anything stands there: also no JSON at all.
+        /// The field is missing or has no meaningful value. Also true without JSON.
         case empty
-        /// None of these stands there: also no JSON at all.
+        /// None of these values stands there. Also true without JSON.
         case not([Refused])
     }
 
-    /// What must not stand at a place.
+    /// A value that must not stand at a place.
     enum Refused: Hashable, Sendable {
-        /// In small letters.
+        /// A word in lower case.
         case word(String)
         case numbers(ClosedRange<Int64>)
 
@@ -59,7 +59,7 @@ struct FormCondition: Hashable, Sendable {
         }
     }
 
-    /// How much of what a `*` leads to has to be as the test says.
+    /// How many of the values that a `*` matches have to pass the test.
     enum Extent: Sendable { case every, any }
 
     let pointer: JSONPointer
@@ -68,7 +68,7 @@ struct FormCondition: Hashable, Sendable {
     static let forms =
         "`/success = true`, `/error absent`, `/error empty`, `/status not error, 400-599` or `/data exists`"
 
-    /// - Returns: `nil` for a text that is no condition.
+    /// - Returns: `nil` for a text that is not a condition.
     init?(_ text: String) {
         let words = text.split(separator: " ", maxSplits: 2).map(String.init)
         guard words.count >= 2, let pointer = JSONPointer(words[0]) else { return nil }
@@ -86,7 +86,7 @@ struct FormCondition: Hashable, Sendable {
         }
     }
 
-    /// - Parameter extent: For a pointer with `*`. Where that leads to nothing, only what wants something is not met.
+    /// - Parameter extent: For a pointer with `*`. Where it matches nothing, only conditions that require a value fail.
     func holds(in document: JSONValue, _ extent: Extent = .every) -> Bool {
         let found = document.all(at: pointer)
         switch extent {
@@ -98,7 +98,7 @@ struct FormCondition: Hashable, Sendable {
     private func holds(_ found: JSONValue?) -> Bool {
         switch test {
         case .exists: found != nil
-        // A server that always writes its fields writes `null` where nothing is the matter.
+        // A server that always writes its fields writes `null` for no error.
         case .absent: found == nil || found == .null
         case .equals(let value): found == value
         case .empty: found?.saysNothing ?? true
@@ -113,7 +113,7 @@ struct FormCondition: Hashable, Sendable {
         }
     }
 
-    /// Whether an answer that is no JSON meets it.
+    /// Whether an answer without JSON meets the condition.
     var holdsWithoutJSON: Bool {
         switch test {
         case .exists, .equals, .absent: false
@@ -123,7 +123,7 @@ struct FormCondition: Hashable, Sendable {
 }
 
 extension JSONValue {
-    /// What a server writes into a field for errors when there is none.
+    /// Whether a value in an error field means that there is no error.
     fileprivate var saysNothing: Bool {
         switch self {
         case .null, .bool(false), .whole(0), .text(""), .text("0"), .list([]), .object([:]): true
@@ -131,7 +131,7 @@ extension JSONValue {
         }
     }
 
-    /// Of a single value, in small letters.
+    /// The text of a single value, in lower case.
     fileprivate var plainWord: String? {
         switch self {
         case .null: "null"
@@ -143,12 +143,12 @@ extension JSONValue {
     }
 }
 
-/// Which answers are of one kind: by their status, and by what their JSON says.
+/// Defines one kind of answers, by their status and their JSON.
 struct FormRule: Hashable, Sendable {
     var statuses: FormStatuses
     var conditions: [FormCondition]
 
-    /// All of it holds: for success.
+    /// All conditions hold: for success.
     func isMet(_ status: Int, _ body: FormReply) -> Bool {
         guard statuses.contains(status) else { return false }
         guard !conditions.isEmpty else { return true }
@@ -159,7 +159,7 @@ struct FormRule: Hashable, Sendable {
         }
     }
 
-    /// Whether what an answer says is against success, for an answer that needs not say anything.
+    /// Whether the body contradicts success. An empty answer does not.
     func isDenied(by body: FormReply) -> Bool {
         switch body {
         case .json(let document): conditions.contains { $0.isOfErrors && !$0.holds(in: document) }
@@ -168,12 +168,12 @@ struct FormRule: Hashable, Sendable {
         }
     }
 
-    /// Any of it holds: for refusals.
+    /// Any condition holds: for refusals.
     func isTouched(_ status: Int, _ body: FormReply) -> Bool {
         statuses.contains(status) || speaks(body)
     }
 
-    /// A condition holds, whatever the status.
+    /// Whether any condition holds, regardless of the status.
     func speaks(_ body: FormReply) -> Bool {
         guard case .json(let document) = body else { return false }
         return conditions.contains { $0.holds(in: document, .any) }
@@ -181,7 +181,7 @@ struct FormRule: Hashable, Sendable {
 }
 
 extension FormCondition {
-    /// It asks for nothing, and only minds what may stand there.
+    /// The condition requires no value, and only forbids some.
     fileprivate var isOfErrors: Bool {
         switch test {
         case .absent, .empty, .not: true

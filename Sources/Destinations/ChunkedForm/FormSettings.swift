@@ -1,8 +1,8 @@
 internal import Core
 
-/// What a person set for a form, with the preset's values where nothing was set.
+/// A person's settings for a form, completed by the values of the preset.
 struct FormSettings: Sendable {
-    /// One kind of request: its address relative to the destination's, and what it carries.
+    /// One kind of request: its address relative to the destination's, and its contents.
     struct Message: Sendable {
         var method: String
         /// Another address of the same server; empty for the destination's own.
@@ -30,7 +30,7 @@ struct FormSettings: Sendable {
 
     struct Open: Sendable {
         var message: Message
-        /// Without a byte in it; `nil` for none.
+        /// A file part without bytes; `nil` for none.
         var part: FilePart?
         var token: JSONPointer
     }
@@ -38,15 +38,15 @@ struct FormSettings: Sendable {
     enum Probe: Sendable {
         /// A request for each part.
         case each(Message, FormStatuses)
-        /// A list of numbers in one answer; the first part's is `base`.
+        /// A list of numbers in one answer; the first part has the number `base`.
         case list(Message, JSONPointer, base: Int)
-        /// A header of the answer to each part: `0-N`, with the last byte that is there.
+        /// A header of the answer to each part: `0-N`, where N is the last byte that the server has.
         case header(String)
     }
 
     struct Finish: Sendable {
         var message: Message
-        /// Files of one part need none.
+        /// Files with a single part skip it.
         var isForManyOnly: Bool
         var url: JSONPointer?
     }
@@ -58,7 +58,7 @@ struct FormSettings: Sendable {
 
     enum IDRule: String, Sendable, CaseIterable {
         case uuid4
-        /// Size, path and the beginning of a digest of content and path: the same file has the same one again.
+        /// Size, path and the beginning of a digest of content and path: the same file always has the same id.
         case sizeName = "size-name"
     }
 
@@ -76,7 +76,7 @@ struct FormSettings: Sendable {
     var part: FilePart
     var omitted: Set<String>
     var omittedWhenSingle: Set<String>
-    /// Of the first block alone with which an upload is taken up again.
+    /// Fields of only the first block with which an upload continues.
     var onlyWhenResumed: Set<String>
     var success: FormRule
     var permanent: FormRule
@@ -86,7 +86,7 @@ struct FormSettings: Sendable {
     var probe: Probe?
     var finish: Finish?
     var abort: Abort?
-    /// Secrets that templates name, by the names that they have there.
+    /// Secrets that templates use, by their names in the templates.
     var secrets: [String: SecretSource]
 
     /// Whether a part is sent with a digest that the server can compare.
@@ -94,9 +94,10 @@ struct FormSettings: Sendable {
 }
 
 extension Dictionary where Key == String, Value == SettingValue {
-    /// What a person set over what a preset has: of maps name by name, of all else the whole value. Who asks in another
-    /// way than the preset, by `list` or `header`, begins without its question for each block. Who sets the statuses of
-    /// `success` writes that rule anew: the preset's conditions were about its own.
+    /// Merges a person's settings over a preset: maps name by name, all other values as a whole. Settings that choose
+    /// another inquiry than the preset, `list` or `header`, drop the preset's question for each block. Settings with
+    /// their own statuses for `success` replace the whole rule, since the preset's conditions belong to its own
+    /// statuses.
     func over(_ preset: [String: SettingValue]) -> [String: SettingValue] {
         var preset = preset
         if self["success.status"] != nil { preset["success.json"] = nil }

@@ -1,11 +1,11 @@
 internal import Core
 
-/// What a template of a form may name, as it is written between the braces.
+/// A name that a template of a form may use between braces.
 enum FormName: String, Hashable, Sendable, CaseIterable {
     /// The part's number, from 0 and from 1.
     case index0, index1
     case count, offset
-    /// Behind the part's last byte, and that byte itself.
+    /// The first byte after the part, and the last byte of the part.
     case end, last
     case length
     case blockSize = "block_size"
@@ -22,7 +22,7 @@ enum FormName: String, Hashable, Sendable, CaseIterable {
     case md5, sha1, sha256
     case isLast = "is_last"
 
-    /// Of the part's bytes.
+    /// Whether it is a digest of the part's bytes.
     var isDigest: Bool {
         switch self {
         case .crc32, .crc32Upper, .crc32Decimal, .md5, .sha1, .sha256: true
@@ -30,7 +30,7 @@ enum FormName: String, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// A number or a flag in JSON, where nothing else stands with it.
+    /// Whether it becomes a number or a flag in JSON when it stands alone.
     var isBareInJSON: Bool {
         switch self {
         case .index0, .index1, .count, .offset, .end, .last, .length, .blockSize, .total, .mtime, .mtimeMS,
@@ -40,7 +40,7 @@ enum FormName: String, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// Means something only where one part is spoken of.
+    /// Whether it has a meaning only in requests about one part.
     var isOfPart: Bool {
         switch self {
         case .index0, .index1, .offset, .end, .last, .length, .isLast: true
@@ -54,9 +54,9 @@ struct FormTemplate: Hashable, Sendable {
     enum Piece: Hashable, Sendable {
         case text(String)
         case name(FormName)
-        /// A secret of the destination's own, read when it is needed.
+        /// A secret of the destination, read when it is needed.
         case secret(String)
-        /// As it stands between the quotes of JSON.
+        /// The text as it stands between the quotes of JSON.
         indirect case inJSON(Piece)
 
         var bare: Piece { if case .inJSON(let piece) = self { piece } else { self } }
@@ -66,7 +66,7 @@ struct FormTemplate: Hashable, Sendable {
             case .text(let text): Array(text.utf8)
             case .name(let name): values[name]
             case .secret(let name): Array((values.secrets[name] ?? "").utf8)
-            // Coded already.
+            // The value is escaped already.
             case .inJSON(.name(.nameInJSON)): values[.nameInJSON]
             case .inJSON(let piece): escapedInJSON(piece.filled(values))
             }
@@ -129,21 +129,21 @@ struct FormTemplate: Hashable, Sendable {
     func text(_ values: FormValues) -> String { String(decoding: filled(values), as: UTF8.self) }
 }
 
-/// What the names of a template stand for in one request.
+/// The values of a template's names in one request.
 struct FormValues: Sendable {
     let order: UploadOrder
     let plan: PartPlan
-    /// `nil` in requests that are about the whole file.
+    /// `nil` in requests about the whole file.
     var part: PartPlan.Part?
-    /// What `{block_size}` says: a file that is smaller than a block may be announced as a smaller block.
+    /// The value of `{block_size}`: a file that is smaller than a block may be announced with a smaller block.
     var blockSize: Int64
     var id = ""
     var token = ""
-    /// By their names in the configuration.
+    /// Secrets by their names in the configuration.
     var secrets: [String: String] = [:]
     var digests: [FormName: String] = [:]
 
-    /// The name under which `credential:` is kept among the secrets; none that a person can give.
+    /// The name under which `credential:` is kept among the secrets. A person cannot use this name.
     static let credential = "{credential}"
 
     subscript(name: FormName) -> [UInt8] {

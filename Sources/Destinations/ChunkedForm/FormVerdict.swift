@@ -1,23 +1,23 @@
 internal import Core
 
-/// What an answer calls for, by the rules that were set and then by its status.
+/// The meaning of an answer, by the configured rules first and then by its status.
 ///
-/// The table is `FormVerdictTests.table`; no other place in the house looks at a status of a form.
+/// The table is `FormVerdictTests.table`. No other code evaluates a status of a form.
 enum FormVerdict: Hashable, Sendable {
     case success
-    /// Begin again from the first part.
+    /// Start again from the first part.
     case startOver
-    /// The server does not know the upload that it gave a token for.
+    /// The server does not know the upload of its own token any more.
     case gone
-    /// The digest did not fit.
+    /// The digest did not match.
     case damaged
     case stop(Remedy)
 
-    /// What was asked.
+    /// The kind of request.
     enum Question: Sendable { case open, part, finish, abort, probe }
 
     /// - Parameters:
-    ///   - wantsJSON: Only JSON can be a success here: something is to be read from it.
+    ///   - wantsJSON: Only JSON can be a success: the caller reads a value from it.
     ///   - isPage: The body is a web page.
     ///   - wait: `Retry-After`.
     init(
@@ -26,7 +26,7 @@ enum FormVerdict: Hashable, Sendable {
     ) {
         let mayBeFile = question == .part || question == .finish
         let isMet = settings.success.isMet(status, body)
-        // A login portal says 200 to everything.
+        // A login portal answers 200 to everything.
         if isPage, isMet || (200..<300).contains(status) {
             self = .stop(.misconfigured)
         } else if isMet, !wantsJSON || body.document != nil {
@@ -42,13 +42,14 @@ enum FormVerdict: Hashable, Sendable {
         }
     }
 
-    /// Statuses by which servers say that they have not looked at the body: the right, the address or the length of the request is wrong.
+    /// Statuses with which servers refuse a request without looking at its body: the credentials, the address or the
+    /// length are wrong.
     private static let unread: Set<Int> = [401, 403, 404, 405, 407, 410, 411, 413, 414, 415, 417, 431]
 
-    /// Whether a status that is no success says that the server has done nothing with a block. A gateway may answer for one that took it, and
-    /// what it says of itself in a 2xx says nothing of the block.
+    /// Whether a status that is no success means that the server has done nothing with a block. A gateway may answer
+    /// for a server that took it, and its 2xx answer says nothing about the block.
     ///
-    /// - Parameter isOnlyRepeated: A block that comes again replaces itself. Where it does not, only what is certain counts.
+    /// - Parameter isOnlyRepeated: A block that comes again replaces itself. Otherwise only a certain answer counts.
     static func isUndone(_ status: Int, isOnlyRepeated: Bool) -> Bool {
         guard isOnlyRepeated else { return unread.contains(status) }
         return (300..<500).contains(status) && ![408, 421, 425, 429].contains(status)
@@ -58,16 +59,16 @@ enum FormVerdict: Hashable, Sendable {
         switch status {
         case 401, 403: return .authenticate
         case 407: return .holdDestination(after: nil)
-        // The address is wrong, and no file is to blame.
+        // The address is wrong, and the file is not to blame.
         case 300..<400, 404, 405, 410, 411, 501: return .misconfigured
-        // What other clients call final may be a fault of the moment: it uses up attempts and holds nobody else.
+        // Other clients treat this as final, but it may be temporary. It uses up attempts and holds no other upload.
         case 500 where isPermanent: return .refused(after: wait)
         case 408, 421, 425: return .again(after: wait ?? .seconds(1))
         case 429: return .rateLimit(after: wait)
         case 507: return .noRoom(after: wait)
         case let status where StatusOfPath.all.contains(status): return .holdDestination(after: wait)
         case 500...: return .holdDestination(after: wait)
-        // It said yes, and its JSON did not, or was none.
+        // The status was a success, but the JSON was not, or there was no JSON.
         case 200..<300: return .refused(after: wait)
         default: return .giveUp
         }

@@ -2,13 +2,13 @@ internal import Core
 internal import Glibc
 internal import Linux
 
-/// A folder of this machine: a second disk, or a NAS that is mounted.
+/// A folder of this machine: on a second disk, or on a mounted NAS.
 struct Directory: Destination {
     let target: DirectoryTarget
     let engine: WholeEngine
     let site: DestinationSite
 
-    /// - Parameter cost: What a person says that bytes to another machine's folder cost.
+    /// - Parameter cost: Whether bytes to a folder on another machine count as metered, as configured.
     init(_ target: DirectoryTarget, taken: TakenRule, cost: Metered? = nil) {
         self.target = target
         site = .folder(target.path, cost: cost)
@@ -19,7 +19,7 @@ struct Directory: Destination {
         try await engine.upload(order, notes)
     }
 
-    /// A file of more than that takes longer to write than to take note of.
+    /// A larger file takes longer to write than to record.
     var bundling: Bundling? { Bundling(largest: 256 << 10, files: 32, bytes: 4 << 20) }
 
     func upload(together orders: [UploadOrder], notes: any BundleNotes) async throws -> [String: RemoteObject] {
@@ -34,7 +34,7 @@ struct Directory: Destination {
         try await asked { try await engine.find(order) }
     }
 
-    /// These two have no notes and no cancellation in their contract.
+    /// The contract of these two calls has neither notes nor cancellation.
     private func asked<R>(_ body: () async throws -> R) async throws(UploadError) -> R {
         do { return try await body() } catch let error as UploadError { throw error } catch {
             throw UploadError(
@@ -43,7 +43,7 @@ struct Directory: Destination {
         }
     }
 
-    // MARK: Room
+    // MARK: Space
 
     var tellsSpace: Bool { true }
 
@@ -69,7 +69,7 @@ struct Directory: Destination {
         let path = target.path
         let root = try target.openRoot()
         let look = try FileLook(of: root, named: path)
-        // Where no file without a name can be made, rights are all that can be asked without leaving something.
+        // Where an unnamed file cannot be made, permissions are the only check that leaves nothing behind.
         if try Files.canMakeFiles(in: root, named: path) == nil {
             if let refusal = Files.refusal(toWriteIn: path) { throw refusal }
         }
@@ -96,10 +96,10 @@ struct Directory: Destination {
 }
 
 extension RemoteSpace {
-    /// What is kept for root counts as used. How many files there may be is left to the first that is refused: some count
-    /// none and take all.
+    /// Space that is reserved for root counts as used. The number of inodes is not checked: some file systems report
+    /// none and still accept files, so the first refused file tells.
     ///
-    /// - Returns: `nil` where nothing can be made of it.
+    /// - Returns: `nil` where the figures make no sense.
     fileprivate init?(_ space: Space) {
         guard space.total > 0, space.free > 0 || !space.isToldByProgram else { return nil }
         self.init(free: space.free, used: max(0, space.total - space.free), limit: space.total)

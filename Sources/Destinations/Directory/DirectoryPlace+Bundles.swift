@@ -3,10 +3,10 @@ internal import Digests
 internal import Linux
 
 extension DirectoryPlace {
-    /// A bundle of small files: all are written and on their way to the disk before the first is waited for, and one
-    /// sync of the folder makes all their names durable.
+    /// Writes a bundle of small files. All files are written and flushed together before the first is waited for, and
+    /// one sync of the folder makes all names durable.
     ///
-    /// Whatever goes wrong with one of them leaves that one out: it is brought for itself, which meets the same and says so.
+    /// A file that meets an error is left out. It is uploaded alone later, meets the same error and reports it.
     func bring(
         _ pieces: [WholePiece], isWanted: @escaping @Sendable (String) -> Bool,
         _ spent: @escaping @Sendable (String, Int64) -> Void
@@ -32,7 +32,8 @@ extension DirectoryPlace {
             try self.target.checkRoot(self.root)
             var named: [WholePiece] = []
             for piece in whole {
-                // A stop leaves the rest as they are; what has its name is whole, and is told.
+                // A stop leaves the remaining files as they are. Files that have their final name are complete, and are
+                // reported.
                 if (try? pulse.beat()) == nil { break }
                 if (try? self.renameNoReplace(piece.part, to: piece.name)) == true { named.append(piece) }
             }
@@ -60,7 +61,7 @@ extension DirectoryPlace {
         return Written(part)
     }
 
-    /// Holds a file open from its writing to its sync, which tells what went wrong between.
+    /// Holds a file open from its writing to its sync, which reports write errors in between.
     private final class Written {
         private var file: Descriptor?
 

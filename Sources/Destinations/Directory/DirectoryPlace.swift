@@ -4,21 +4,22 @@ internal import Glibc
 internal import Linux
 internal import Synchronization
 
-/// A folder of the target, held open for one attempt: what is mounted over its path meanwhile does not get our bytes.
+/// A folder of the target, held open for one attempt: a file system that is mounted over its path meanwhile does not
+/// get our bytes.
 final class DirectoryPlace: WholePlace {
     let target: DirectoryTarget
     let folder: Descriptor
-    /// Below the target's path.
+    /// The path below the target's path.
     let relative: FilePath
     let root: FileLook
     private let said = Mutex<[String]>([])
 
     private static let blockSize = 1 << 20
-    /// So much is on its way to the disk at most while more is written, so that no sync takes long.
+    /// At most this many bytes are in write-back while more is written, so that no sync takes long.
     private static let flushEvery: Int64 = 8 << 20
-    /// A slow way gets a durable point after this time, wherever it stands.
+    /// On a slow disk, a durable point is made after this time, at any offset.
     private static let longestStretch: Duration = .seconds(5)
-    /// Room for less than that is not reserved: it costs more than it tells.
+    /// Space for less than this is not reserved: the call costs more than it tells.
     private static let worthReserving: Int64 = 1 << 20
 
     init(_ target: DirectoryTarget, _ folder: consuming Descriptor, relative: FilePath, root: FileLook) throws {
@@ -62,7 +63,7 @@ final class DirectoryPlace: WholePlace {
         }
     }
 
-    /// Digests what the disk or the server has, as far as the kernel lets go of what it remembers.
+    /// Digests the content on the disk or the server, as far as the kernel drops its page cache.
     func digest(of name: FilePath, expecting size: Int64, _ pulse: SlowDisk.Pulse) throws -> [UInt8] {
         let file = try folder.open(name, for: .reading)
         file.forget(from: 0, count: 0)
@@ -86,7 +87,7 @@ final class DirectoryPlace: WholePlace {
             let end = try self.copy(staged, order.file, from: offset, to: file, part, pulse, spent, sent)
             if end == order.file.size { self.dress(file, part, order) }
             try file.sync(named: part)
-            // On a network mount or with a quota the first report of lost data may come here.
+            // On a network mount or with a quota, close may be the first call to report lost data.
             try file.close(named: part)
             return end
         }
@@ -99,14 +100,14 @@ final class DirectoryPlace: WholePlace {
         }
     }
 
-    /// A new file, whatever an earlier try left: a write that failed may have left pages that only look right.
+    /// Makes a new file, even if an earlier try left one: a failed write may have left pages that only look right.
     func make(_ part: FilePath, for staged: StagedFile) throws -> Descriptor {
         try removeLeftover(part)
         let file = try naming(part) { () throws(SystemError) in
             try Files.openFile(part, in: folder, creating: target.mode ?? 0o666)
         }
         if staged.size >= Self.worthReserving, let error = Files.reserve(staged.size, file, named: part), error.isFull {
-            // What cannot fit must not take the room that others fit into.
+            // A file that does not fit must not take the space that others need.
             try Files.removeIfPresent(part, in: folder)
             throw error
         }
@@ -114,7 +115,7 @@ final class DirectoryPlace: WholePlace {
     }
 
     private func removeLeftover(_ part: FilePath) throws {
-        // A name that the file system cannot have is told of when it is to be made.
+        // A name that the file system cannot have is reported when the file is made.
         do { try Files.removeIfPresent(part, in: folder) } catch {
             guard [EINVAL, EILSEQ, ENAMETOOLONG].contains(error.code) else { throw error }
         }
@@ -174,7 +175,7 @@ final class DirectoryPlace: WholePlace {
 
     private var failure: StagedFile.MakeFailure { { self.target.failure($0, $1, $2, retryable: $3) } }
 
-    /// Time and mode, where the file system keeps them: no reason to refuse a file.
+    /// Sets time and mode, where the file system keeps them. A failure is no reason to refuse the file.
     func dress(_ file: borrowing Descriptor, _ part: FilePath, _ order: UploadOrder) {
         do {
             try file.setModified(order.modified, named: part)
@@ -201,7 +202,7 @@ final class DirectoryPlace: WholePlace {
             }
             guard isDone else { return false }
             CrashPoint.reached("part-renamed")
-            // In one piece with the rename: a stop between them would leave a file that nobody counts.
+            // In one step with the rename: a stop between them would leave a file that is not counted.
             try self.folder.sync(named: self.relative)
             return true
         }
@@ -217,7 +218,7 @@ final class DirectoryPlace: WholePlace {
     func renameNoReplace(_ part: FilePath, to name: FilePath) throws(SystemError) -> Bool {
         do { try Files.renameNoReplace(part, in: folder, to: name, in: folder) } catch {
             if error.exists { return false }
-            // It knows neither a rename that replaces nothing nor hard links, and nothing else is safe.
+            // The file system supports neither rename without replacing nor hard links, and no other way is safe.
             if error.call == "linkat", [EPERM, ENOSYS, EMLINK, EINVAL].contains(error.code) {
                 throw SystemError(call: error.call, subject: error.subject, code: EOPNOTSUPP)
             }
@@ -243,7 +244,7 @@ final class DirectoryPlace: WholePlace {
         _ name: FilePath, _ body: @escaping @Sendable (SlowDisk.Pulse) throws -> R
     ) async throws -> R { try await target.run(relative.appending(name), body) }
 
-    /// A call that fails because of the name, and not of the folder, ends this upload alone.
+    /// An error that the name causes, and not the folder, ends this upload alone.
     private func naming<R: ~Copyable>(_ name: FilePath, _ call: () throws(SystemError) -> R) throws -> R {
         do { return try call() } catch {
             throw target.nameFailure(error, target.path.appending(relative).appending(name), in: root)

@@ -2,12 +2,13 @@ internal import Core
 internal import Glibc
 internal import Linux
 
-/// What a person set for a folder, and the knowledge whether it is the folder that was meant.
+/// A person's settings for a folder, and the checks that it is the intended folder.
 struct DirectoryTarget: WholeDialect {
     /// The destination's name in the configuration, for messages.
     let name: String
     let path: FilePath
-    /// Must be mounted; `/` when a person said that nothing has to be, `nil` when nobody said anything.
+    /// A mount point that must be mounted; `/` when the configuration says that none is required, `nil` when it says
+    /// nothing.
     let mount: MountPoint?
     /// A file that must be in the folder.
     let marker: FilePath?
@@ -33,8 +34,8 @@ struct DirectoryTarget: WholeDialect {
         }
     }
 
-    /// Opens the folder, if it is the one that was meant. It is never made: an empty place where something should be
-    /// mounted looks just like a folder that is yet to be made.
+    /// Opens the folder, if it is the intended one. It is never created: an empty mount point where nothing is mounted
+    /// looks just like a folder that does not exist yet.
     func openRoot() throws -> Descriptor {
         let root: Descriptor
         do { root = try Descriptor.open(path, for: .folder) } catch { throw failure(error, .target, path) }
@@ -54,9 +55,9 @@ struct DirectoryTarget: WholeDialect {
         return root
     }
 
-    /// A look at the path again: what was opened must still be what stands there.
+    /// Checks the path again: it must still lead to the folder that was opened.
     func checkRoot(_ opened: FileLook) throws {
-        // The path may be a link, which opening follows and a look does not.
+        // The path may be a symbolic link, which opening follows and `lstat` does not.
         let now = try FileLook(of: try Descriptor.open(path, for: .folder), named: path)
         guard now.device == opened.device, now.inode == opened.inode else {
             throw refusal(
@@ -90,10 +91,11 @@ struct DirectoryTarget: WholeDialect {
 
     private struct Missing: Error {}
 
-    /// Who may read the files of a folder may go through it.
+    /// A user with read permission for a folder's files also gets permission to enter it.
     private static func folderMode(_ mode: UInt32) -> UInt32 { mode | 0o700 | (mode & 0o444) >> 2 }
 
-    /// The folders of a name, which must not lead out of the target. Links on the way are refused when they are opened.
+    /// The folders of a name, which must not lead out of the target. Symbolic links on the way are refused when they
+    /// are opened.
     private func checked(_ name: FilePath) throws -> [FilePath] {
         let parts = name.bytes.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         guard !parts.contains(where: { $0.isEmpty || $0.elementsEqual(".".utf8) || $0.elementsEqual("..".utf8) }),
@@ -111,7 +113,7 @@ struct DirectoryTarget: WholeDialect {
 
     // MARK: Failures
 
-    /// Runs `body` where it may wait, and gives each of its errors a remedy.
+    /// Runs `body` on a thread where it may block, and gives each of its errors a remedy.
     func run<R: Sendable>(
         _ shown: FilePath, _ body: @escaping @Sendable (SlowDisk.Pulse) throws -> R
     ) async throws -> R {
@@ -134,13 +136,13 @@ struct DirectoryTarget: WholeDialect {
                 retryable: verdict.remedy != .giveUp), remedy: verdict.remedy)
     }
 
-    /// For a call that was about a name: what it says is about this file, unless the folder itself is gone.
+    /// Makes the error for a call about a name. The error is about this file, unless the folder itself is gone.
     ///
-    /// - Parameter root: The look that the target's folder had when it was opened.
+    /// - Parameter root: The status of the target's folder when it was opened.
     func nameFailure(_ error: SystemError, _ place: FilePath, in root: FileLook) -> UploadError {
         guard error.code == ENOENT else { return failure(error, .name, place) }
-        // exFAT says so of a name that it cannot have. A folder that was removed says so of every name.
-        guard (try? checkRoot(root)) != nil else { return failure(error, .target, path) }  // whatever it says
+        // exFAT reports this for a name that it cannot have. A removed folder reports it for every name.
+        guard (try? checkRoot(root)) != nil else { return failure(error, .target, path) }  // for any error
         return failure(SystemError(call: error.call, subject: error.subject, code: EINVAL), .name, place)
     }
 

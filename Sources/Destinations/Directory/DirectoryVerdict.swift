@@ -2,19 +2,19 @@ internal import Core
 internal import Glibc
 internal import Linux
 
-/// What an `errno` of the target means for an upload. No other place in the house looks at one of a directory.
+/// The meaning of an `errno` of the target for an upload. No other code evaluates an `errno` of a directory.
 ///
-/// The rows are in docs/destinations/directory.md and in `DirectoryVerdictTests`. Nearly all of them are about the folder
-/// as a whole, and hold the destination; those that are about one name end one upload.
+/// The rows are in docs/destinations/directory.md and in `DirectoryVerdictTests`. Nearly all of them are about the
+/// folder as a whole, and hold the destination. Those that are about one name end one upload.
 struct DirectoryVerdict: Hashable, Sendable {
     var remedy: Remedy
     var kind: Failure.Class
-    /// For scripts.
+    /// The failure code, for scripts.
     var code: String
-    /// What a person does about it; empty where the kernel's words are enough.
+    /// Advice for a person; empty where the kernel's message is enough.
     var advice: String
 
-    /// Whether the call was about a name that a person or a camera chose.
+    /// Whether the call was about the target or about a name that a person or a camera chose.
     enum Subject: Hashable, Sendable { case target, name }
 
     init(_ error: CInt, about subject: Subject) {
@@ -55,7 +55,7 @@ struct DirectoryVerdict: Hashable, Sendable {
         case (EBUSY, _), (EAGAIN, _), (ETXTBSY, _), (EEXIST, _), (EINTR, _):
             self.init(.again(after: nil), .transient, "target_busy", "")
         default:
-            // ENOMEM, EMFILE and whatever else: nothing that this file has done.
+            // ENOMEM, EMFILE and any other error: the file has not caused it.
             self.init(hold, .transient, "target_failed", "")
         }
     }

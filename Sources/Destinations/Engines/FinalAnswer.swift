@@ -1,6 +1,6 @@
 internal import Core
 
-/// What becomes of an upload whose last request was refused, though every byte is there.
+/// The policy for an upload whose last request was refused, although every byte is there.
 enum FinalErrorPolicy: String, Sendable, CaseIterable {
     case fail, accept
 
@@ -14,37 +14,38 @@ enum FinalErrorPolicy: String, Sendable, CaseIterable {
         + "`accept`."
 }
 
-/// The answer to the request with the last byte of a file, where it was no success. Where a remote can only say how many bytes it has,
-/// that answer decides: a server that checks the whole file at its end keeps the bytes of one that it refuses.
+/// The unsuccessful answer to the request with the last byte of a file. Where a remote can only say how many bytes it
+/// has, that answer decides: a server that checks the whole file at its end keeps the bytes of a file that it refuses.
 ///
 /// | field | means |
 /// |---|---|
-/// | `refused_status`, `refused_words` | the status that refused it, and the failure that is shown |
-/// | `refused_in` | the generation of the upload in which that was |
-/// | `unclear_end` | an answer that says nothing of the file, such as that of a gateway |
+/// | `refused_status`, `refused_words` | the status that refused the file, and the failure that is shown |
+/// | `refused_in` | the generation of the upload at that time |
+/// | `unclear_end` | an answer that says nothing about the file, such as a gateway's |
 enum FinalAnswer {
     static let fields = ["refused_status", "refused_words", "refused_in", "unclear_end"]
 
-    /// Statuses that a proxy, a gateway, a busy server or one that waited for too long answers with: nothing is said of the file.
+    /// Statuses of a proxy, a gateway, a busy server or a timeout. They say nothing about the file.
     static let withoutVerdict: Set<Int> = [407, 408, 425, 429, 502, 503, 504]
 
     static func isRefusal(_ status: Int) -> Bool { (400...599).contains(status) && !withoutVerdict.contains(status) }
 
-    /// Statuses that servers answer with to bytes that they have already. One to the last bytes of a file says nothing of the file then.
+    /// Statuses with which servers answer bytes that they have already. As an answer to such last bytes they say
+    /// nothing about the file.
     static func isOfPlace(_ status: Int) -> Bool { [400, 401, 403, 404, 409, 410, 412, 416, 423].contains(status) }
 
-    /// Keeps what `error` says of the file.
+    /// Records what `error` says about the file.
     ///
     /// - Parameters:
     ///   - isOfState: The answer is about where the upload stands (another offset, a lock), and not about the file.
-    ///   - saysNo: Its body refuses the file, whatever its status.
-    /// - Returns: Whether there was an answer: then it is to be durable before anything else is asked.
+    ///   - saysNo: Its body refuses the file, regardless of its status.
+    /// - Returns: Whether there was an answer. The caller then makes it durable before any other request.
     static func note(
         _ error: UploadError, isOfState: Bool, saysNo: Bool = false, _ order: UploadOrder,
         in checkpoint: inout Checkpoint
     ) -> Bool {
         guard let status = error.failure.http else { return false }
-        // A refusal stands until bytes are taken again: what is answered meanwhile is about where the upload stands.
+        // A refusal stands until bytes are accepted again: answers meanwhile are about where the upload stands.
         if checkpoint["refused_status"] != nil { return true }
         guard saysNo || !isOfState && isRefusal(status) else {
             checkpoint["unclear_end"] = error.failure.message
@@ -59,12 +60,13 @@ enum FinalAnswer {
 
     /// Whether an answer to the last request ends the upload where the remote cannot be asked what it has.
     ///
-    /// - Parameter isKnownPlace: The same address has taken bytes of this file. If not, one that is wrong refuses no file.
+    /// - Parameter isKnownPlace: The same address has accepted bytes of this file. Otherwise the address may be wrong,
+    ///   and a wrong address refuses no file.
     static func isFinal(_ error: UploadError, isKnownPlace: Bool) -> Bool {
         guard let status = error.failure.http, isRefusal(status) || error.remedy == .giveUp else { return false }
         return switch error.remedy {
         case .giveUp, .refused, .holdDestination, .noRoom: true
-        // A request that came to the wrong server.
+        // 421: the request reached the wrong server.
         case .again: status != 421
         case .misconfigured: isKnownPlace
         case .rateLimit, .authenticate, .pending, .restage: false
@@ -73,9 +75,9 @@ enum FinalAnswer {
 
     static func clear(_ checkpoint: inout Checkpoint) { for field in fields { checkpoint[field] = nil } }
 
-    /// The refusal that is kept.
+    /// The recorded refusal.
     ///
-    /// - Parameter failure: Of the destination, for its time and kind.
+    /// - Parameter failure: Makes a failure of the destination, with time and class.
     static func refusal(in checkpoint: Checkpoint, _ failure: StagedFile.MakeFailure) -> UploadError? {
         guard let status = checkpoint["refused_status"].flatMap({ Int($0) }) else { return nil }
         var failure = failure(.permanent, "refused_at_end", "", false)
@@ -86,13 +88,13 @@ enum FinalAnswer {
         return UploadError(failure, remedy: .giveUp)
     }
 
-    /// The remote counts every byte, and was not heard to take the last of them.
+    /// The remote counts every byte, but its answer to the last byte was not received.
     static let unanswered = "offset_unanswered"
 
-    /// What is said of a file that was taken for complete without a word of the remote.
+    /// The warning for a file that was taken for complete without confirmation from the remote.
     static let assumption = "taken for complete: the upload was gone after its last byte was acknowledged"
 
-    /// For a file that is complete all the same.
+    /// Warnings for a file that is complete nevertheless.
     ///
     /// - Parameter way: As in ``RemoteObject/verifiedBy``, where the remote only counts.
     static func warnings(_ checkpoint: Checkpoint, verifiedBy way: String? = nil) -> [String] {
@@ -113,16 +115,16 @@ enum FinalAnswer {
         return words
     }
 
-    /// The field with what was left to another writer.
+    /// The field with the uploads that were left to another writer.
     static let leftToOthers = "left_to_others"
 
-    /// Keeps what is given up and not removed, since another writer sends there.
+    /// Records an upload that is given up and not removed, since another writer sends to it.
     static func leave(_ name: String?, in checkpoint: inout Checkpoint) {
         let words = name.map { FilePath($0).display } ?? "an upload"
         checkpoint[leftToOthers] = [checkpoint[leftToOthers], words].compactMap { $0 }.joined(separator: ", ")
     }
 
-    /// What may be at the remote besides, by requests whose end was never seen.
+    /// Objects that may be at the remote in addition, made by requests whose end was never seen.
     static func doubts(_ checkpoint: Checkpoint) -> [String] {
         var words: [String] = []
         let orphans = checkpoint.number("orphans")
@@ -159,7 +161,7 @@ enum FinalAnswer {
         return words
     }
 
-    /// A person has the upload tried again after it was refused, or given up on: it begins anew.
+    /// Whether a person has the upload tried again after it was refused, or given up on. It then starts again.
     static func isOfBefore(_ checkpoint: Checkpoint, _ order: UploadOrder) -> Bool {
         let generation = (checkpoint["refused_in"] ?? checkpoint["ended_in"]).flatMap { Int($0) }
         return generation.map { $0 < order.generation } ?? false

@@ -5,7 +5,8 @@ internal import Linux
 extension StagedFile {
     package typealias MakeFailure = (Failure.Class, String, String, Bool) -> Failure
 
-    /// The staged copy must be what was recorded: a longer or shorter one would be mixed content at the remote.
+    /// Checks that the staged copy is the recorded one: a longer or shorter copy would give mixed content at the
+    /// remote.
     @discardableResult
     func checkLook(_ failure: MakeFailure) throws(UploadError) -> FileLook {
         let look: FileLook
@@ -18,7 +19,7 @@ extension StagedFile {
         return look
     }
 
-    /// Reads all of it, for the case that nothing else explains a difference.
+    /// Reads the whole copy. Called when nothing else explains a difference.
     package func checkContent(_ failure: MakeFailure) async throws {
         let place = place
         let found: Result<[UInt8], SystemError> = try await blocking {
@@ -38,7 +39,7 @@ extension StagedFile {
         }
     }
 
-    /// The copy is not what was recorded.
+    /// The error for a copy that differs from its record.
     func changed(_ how: String, _ failure: MakeFailure) -> UploadError {
         UploadError(failure(.local, "staged_changed", "\(place.display) \(how)", true), remedy: .restage)
     }

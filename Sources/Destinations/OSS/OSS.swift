@@ -2,9 +2,9 @@ internal import Core
 internal import Credentials
 internal import Transport
 
-/// A bucket of Alibaba Cloud OSS: what ``S3`` does, in OSS's words and with its signatures.
+/// A bucket of Alibaba Cloud OSS: like ``S3``, with OSS's names and signatures.
 enum OSS {
-    /// By which of the service's addresses.
+    /// The kind of the service's addresses.
     enum Way: String, CaseIterable {
         case `public`, `internal`, accelerate
 
@@ -78,8 +78,8 @@ enum OSS {
         return S3(settings, access, caFile: caFile, tools)
     }
 
-    /// The header by which the service keeps a limit itself, in bits a second of one connection (OSS API reference, "Single-connection
-    /// bandwidth throttling"): nothing below or above what it takes.
+    /// The header that makes the service limit one connection, in bits a second (OSS API reference, "Single-connection
+    /// bandwidth throttling"). The value stays within the limits of the service.
     ///
     /// - Parameter rate: Bytes a second.
     static func trafficLimit(_ rate: Int64?) -> (name: String, value: String)? {
@@ -90,7 +90,7 @@ enum OSS {
 
     // MARK: Settings
 
-    /// Of no bucket yet.
+    /// Settings without a bucket yet.
     static var unplaced: S3Settings {
         S3Settings(
             preset: preset, bucket: "", region: "", endpoint: "", isVirtual: true, checksum: preset.checksum,
@@ -129,7 +129,8 @@ enum OSS {
         if case .text(let word)? = values["endpoint_kind"] { Way(rawValue: word) ?? .public } else { .public }
     }
 
-    /// As it is set, or as the address has it: `oss-cn-shanghai.aliyuncs.com`, `oss-cn-shanghai-internal.aliyuncs.com`.
+    /// The region as configured, or from the address: `oss-cn-shanghai.aliyuncs.com`,
+    /// `oss-cn-shanghai-internal.aliyuncs.com`.
     static func region(_ values: [String: SettingValue]) -> String? {
         if case .text(let region)? = values["region"] { return region }
         guard case .text(let endpoint)? = values["endpoint"] else { return nil }

@@ -8,13 +8,13 @@ struct OSSSignature: Sendable {
     /// The plain id, like `cn-shanghai`; V1 needs none.
     var region: String
     var version: BucketWire.Signing
-    /// Further headers that V4 covers, in small letters: a server in between cannot change them.
+    /// Further headers that V4 covers, in lower case: an intermediary cannot change them.
     var covered: Set<String> = []
 
     private static let algorithm = "OSS4-HMAC-SHA256"
 
-    /// - Parameter now: The server's time, to fifteen minutes.
-    /// - Returns: The headers of the message and those that signing adds; `Host` is not among them.
+    /// - Parameter now: The server's time; fifteen minutes of difference are allowed.
+    /// - Returns: The headers of the message and those that signing adds, without `Host`.
     func headers(of message: S3Message, at now: WallTime) -> [(String, String)] {
         var headers = message.headers
         if let token = key.token { headers.append(("x-oss-security-token", token)) }
@@ -32,14 +32,14 @@ struct OSSSignature: Sendable {
         let request = canonical(message, headers)
         let words = [Self.algorithm, stamp, scope, hexadecimal(Hasher.digest(.sha256, of: Array(request.utf8)))]
         let signature = hexadecimal(mac(signingKey(String(stamp.prefix(8))), words.joined(separator: "\n")))
-        // An empty list is refused.
+        // The service refuses an empty list.
         let names = covered.isEmpty ? "" : ", AdditionalHeaders=\(covered.sorted().joined(separator: ";"))"
         headers.append(
             ("Authorization", "\(Self.algorithm) Credential=\(key.id)/\(scope)\(names), Signature=\(signature)"))
         return headers
     }
 
-    /// For each day and region another one.
+    /// The key for one day and region.
     func signingKey(_ day: String) -> [UInt8] {
         [day, region, "oss", "aliyun_v4_request"].reduce(Array("aliyun_v4\(key.secret)".utf8), mac)
     }
@@ -50,8 +50,8 @@ struct OSSSignature: Sendable {
 
     // MARK: V4
 
-    /// All of the query is signed, a name without a value as it stands; and of the headers those of the service, the content's type and
-    /// its MD5. The bucket is in the path, wherever it is in the address.
+    /// V4 signs the whole query, with names without a value as they are. Of the headers it signs the service's own, the
+    /// content's type and its MD5. The bucket is in the path, wherever it is in the address.
     func canonical(_ message: S3Message, _ headers: [(String, String)]) -> String {
         let query = message.query.map { (PercentCoding.encode($0.name.utf8), PercentCoding.encode($0.value.utf8)) }
             .sorted { $0 < $1 }.map { $0.1.isEmpty ? $0.0 : "\($0.0)=\($0.1)" }.joined(separator: "&")
@@ -68,7 +68,7 @@ struct OSSSignature: Sendable {
 
     // MARK: V1
 
-    /// What the first version signs. Of the query only what names a thing counts, and no name is coded.
+    /// The text that version 1 signs. Of the query only subresources count, and no name is coded.
     static func firstText(_ message: S3Message, _ headers: [(String, String)]) -> String {
         let lowered = lowered(headers)
         func value(_ name: String) -> String { lowered.first { $0.name == name }?.value ?? "" }
@@ -81,7 +81,7 @@ struct OSSSignature: Sendable {
             .joined(separator: "\n")
     }
 
-    /// Those that uploads use, of the list in "Include signatures in the Authorization header", V1.
+    /// The subresources that uploads use, from the list in "Include signatures in the Authorization header", V1.
     private static let subresources: Set<String> = [
         "acl", "append", "continuation-token", "objectMeta", "partNumber", "position", "tagging", "uploadId", "uploads",
     ]

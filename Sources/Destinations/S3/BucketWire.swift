@@ -1,18 +1,18 @@
 internal import Core
 
-/// What services of buckets say in other words where they mean the same.
+/// Differences in names between bucket services that otherwise work alike.
 struct BucketWire: Sendable {
-    /// In front of the headers that are the service's own.
+    /// Prefix of the service's own headers.
     let prefix: String
-    /// With this a request makes no object where there is one.
+    /// A request with this header makes no object where there is one.
     let unlessThere: (name: String, value: String)
-    /// Of the documents that it is sent.
+    /// XML namespace of the documents that are sent.
     let namespace: String?
-    /// Bytes of UTF-8 in a key.
+    /// Maximum length of a key in bytes of UTF-8.
     let longestKey: Int
-    /// No key begins with one of these.
+    /// Bytes with which no key may begin.
     let noFirst: [UInt8]
-    /// Of each object, whoever made it, its answers have this checksum.
+    /// A checksum that the service gives with every object, regardless of its writer.
     let checksum: S3Preset.Checksum?
     let signing: Signing
 
@@ -24,7 +24,7 @@ struct BucketWire: Sendable {
         case v4, v1
     }
 
-    /// Holds the digest of the content that an object was made of.
+    /// The header with the digest of the content from which an object was made.
     var digestHeader: String { "\(prefix)meta-sluice-sha256" }
 
     static let s3 = BucketWire(

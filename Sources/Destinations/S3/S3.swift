@@ -8,7 +8,7 @@ struct S3: Destination {
     let site: DestinationSite
 
     init(_ values: [String: SettingValue], _ tools: DestinationTools) throws {
-        // The loader has told of them all, with their places.
+        // The loader has reported all of them, with their places.
         if let objection = Self.objections(values).first {
             throw UnusableSetting(key: objection.key, problem: objection.problem)
         }
@@ -29,7 +29,7 @@ struct S3: Destination {
         api = S3API(
             asking: asking, settings: settings, signer: access.signer(settings, asking, tools), rights: access.shown,
             log: tools.log)
-        // The bucket's own way is judged; where that is on this machine, the way to whoever signs.
+        // The route to the bucket is judged; where the bucket is on this machine, the route to the signer.
         let (bucket, signer) = (WebAddress(address), access.signerAddress)
         site = (bucket.isLoopback ? signer : bucket)?.site ?? bucket.site ?? .here
     }
@@ -76,13 +76,13 @@ struct S3: Destination {
 
     func upload(_ order: UploadOrder, notes: any UploadNotes) async throws -> RemoteObject {
         defer { api.letGo(of: [order.id]) }
-        // One that was begun goes on as it was begun.
+        // An upload keeps the way in which it was begun.
         let begun = order.checkpoint.flatMap { $0[PartsRun.begun] == nil ? nil : $0 }
         let isSingle = begun.map { $0["upload"] == nil } ?? (order.file.size <= api.settings.singleUpTo)
         return try await engine(isSingle: isSingle).upload(order, notes)
     }
 
-    /// A request each: what is shared is what is written down before and behind them. Together they are no more than the
+    /// Each file is one request; the files share the records before and after it. Together they are no larger than the
     /// largest file that one request takes by default.
     var bundling: Bundling? {
         Bundling(largest: min(1 << 20, api.settings.singleUpTo), files: 32, bytes: 16 << 20)
@@ -94,7 +94,7 @@ struct S3: Destination {
     }
 
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
-        // A whole object stays: another upload may have been counted as done since it is there.
+        // A complete object stays: another upload may be counted as done because of it.
         if checkpoint[Checkpoint.isFinished] != nil { return false }
         return try await asked { try await engine(isSingle: false).discard(checkpoint) }
     }
@@ -133,7 +133,7 @@ struct S3: Destination {
                 let right = api.isPresigned ? "what the signer gives is good" : "the key is good"
                 return CheckResult(.ok, "\(right), and the bucket has \(count) object(s)")
             } catch let error as UploadError where error.failure.code == S3Presigner.refusal {
-                // Uploads do without the list.
+                // Uploads work without the list.
                 _ = try await api.look(at: "sluice-check")
                 return CheckResult(.ok, "what the signer gives is good; \(error.failure.message)")
             } catch let error as UploadError where S3API.isOfNoRight(error) {

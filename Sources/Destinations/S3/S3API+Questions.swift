@@ -1,25 +1,25 @@
 internal import Core
 internal import Transport
 
-// What is asked of a bucket.
+// Requests that read from a bucket.
 
 extension S3API {
     struct Object: Sendable {
         var size: Int64
         var etag: String?
-        /// As we said it when we made the object.
+        /// The digest that we set when we made the object.
         var sha256: String?
-        /// Its ETag is of other bytes than its own; see ``hidesTags(_:)``.
+        /// The ETag was computed from other bytes than the object's own; see ``hidesTags(_:)``.
         var hidesTag = false
-        /// Of its bytes, where the service says it of each object.
+        /// The checksum of its bytes, where the service gives it for each object.
         var checksum: String?
     }
 
     struct Part: Sendable {
-        /// From 1.
+        /// Counted from 1.
         var number: Int
         var size: Int64
-        /// The ETag, as it came.
+        /// The ETag, as it was received.
         var tag: String
     }
 
@@ -28,7 +28,7 @@ extension S3API {
         case gone(UploadError)
         /// The service has no such list.
         case none
-        /// The key has no right to it, or is none.
+        /// The key lacks the right, or is invalid.
         case refused(UploadError)
     }
 
@@ -48,7 +48,7 @@ extension S3API {
         return response
     }
 
-    /// The bucket's own 403 to a question: the key has no right to it, or is none.
+    /// The bucket's own 403 to a question: the key lacks the right, or is invalid.
     struct NoRight: Error { let error: UploadError }
 
     /// - Returns: `nil` when there is none.
@@ -56,7 +56,7 @@ extension S3API {
         do { return try await glance(at: key) } catch let none as NoRight { throw none.error }
     }
 
-    /// - Throws: ``NoRight``, too.
+    /// - Throws: Also ``NoRight``.
     func glance(at key: FilePath) async throws -> Object? {
         let response: Response
         let request = S3Request(method: "HEAD", key: key, what: "the question for an object")
@@ -64,10 +64,10 @@ extension S3API {
         if response.status == 404 || response.status == 410 { return nil }
         guard (200..<300).contains(response.status) else {
             var error = refusal(response, request.what)
-            // Nothing is wrong with the file, of which it knows nothing yet.
+            // The file is not at fault: the service has not seen it yet.
             if verdict(response).isMute { error.remedy = .authenticate }
             if response.status == 403, verdict(response).isMute {
-                // Amazon says the same of an object that is not there to a key that may not list.
+                // Amazon gives the same answer for a missing object when the key may not list.
                 error.failure.message +=
                     "; it gives no reason: the key is refused, or may not read there. Look at \(rights), and whether "
                     + "the bucket's policy allows `s3:GetObject` and `s3:ListBucket`"
@@ -75,13 +75,14 @@ extension S3API {
             if response.status == 403, Self.isOfNoRight(error) { throw NoRight(error: error) }
             throw error
         }
-        // Of another form than was asked for: its length and its tag are those of what a proxy would send.
+        // The answer has another form than was requested: its length and tag are those of a proxy's version.
         let varies = response.headers["Vary"]?.lowercased().contains("accept-encoding") == true
         if varies, response.headers["Content-Encoding"].map({ $0.lowercased() != "identity" }) == true {
             throw unusable(
                 "an object in an encoding that nobody asked for, by a proxy or server that compresses answers")
         }
-        // Every service says one of these of each object. What stands in between and answers everything does not.
+        // Every service gives one of these headers for each object. An intermediary that answers every request does
+        // not.
         let tells = ["ETag", wire.digestHeader, wire.checksum?.answered].compactMap { $0 }
         guard tells.contains(where: { response.headers[$0] != nil }) else {
             if response.headers["Content-Type"]?.lowercased().hasPrefix("text/html") == true {
@@ -101,15 +102,16 @@ extension S3API {
             checksum: wire.checksum?.answered.flatMap { response.headers[$0] })
     }
 
-    /// What is encrypted with a key of KMS or of the client has an ETag of 32 digits that is no MD5 of the content (Amazon S3 API
-    /// reference, "Object": `ETag`).
+    /// An object that is encrypted with a key of KMS or of the client has an ETag of 32 digits that is no MD5 of the
+    /// content (Amazon S3 API reference, "Object": `ETag`).
     static func hidesTags(_ response: Response) -> Bool {
         response.headers["x-amz-server-side-encryption"]?.lowercased().hasPrefix("aws:kms") == true
             || response.headers["x-amz-server-side-encryption-customer-algorithm"] != nil
             || response.headers["x-oss-server-side-encryption"].map { $0 != "AES256" } ?? false
     }
 
-    /// All parts of an upload, page by page. Servers differ in what the marker means: what comes twice counts once.
+    /// All parts of an upload, page by page. Servers differ in the meaning of the marker, so a part that comes twice
+    /// counts once.
     func parts(of upload: String, _ key: FilePath) async throws -> Parts {
         var found: [Int: Part] = [:]
         var marker: String?
@@ -140,7 +142,7 @@ extension S3API {
         }
     }
 
-    /// Uploads of the bucket that are not complete, of keys that begin so.
+    /// Incomplete uploads of the bucket whose keys have this prefix.
     func uploads(beginningWith prefix: FilePath) async throws -> [Upload] {
         var found: [String: Upload] = [:]
         var markers: [(name: String, value: String)] = []
@@ -153,11 +155,11 @@ extension S3API {
             request.query += markers
             let response: Response
             do { response = try await send(request) } catch let error as Asking.Unanswered { throw error.error }
-            // Some say so when there is none, and some have no such list.
+            // Some services answer so when there is none, and some have no such list.
             if response.status == 404 || response.status == 501 || verdict(response).isUnknownHere { return [] }
             guard (200..<300).contains(response.status) else { throw refusal(response, request.what) }
-            // Ceph codes the keys of this list when it is asked to, and does not say so (seen at 16.2). So it is asked to
-            // only where one of them cannot be told otherwise.
+            // Ceph codes the keys of this list when it is asked to, but does not say so (seen at 16.2). So coding is
+            // requested only when a key cannot be read otherwise.
             if !isCoded, XMLValue.read(response.body) == nil {
                 isCoded = true
                 continue
@@ -186,13 +188,13 @@ extension S3API {
         if (200..<300).contains(response.status), response.isWebPageForXML {
             throw asking.answeredByPage(request.what, response)
         }
-        // Not there is what was wanted; some services say 410, or the code with a status of their own.
+        // A missing upload is the desired state. Some services answer 410, or use the code with another status.
         let isGone = [404, 410].contains(response.status) || verdict(response).code == "NoSuchUpload"
         if (200..<300).contains(response.status) || isGone { return true }
         throw refusal(response, request.what)
     }
 
-    /// Objects, by their names.
+    /// Objects in the order of their names.
     func objects(after mark: String?) async throws -> RemotePage {
         var request = S3Request(method: "GET", what: "the list of objects")
         request.isForList = true
@@ -213,10 +215,11 @@ extension S3API {
 
     // MARK: Lists
 
-    /// XML cannot carry every key: one control character in a name of other people's, and the whole list could not be read.
+    /// XML cannot represent every key: a single control character in a foreign object's name would make the whole list
+    /// unreadable.
     private static let coded = (name: "encoding-type", value: "url")
 
-    /// What is answered with 200 by a login page, or by a server that stopped in the middle, is no empty list.
+    /// A 200 from a login page, or from a server that stopped in the middle, is not an empty list.
     private func list(_ response: Response, _ request: S3Request, _ name: String) throws -> XMLValue {
         let root = XMLValue.read(response.body)
         if root?.name == "Error" { throw refusal(response, request.what) }
@@ -230,7 +233,7 @@ extension S3API {
 
     private func isTruncated(_ list: XMLValue) -> Bool { list["IsTruncated"]?.text == "true" }
 
-    /// What such a server has is not known, and following it would take for ever.
+    /// It is unknown what such a server has, and following the pages would never end.
     private func endless(_ request: S3Request) -> UploadError {
         unusable("an answer to \(request.what) that says there is more, and leads to nothing new")
     }
@@ -240,7 +243,7 @@ extension S3API {
             asking.failure(.protocol, "unusable_answer", words, retryable: true), remedy: .again(after: nil))
     }
 
-    /// A key that a list tells, coded where the list says that it is. Services write a blank as `+` there, or as `%20`.
+    /// A key from a list, decoded where the list says that it is coded. Services write a blank as `+` or as `%20`.
     private func name(_ field: String, of element: XMLValue, in list: XMLValue) -> String? {
         guard let written = element[field]?.content, list["EncodingType"]?.text == "url" else {
             return element[field]?.content

@@ -12,47 +12,47 @@ struct S3Request: Sendable {
     var query: [(name: String, value: String)] = []
     var headers: [(name: String, value: String)] = []
     var body: Request.Body = .none
-    /// Hexadecimal SHA-256 of the body; `nil` for one that is not read before it is sent.
+    /// Hexadecimal SHA-256 of the body; `nil` for a body that is not read before it is sent.
     var payload: String? = S3Message.emptyPayload
-    /// `nil`: as of all requests without bytes of the file.
+    /// `nil`: the limits of all requests without bytes of the file.
     var limits: Limits?
-    /// It is answered with a list, which may come compressed. Not signed: it says nothing of the bucket.
+    /// The answer is a list, which may come compressed. Not signed: it says nothing about the bucket.
     var isForList = false
-    /// Of a part: those behind it, which are signed together with it where somebody else signs.
+    /// For a part: the parts after it, which an external signer signs together with it.
     var further: [PartPlan.Part] = []
-    /// In words, for a refusal.
+    /// A description for error messages.
     var what: String
 }
 
-/// Sends requests to one bucket, each signed anew.
+/// Sends requests to one bucket. Each request is signed when it is sent.
 struct S3API: Sendable {
     let asking: Asking
     let settings: S3Settings
     private let signer: any S3Signing
-    /// The keys of the configuration that give the right to ask, for a person.
+    /// The configuration keys that give the right to ask, named in messages.
     let rights: String
     private let learned = Learned()
     private let looks: S3Looks
     let creations = CreationPatience()
 
-    /// What answers have taught, for all uploads of the destination.
+    /// Facts learned from answers, for all uploads of the destination.
     private final class Learned: Sendable {
-        /// It gives no list of parts.
+        /// The service gives no list of parts.
         let hasNoList = Atomic(false)
-        /// An ETag was the MD5 of what was sent: then all of its kind are, of whole files or of parts.
+        /// An ETag was the MD5 of the sent bytes: then all ETags of the same kind are, of whole files or of parts.
         let wholeTagsAreMD5 = Atomic(false)
         let partTagsAreMD5 = Atomic(false)
-        /// The ETag of an object of parts was made of theirs: then all are.
+        /// The ETag of a multipart object was computed from the parts' ETags: then all are.
         let tagsAreJoined = Atomic(false)
-        /// Keys that uploads of this program are on their way to, with the upload's id.
+        /// Keys to which uploads of this program are in progress, with the upload's id.
         let names = Mutex<[FilePath: String]>([:])
-        /// By the ids of uploads: names before these are other files'.
+        /// Numbers by id of the upload: names with smaller numbers are taken by other files.
         let searches = Mutex<[String: Int]>([:])
-        /// Keys that are known to be there, with the content's digest.
+        /// Keys that are known to exist, with the digest of their content.
         let there = Mutex<[FilePath: [UInt8]]>([:])
     }
 
-    /// - Parameter log: One line for the log.
+    /// - Parameter log: Writes one line to the log.
     init(
         asking: Asking, settings: S3Settings, signer: any S3Signing, rights: String,
         log: @escaping @Sendable (String) -> Void = { _ in }
@@ -64,7 +64,7 @@ struct S3API: Sendable {
         self.signer = signer
     }
 
-    /// What ETags of 32 digits are, by what is set and what was seen.
+    /// The meaning of ETags with 32 digits, from the settings and from experience.
     func tags(ofWhole isWhole: Bool) -> S3Preset.Tags {
         guard settings.tags == .unknown else { return settings.tags }
         let isLearned =
@@ -72,7 +72,7 @@ struct S3API: Sendable {
         return isLearned ? .md5 : .unknown
     }
 
-    /// Whether the ETag of an object of parts is made of theirs.
+    /// Whether the ETag of a multipart object is computed from those of its parts.
     var joinsTags: Bool {
         get { settings.preset.joinsTags || learned.tagsAreJoined.load(ordering: .relaxed) }
         nonmutating set { learned.tagsAreJoined.store(newValue, ordering: .relaxed) }
@@ -86,9 +86,9 @@ struct S3API: Sendable {
         }
     }
 
-    /// Two uploads that found the same key free would write over each other.
+    /// Reserves a key: two uploads that found the same key free would overwrite each other.
     ///
-    /// - Returns: `false` when another upload is on its way there.
+    /// - Returns: `false` when another upload to it is in progress.
     func reserve(_ key: FilePath, for id: String) -> Bool {
         learned.names.withLock { names in
             if let other = names[key], other != id { return false }
@@ -99,7 +99,7 @@ struct S3API: Sendable {
 
     private static let mostThere = 4096
 
-    /// Where an upload's search for a free name goes on.
+    /// Where an upload's search for a free name continues.
     func nextName(for id: String) -> Int { learned.searches.withLock { $0[id] ?? 1 } }
 
     func setNextName(_ number: Int?, for id: String) {
@@ -116,12 +116,12 @@ struct S3API: Sendable {
         }
     }
 
-    /// Whether another content was seen there. It may have gone since: whoever hears so asks before a byte leaves.
+    /// Whether other content was seen there. It may be gone since: the caller asks the service before a byte leaves.
     func isTaken(_ key: FilePath, from sha256: [UInt8]) -> Bool {
         learned.there.withLock { $0[key].map { $0 != sha256 } ?? false }
     }
 
-    /// Whether this very content was seen there.
+    /// Whether exactly this content was seen there.
     func isThere(_ key: FilePath, with sha256: [UInt8]) -> Bool { learned.there.withLock { $0[key] == sha256 } }
 
     func letGo(of ids: Set<String>) { learned.names.withLock { $0 = $0.filter { !ids.contains($0.value) } } }
@@ -131,7 +131,7 @@ struct S3API: Sendable {
         nonmutating set { learned.hasNoList.store(newValue, ordering: .relaxed) }
     }
 
-    /// The key may not look at objects: one that is known to be there was answered with 403.
+    /// The key may not look at objects: a request for an object that is known to exist was answered with 403.
     var mayNotLook: Bool { looks.isBlind(asking.clocks.monotonic()) }
 
     func lookWasRefused() {
@@ -145,21 +145,21 @@ struct S3API: Sendable {
         looks.refusedParts(right: settings.preset.wire.signing == .s3 ? "s3:ListMultipartUploadParts" : "oss:ListParts")
     }
 
-    /// The key is somebody else's, who may not sign everything.
+    /// Requests are signed by an external signer, which may refuse to sign some.
     var isPresigned: Bool { signer is S3Presigner }
-    /// No digest of a body goes along in its own header: the connection keeps what is sent as it is, or somebody else signs, and such
-    /// a signature covers no body.
+    /// No digest of a body is sent in a header of its own, for one of two reasons: the connection protects the bytes,
+    /// or the request is signed externally, and such a signature covers no body.
     var isSecure: Bool { isPresigned || WebAddress(settings.endpoint).scheme == "https" }
-    /// Where the objects are, told from every other place.
+    /// The identity of the bucket: host and bucket name.
     var server: String { "\(WebAddress(settings.endpoint).authority ?? "")/\(settings.bucket)" }
 
-    /// - Returns: The answer, whatever it says. What another signature may mend is mended once each.
+    /// - Returns: The answer, whatever its status. Faults that another signature corrects are corrected once each.
     /// - Throws: ``Asking/Unanswered``; ``UploadError``; `CancellationError`.
     func send(_ request: S3Request) async throws -> Response {
         try await exchange(request) { try await asking.ask($0) }.response
     }
 
-    /// The same for bytes of a file: what left of them is told in any case.
+    /// The same for bytes of a file: the number of bytes that left is reported in any case.
     func carry(_ request: S3Request, _ sent: @escaping @Sendable (Int64) -> Void) async -> Asking.Carried {
         var carried = Asking.Carried(unsent: CancellationError())
         do {
@@ -185,7 +185,8 @@ struct S3API: Sendable {
                     headers: signed.headers + (request.isForList ? [Request.acceptsGzip] : []),
                     body: request.body, limits: request.limits ?? settings.limits.small))
             let response = answer.response
-            // Now, and not when it was sent: of those there may be many meanwhile.
+            // Remembered when the answer comes, and not when the request is sent: there may be many requests in
+            // between.
             if let proof = signed.proof { asking.rememberForNow(proof) }
             if case .file = request.body { await signer.carried(for: asking.clocks.monotonic().since(began)) }
             guard !(200..<300).contains(response.status), response.status != 404,
@@ -200,7 +201,7 @@ struct S3API: Sendable {
     }
 
     func refusal(_ response: Response, _ what: String) -> UploadError {
-        // Many may have been signed since it was sent, and only the newest are remembered.
+        // Many requests may have been signed since this one was sent, and only the newest are remembered.
         if isPresigned { asking.conceal(address: response.url) }
         let verdict = verdict(response)
         return asking.refused(
@@ -208,6 +209,6 @@ struct S3API: Sendable {
             code: verdict.code.map { asking.withoutSecrets($0) })
     }
 
-    /// Where a person finds an object.
+    /// The address where a person finds an object.
     func address(of key: FilePath) -> String { settings.place(of: key, in: settings.region).url }
 }

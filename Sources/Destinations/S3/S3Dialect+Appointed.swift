@@ -1,24 +1,25 @@
 internal import Core
 
-// An object that a right was given for: it has its key, and the right may be one to write and not to look.
+// Support for an object whose key was assigned by the service that gave the right to it. The right may allow writing
+// and no reading.
 
 extension S3Dialect {
-    /// What is seen at a key.
+    /// The result of looking at a key.
     enum Sight {
         case there(S3API.Object)
         case nothing
-        /// The right does not go so far. Of Amazon, a key that may not list hears the same of what is not there.
+        /// The right does not allow looking. Amazon answers the same for a missing object when the key may not list.
         case hidden
-        /// The right has ended, and for a look alone it is not renewed.
+        /// The right has ended, and is not renewed only to look.
         case ended
     }
 
-    /// The code of a failure that another file has the key.
+    /// The failure code when another file has the key.
     static let otherThere = "other_there"
-    /// OSS's word for it.
+    /// OSS's code for it.
     static let isThere = "FileAlreadyExists"
 
-    /// - Parameter isMade: An object of the key is known to be there.
+    /// - Parameter isMade: An object with this key is known to exist.
     func sight(of key: FilePath, isMade: Bool = false) async throws -> Sight {
         if settings.appointed == nil, api.mayNotLook { return .hidden }
         do {
@@ -34,7 +35,7 @@ extension S3Dialect {
         }
     }
 
-    /// Nothing is asked before the first beginning: whoever has given the key has made it for this file.
+    /// No question is sent before the first start: the service has made the key for this file.
     func settle(
         at appointed: S3Appointment, _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint,
         _ restarts: Int64
@@ -63,7 +64,7 @@ extension S3Dialect {
         }
     }
 
-    /// Something is there, and nobody tells what.
+    /// An object exists, and it cannot be found out which.
     func unseen(_ key: FilePath) -> UploadError {
         refusal(
             "outcome_unknown",

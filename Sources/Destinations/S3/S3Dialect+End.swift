@@ -2,7 +2,7 @@ internal import Core
 internal import Digests
 internal import Transport
 
-// From the last part to the object, and the removal of what is not to become one.
+// The steps from the last part to the object, and the removal of uploads that are given up.
 
 extension S3Dialect {
     func complete(_ parts: [TakenPart], _ piece: PartsPiece) async -> PartsCompletion {
@@ -36,8 +36,9 @@ extension S3Dialect {
         } catch { return .failed(error) }
     }
 
-    /// Which parts the service cannot make the object of: by its list those that it lacks or has otherwise. Where that agrees with ours or
-    /// there is none, a guess: the one that its answer names, or all of them.
+    /// Finds the parts that prevent the service from assembling the object: those that its list lacks or has in another
+    /// form. Where the list agrees with ours or there is none, the result is a guess: the part that the answer names,
+    /// or all of them.
     private func lacking(
         _ parts: [TakenPart], _ body: XMLValue?, _ piece: PartsPiece, _ error: UploadError
     ) async throws -> PartsCompletion {
@@ -82,14 +83,15 @@ extension S3Dialect {
             headers.append((name, whole))
             headers.append(("x-amz-checksum-type", "FULL_OBJECT"))
         }
-        // The service may put the parts together for minutes, and sends blanks meanwhile.
+        // The service may need minutes to assemble the parts, and sends blanks meanwhile.
         return S3Request(
             method: "POST", key: key(piece.checkpoint), query: [("uploadId", piece.checkpoint["upload"] ?? "")],
             headers: headers, body: .bytes(bytes), payload: hexadecimal(Hasher.digest(.sha256, of: bytes)),
             limits: settings.limits.ending, what: "the wish for the whole object")
     }
 
-    /// It says that it has the object: looked at, unless what it says of the whole is what we know.
+    /// The service says that it has the object. The object is looked at, unless the answer already describes the
+    /// content that we know.
     private func confirmed(
         _ response: Response, _ body: XMLValue?, _ parts: [TakenPart], _ piece: PartsPiece, _ whole: String?
     ) async throws -> PartsCompletion {
@@ -100,7 +102,7 @@ extension S3Dialect {
             : body?["ChecksumType"]?.text == "COMPOSITE" ? nil : sort.element.flatMap { body?[$0]?.text }
         if let whole, let theirs = told {
             if theirs == whole { return .done(object(piece, sort.rawValue)) }
-            // `-` and a number stand behind what was made of the parts' checksums.
+            // A checksum that was computed from the parts' checksums ends with `-` and a number.
             if !theirs.contains("-") {
                 let words = "it has \(sort.rawValue) \(FilePath(theirs).display), and the file \(whole)"
                 return .failed(damaged(key(piece.checkpoint), words))
@@ -112,7 +114,7 @@ extension S3Dialect {
         let there: S3API.Object
         switch try await sight(of: key, isMade: true) {
         case .there(let object): there = object
-        // It was made of parts that were each taken with their digest, and more than that nobody may see.
+        // It was assembled from parts that were each accepted with their digest, and this key may not see more.
         case .hidden, .ended:
             if settings.appointed == nil {
                 guard body?.name == "CompleteMultipartUploadResult" else {
@@ -130,8 +132,8 @@ extension S3Dialect {
             }
             return .done(object(piece, "parts"))
         case .nothing:
-            // Somebody may have taken it away already. Then the answer has told that it was there whole, and there is nothing any more
-            // that it could be made of.
+            // Another program may have removed it already. Then the answer has proved that it was complete, and its
+            // parts no longer exist.
             if api.tags(ofWhole: false) == .md5, Self.joinedTag(body?["ETag"]?.text, parts.count) == joined,
                 case .gone = try await api.parts(of: piece.checkpoint["upload"] ?? "", key)
             {
@@ -142,7 +144,7 @@ extension S3Dialect {
         guard there.size == piece.order.file.size else {
             return .failed(damaged(key, "it has \(there.size) bytes, and the file has \(piece.order.file.size)"))
         }
-        // Where the parts' tags are MD5s, that of the whole is made of them.
+        // Where the parts' tags are MD5s, the tag of the object is computed from them.
         if api.tags(ofWhole: false) == .md5, !there.hidesTag,
             let told = Self.joinedTag(there.etag, parts.count)
         {
@@ -196,7 +198,8 @@ extension S3Dialect {
         return isPerhapsWhole ? try await !isWhole(checkpoint) : true
     }
 
-    /// Whether the object of an upload is there, whose end may have been reached. It stays, whatever becomes of the upload.
+    /// Whether the object of an upload exists whose end may have been reached. It stays, even if the upload is
+    /// cancelled.
     ///
     /// - Throws: ``UploadError``, with ``Failure/removalUnknown`` when it cannot be found out; `CancellationError`.
     private func isWhole(_ checkpoint: Checkpoint) async throws -> Bool {

@@ -1,7 +1,7 @@
 internal import Core
 internal import Linux
 
-// Under which key a file goes, and that nothing there is written over.
+// Chooses the key of a file, so that no existing object is overwritten.
 
 extension S3Dialect {
     enum Name {
@@ -16,7 +16,7 @@ extension S3Dialect {
         if let appointed = settings.appointed {
             return try await settle(at: appointed, order, plan, &checkpoint, restarts)
         }
-        // A name that the service itself guards needs no question before one small request.
+        // Before one small request a name needs no question, because the service itself guards it.
         let key: FilePath
         if isSingle, isGuarded, settings.taken != .replace, restarts == 0, case let first = try self.key(order, 1),
             !api.isTaken(first, from: order.file.sha256)
@@ -39,13 +39,13 @@ extension S3Dialect {
     /// The key of an order, in UTF-8.
     func key(_ order: UploadOrder, _ number: Int) throws(UploadError) -> FilePath {
         let longest = settings.preset.wire.longestKey
-        // Services answer in XML, which has no words for most control characters.
+        // Services answer in XML, which cannot represent most control characters.
         let isText = order.name.text != nil && !order.name.bytes.contains { $0 < 0x20 && ![9, 10, 13].contains($0) }
         var name = isText ? order.name : FilePath(order.name.display)
         if let first = name.bytes.first, settings.preset.wire.noFirst.contains(first) {
             name = FilePath(bytes: [UInt8(ascii: "_")] + name.bytes)
         }
-        // A key may be longer than the name of a file, which a number needs room in.
+        // A key may be longer than a file name, in which a number needs space.
         let key = number == 1 && name.bytes.count <= longest ? name : name.numbered(number)
         guard key.bytes.count <= longest else {
             throw refusal("name_too_long", "its key has \(key.bytes.count) bytes, and \(longest) are the most")
@@ -53,7 +53,7 @@ extension S3Dialect {
         return key
     }
 
-    /// - Parameter isTaking: Whoever asks goes there.
+    /// - Parameter isTaking: The caller will send the file there.
     func name(for order: UploadOrder, _ plan: PartPlan, isTaking: Bool = true) async throws -> Name {
         let first = isTaking ? api.nextName(for: order.id) : 1
         for number in first..<Self.mostNames {
@@ -89,9 +89,9 @@ extension S3Dialect {
         throw refusal("name_taken", "\(order.name.display) and 10,000 numbers after it are taken")
     }
 
-    /// So many names are looked at in one attempt; the next one goes on behind them.
+    /// Number of names that one attempt looks at; the next attempt continues after them.
     private static let mostLooks = 30
-    /// So many names in a row may be taken before it is asked whether the service says so of any name.
+    /// After this many taken names in a row, the code tests whether the service calls every name taken.
     private static let looksUnasked = 8
 
     private func manyTaken(_ order: UploadOrder, _ next: Int) -> UploadError {
@@ -103,7 +103,7 @@ extension S3Dialect {
                 retryable: true), remedy: .pending(after: .seconds(30)))
     }
 
-    /// - Throws: ``UploadError`` where an object is said to be there that nobody can have made.
+    /// - Throws: ``UploadError`` where the service says that an object exists which cannot exist.
     private func checkHonesty(_ order: UploadOrder) async throws {
         let nobodys = try key(order, 1).parent.appending(FilePath("sluice-" + hexadecimal(Chance.bytes(16))))
         guard try await api.look(at: nobodys) != nil else { return }
@@ -123,7 +123,7 @@ extension S3Dialect {
                 retryable: true), remedy: .pending(after: .seconds(30)))
     }
 
-    /// What has its key meanwhile was not there when it was begun: it is not written over.
+    /// An object that has the key now did not exist when the upload was begun: it is not overwritten.
     func resumption(_ piece: PartsPiece, isPerhapsThere: Bool) async throws -> PartsResumption {
         let key = key(piece.checkpoint)
         try reserve(key, piece.order)
@@ -140,7 +140,7 @@ extension S3Dialect {
         case .damaged(let error): throw error
         case .other: break
         case .same:
-            // Of parts that nobody has asked to be put together it is not made: they are removed.
+            // The parts were never asked to be assembled, so they did not become this object. They are removed.
             return isSingle || isPerhapsThere
                 ? .finished(object(piece, "held")) : .lost("\(api.address(of: key)) is there meanwhile")
         }

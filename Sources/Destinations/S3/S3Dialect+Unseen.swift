@@ -2,17 +2,18 @@ internal import Core
 internal import Linux
 internal import Transport
 
-// A key that may write, and not look: 403 to `HEAD` and to lists, as of a policy with `s3:PutObject` and `s3:AbortMultipartUpload` alone. Names
-// are then kept by conditional writes, and after a lost answer it is the service's word on the upload that decides.
+// Support for a key that may write but not look: it gets 403 to `HEAD` and to lists, for example with a policy of only
+// `s3:PutObject` and `s3:AbortMultipartUpload`. Conditional writes then protect existing names. After a lost answer,
+// the service's answer about the upload decides.
 
 extension S3Dialect {
-    /// A request that would write over an object is refused.
+    /// A request that would overwrite an object is refused.
     var isGuarded: Bool { isSingle ? settings.preset.conditions != .none : settings.preset.conditions == .all }
 
-    /// Behind the second name, another one could cost a whole sending each: the next has the content's digest in it.
+    /// Each further name could cost sending the file again. So this name contains the digest of the content.
     private static let namedByContent = 3
 
-    /// The key of an order with its content's digest in it: whoever finds it taken finds this content.
+    /// The key of an order with the digest of its content: if it is taken, this content is there.
     func contentKey(_ order: UploadOrder) throws(UploadError) -> FilePath {
         let digest = String(hexadecimal(order.file.sha256).prefix(16))
         let name = order.name.name
@@ -23,7 +24,7 @@ extension S3Dialect {
         return try key(renamed, 1)
     }
 
-    /// A name of which nobody can say whether it is free: the first that no request of ours has found taken.
+    /// Chooses a name without knowing if it is free: the first that no request of ours has found taken.
     func unseenName(_ order: UploadOrder, from first: Int) async throws -> Name {
         if settings.taken != .replace, !isGuarded { throw try await unguarded() }
         for number in first...max(first, Self.namedByContent) {
@@ -43,9 +44,9 @@ extension S3Dialect {
             "name_taken", "\(api.address(of: key)) is there already with another content, and `taken: fail` is set")
     }
 
-    /// Neither a look nor a condition keeps what is there from being written over.
+    /// The error when neither a look nor a condition protects existing objects from being overwritten.
     func unguarded() async throws -> UploadError {
-        // A key that may do nothing is told as that.
+        // A key without any right gets its own error.
         _ = try await api.hasUpload("sluice-check", "sluice-check")
         let preset = settings.preset.name
         return UploadError(
@@ -59,19 +60,19 @@ extension S3Dialect {
 
     // MARK: After an answer
 
-    /// There is an object of the key, which nobody may look at, and the single request made none.
+    /// An object with the key exists that may not be looked at, and this single request has not made it.
     func unseenTaken(_ piece: PartsPiece, _ error: UploadError) throws -> PartSending.Answer {
         let key = key(piece.checkpoint)
         if try key == contentKey(piece.order) {
             return .taken(
                 TakenPart(index: 0, size: piece.plan.size), finished: object(piece, Self.byName), changes: [:])
         }
-        // It was ours, or another file's, before this request.
+        // The object was ours, or another file's, before this request.
         if api.isThere(key, with: piece.order.file.sha256) {
             return .taken(TakenPart(index: 0, size: piece.plan.size), finished: object(piece, "held"), changes: [:])
         }
         if api.isTaken(key, from: piece.order.file.sha256) { return .startOver(error) }
-        // One of before may have made it, whose answer was lost.
+        // An earlier request may have made it whose answer was lost.
         guard let before = piece.order.checkpoint, before["final_sent"] != nil, before["key"] == piece.checkpoint["key"]
         else {
             api.note(key, with: [])
@@ -83,7 +84,7 @@ extension S3Dialect {
         return .startOver(doubtful)
     }
 
-    /// The wish for the whole object was answered with there being one of the key.
+    /// The request to complete the object was answered: an object with the key exists.
     func unseenTaken(_ piece: PartsPiece, _ error: UploadError) async throws -> PartsCompletion {
         let (key, upload) = (key(piece.checkpoint), piece.checkpoint["upload"] ?? "")
         guard settings.appointed == nil, case .hidden = try await sight(of: key, isMade: true) else {
@@ -98,26 +99,28 @@ extension S3Dialect {
                 piece.checkpoint["reuploaded"].map { _ in Self.unseen }
             }
         if let before {
-            // It was made before: the parts are of no use.
+            // The object was made before: the parts are of no use.
             _ = try await api.abort(upload, key)
             return .done(object(piece, before))
         }
-        // An upload that has become an object is there no more, and one that was refused its end still is.
+        // An upload that has become an object no longer exists, and one whose end was refused still does.
         if wasAskedFor(piece), try await !api.hasUpload(upload, key) { return .done(object(piece, Self.unseen)) }
         api.note(key, with: [])
         return .startOver(error)
     }
 
-    /// The service does not know the upload whose end it was asked for before, by a request whose answer was lost: as behind an end.
+    /// Handles a service that does not know the upload. Its completion was requested before, and that answer was lost.
     ///
-    /// - Returns: `nil` where it can be looked at, or may have been removed by a rule of the bucket, which takes a day at least.
+    /// - Returns: `nil` where the object can be looked at, or where a rule of the bucket may have removed the upload,
+    ///   which takes a day at least.
     func unseenEnd(_ piece: PartsPiece) async throws -> PartsCompletion? {
         guard settings.appointed == nil, wasAskedFor(piece),
             case .hidden = try await sight(of: key(piece.checkpoint))
         else { return nil }
         let age = api.asking.clocks.wall().milliseconds - piece.checkpoint.number("asked_at")
         guard age < Self.shortestRule else { return nil }
-        // Where the source goes it has to be certain that the key may not look: else what is not there is answered so, too.
+        // Where the source is removed it has to be certain that the key may not look: otherwise a missing object gets
+        // the same answer.
         guard api.mayNotLook || !piece.order.removesSource else { return nil }
         return .done(object(piece, Self.unseen))
     }
@@ -130,7 +133,7 @@ extension S3Dialect {
         return before["completing"] != nil && before["upload"] == piece.checkpoint["upload"]
     }
 
-    // MARK: What is said of it
+    // MARK: Results and messages
 
     /// Values of ``RemoteObject/verifiedBy``.
     static let (unseen, byName, byAnswer) = ("unseen", "name", "answer")
@@ -155,13 +158,13 @@ extension S3Dialect {
 }
 
 extension S3API {
-    /// The names of the rights without which an object cannot be looked at.
+    /// The rights that are needed to look at an object, by name.
     var lookRights: String { settings.preset.wire.signing == .s3 ? "s3:GetObject, s3:ListBucket" : "oss:GetObject" }
 
     var listRight: String { settings.preset.wire.signing == .s3 ? "s3:ListBucket" : "oss:ListObjects" }
 
-    /// Whether the service has an unfinished upload of this name. Asked by an empty part, which a key may send that may only write: it
-    /// takes the place of the first part.
+    /// Whether the service has an unfinished upload with this name. Asks by sending an empty part as the first part,
+    /// which a key that may only write is allowed to do.
     func hasUpload(_ upload: String, _ key: FilePath) async throws -> Bool {
         let request = S3Request(
             method: "PUT", key: key, query: [("partNumber", "1"), ("uploadId", upload)], body: .bytes([]),
@@ -172,7 +175,7 @@ extension S3API {
         if isOfNoUpload(response) { return false }
         let error = refusal(response, request.what)
         guard response.status >= 500 else { throw error }
-        // A server that fails at a part of no upload may know what it removes.
+        // A server that fails for a part of an unknown upload may still answer a removal correctly.
         let removal = S3Request(method: "DELETE", key: key, query: [("uploadId", upload)], what: request.what)
         let answer: Response
         do { answer = try await send(removal) } catch is Asking.Unanswered { throw error }
@@ -185,7 +188,7 @@ extension S3API {
         [404, 410].contains(response.status) || verdict(response).code == "NoSuchUpload"
     }
 
-    /// A question that the key has no right to. A key that is none has other words, or may not write either.
+    /// A question that the key has no right to ask. An invalid key gets other codes, or may not write either.
     static func isOfNoRight(_ error: UploadError) -> Bool {
         ["AccessDenied", "http_403"].contains(error.failure.code)
     }

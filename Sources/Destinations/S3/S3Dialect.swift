@@ -3,7 +3,8 @@ internal import Digests
 internal import Linux
 internal import Transport
 
-/// A bucket as ``PartsEngine`` needs it: a multipart upload, or for a small file one request that is a part and the whole.
+/// A bucket as ``PartsEngine`` needs it: a multipart upload, or for a small file one request that is its only part and
+/// completes it.
 ///
 /// Its fields of the checkpoint:
 ///
@@ -12,11 +13,11 @@ internal import Transport
 /// | `server` | the host and bucket that have it |
 /// | `key` | the object's name, as `FilePath.display` writes it |
 /// | `upload` | the service's name for a multipart upload |
-/// | `checksum` | what it was begun with; a later setting counts for later uploads |
+/// | `checksum` | the checksum with which it was begun; a later setting counts for later uploads |
 /// | `asked_at` | when the service was first asked to begin it (ms since 1970) |
 struct S3Dialect: PartsDialect {
     let api: S3API
-    /// The whole file goes in one request.
+    /// The whole file is sent in one request.
     let isSingle: Bool
 
     var settings: S3Settings { api.settings }
@@ -27,13 +28,13 @@ struct S3Dialect: PartsDialect {
     var repeatsSafely: Bool { true }
     var lastGoesAlone: Bool { false }
     var mayRename: Bool { false }
-    /// A single request is held against the file's digest before it leaves.
+    /// The digest of the file is checked before a single request leaves.
     var comparesContent: Bool { isSingle }
     var inquiry: PartsInquiry { isSingle ? .none : .list }
     var canAbort: Bool { true }
     var lasting: [String] { settings.appointed?.lasting ?? [] }
 
-    /// What somebody else has said where it goes is there, by whichever address it is reached.
+    /// An object that a service has assigned belongs to the upload at any address.
     func isOurs(_ checkpoint: Checkpoint) -> Bool { checkpoint["server"] == api.server || settings.appointed != nil }
 
     func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {
@@ -50,7 +51,7 @@ struct S3Dialect: PartsDialect {
         return plan
     }
 
-    /// Parts of AWS: at most 10,000, at most 5 GiB each. Some room is left below the first.
+    /// Parts of AWS: at most 10,000, at most 5 GiB each. The number stays somewhat below the first limit.
     func plan(forSize size: Int64) -> PartPlan? {
         let most = settings.preset.mostParts / 10 * 9
         var wanted = max(settings.partSize, settings.preset.smallestPart)
@@ -61,9 +62,10 @@ struct S3Dialect: PartsDialect {
         return plan
     }
 
-    // MARK: Begin
+    // MARK: Creation
 
-    /// So long is a beginning that is under way awaited when the upload is stopped: what nobody knows of is found by a list only.
+    /// When the upload is stopped, a creation in flight is awaited for this long: an upload without a record can only
+    /// be found in a list.
     private static let lastWords: Duration = .milliseconds(800)
     static let mostNames = 10_000
 
@@ -90,7 +92,7 @@ struct S3Dialect: PartsDialect {
         }
     }
 
-    /// Of an object in a bucket that is the person's own: its key is no secret.
+    /// For an object in the person's own bucket: its key is no secret.
     func name(of checkpoint: Checkpoint) -> (id: String, url: String?)? {
         guard settings.appointed == nil, checkpoint["key"] != nil else { return nil }
         let key = key(checkpoint)
@@ -99,7 +101,7 @@ struct S3Dialect: PartsDialect {
 
     private func create(_ key: FilePath, _ order: UploadOrder) async throws -> String {
         var headers = objectHeaders(order)
-        // Not a byte goes to what is there already.
+        // No byte may overwrite an existing object.
         if settings.appointed != nil { headers.append(wire.unlessThere) }
         if let algorithm = settings.checksum.algorithm {
             headers.append(("x-amz-checksum-algorithm", algorithm))
@@ -114,17 +116,18 @@ struct S3Dialect: PartsDialect {
         return id
     }
 
-    /// What became of beginnings that got no answer.
+    /// The result of looking for a creation that got no answer.
     private enum Unanswered {
-        /// The name of the upload that was begun.
+        /// The name of the upload that was created.
         case one(String)
-        /// There is none, or several, of which others may have begun one.
+        /// There is none, or there are several. Other writers may have created some of them.
         case unclear
         /// The key may not ask for it.
         case untold
     }
 
-    /// An upload of this key that was begun since we asked for one, and has no part: its beginning got no answer.
+    /// Looks for an upload of this key that was created since we asked for one, and has no part: the creation that got
+    /// no answer.
     ///
     /// - Parameter asked: ms since 1970. The service's clock may differ a little, and its times may be whole seconds.
     private func unanswered(_ key: FilePath, since asked: Int64) async throws -> Unanswered {
@@ -138,19 +141,19 @@ struct S3Dialect: PartsDialect {
             case .gone, .none: return .unclear
             }
         } catch let error as UploadError {
-            // A key that is good for uploads alone may not list, and who signs for us may keep the list to himself.
+            // A key that only allows uploads may not list, and an external signer may refuse to sign lists.
             let isRefused = [S3Presigner.refusal, "AccessDenied", "http_403"].contains(error.failure.code)
             if isRefused { return .untold }
             throw error
         }
     }
 
-    /// What is said of the object when it is made.
+    /// Headers for the object when it is made.
     private func objectHeaders(_ order: UploadOrder) -> [(name: String, value: String)] {
         var headers = settings.objectHeaders
         headers.append(("Content-Type", order.mediaType))
         headers.append((wire.digestHeader, hexadecimal(order.file.sha256)))
-        // Whoever appoints an object has been told the rest.
+        // The service that assigned the object has the rest already.
         if settings.appointed != nil { return headers }
         headers.append(("\(wire.prefix)meta-mtime", "\(order.modified / 1_000_000_000)"))
         // 2 KiB in all; names are tokens.
@@ -159,7 +162,7 @@ struct S3Dialect: PartsDialect {
             let word = name.lowercased().filter { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") }
             guard !word.isEmpty, !value.isEmpty, word != "mtime", !wire.digestHeader.hasSuffix(word) else { continue }
             let isPlain = value.utf8.allSatisfy { (0x20...0x7E).contains($0) }
-            // RFC 2047, as the service's documentation wants it.
+            // RFC 2047, as the service's documentation requires.
             let text = isPlain ? value : "=?UTF-8?B?\(base64(Array(value.utf8)))?="
             room -= word.utf8.count + text.utf8.count
             guard room >= 0 else { break }
@@ -182,7 +185,7 @@ struct S3Dialect: PartsDialect {
             return .unknown
         case .refused(let error):
             if settings.appointed != nil { throw error }
-            // What it has acknowledged counts: a key that has no right at all hears so with the next part.
+            // The service's acknowledgements are trusted: an invalid key is reported with the next part.
             api.partsWereRefused()
             return .unknown
         case .gone(let error): return .gone(error)
@@ -192,7 +195,7 @@ struct S3Dialect: PartsDialect {
         }
     }
 
-    /// By the ETag alone: our own has the checksum behind it.
+    /// Compares the ETags only: our own tag contains the checksum too.
     func isSame(_ mine: String, _ theirs: String) -> Bool { S3Tag(mine).etag == S3Tag(theirs).etag }
 
     func send(
@@ -204,7 +207,7 @@ struct S3Dialect: PartsDialect {
             if isSingle, proof.sha256 != piece.order.file.sha256 {
                 throw piece.order.file.changed("does not have the content any more that was staged", failure)
             }
-            // Of a part the digest is made when all are there.
+            // For a part the digest is computed when all are there.
             let digest = isSingle ? SentDigest(of: piece.order.file) : nil
             var request = S3Request(
                 method: "PUT", key: key(piece.checkpoint), headers: proof.headers,
@@ -231,7 +234,7 @@ struct S3Dialect: PartsDialect {
                 return unanswered
             }
             let response = answer.response
-            // The part has left, and may be there, whatever a further question meets.
+            // The part has left and may be there, even if a further question fails.
             do { return try await judge(response, request, part, piece, proof) } catch {
                 return PartSending(.failed(error), bytesSent: part.length)
             }
@@ -244,7 +247,7 @@ struct S3Dialect: PartsDialect {
         _ response: Response, _ request: S3Request, _ part: PartPlan.Part, _ piece: PartsPiece, _ proof: Proof
     ) async throws -> PartSending {
         func ends(_ answer: PartSending.Answer) -> PartSending {
-            // Of what was taken an object may be there, whatever it is.
+            // After a success an object may exist, even with other content.
             let isThere = isSingle && (200..<300).contains(response.status)
             return PartSending(answer, bytesSent: part.length, isRefused: response.status < 500 && !isThere)
         }
@@ -259,7 +262,7 @@ struct S3Dialect: PartsDialect {
                 return ends(.failed(api.asking.answeredByPage(request.what, response)))
             }
             let etag = response.headers["ETag"] ?? ""
-            // A part without one cannot be named in the end.
+            // Without an ETag the part cannot be named when the upload is completed.
             guard !etag.isEmpty || isSingle && settings.tags != .md5 else {
                 return ends(.failed(strange("\(api.asking.host(response.url)) took \(request.what) without an ETag")))
             }
@@ -269,7 +272,8 @@ struct S3Dialect: PartsDialect {
                 let words = "the service has \(proof.kind.rawValue) \(shown) of bytes with \(mine)"
                 return ends(.damaged(strange("\(request.what): \(words)")))
             }
-            // A checksum that the service does not repeat is one that it may not have looked at: then its tag has to tell.
+            // If the service does not repeat a checksum, it may not have compared it: then the tag has to prove the
+            // content.
             let isNamed = proof.checksum != nil && theirs != nil
             let isCompared = proof.isCompared(by: settings.preset) && (isNamed || proof.checksum == nil)
             let isHidden = S3API.hidesTags(response)
@@ -288,7 +292,7 @@ struct S3Dialect: PartsDialect {
             }
             var verifiedBy = isNamed ? proof.kind.rawValue : "etag"
             if isSingle, !isTold, !isNamed, !isCompared {
-                // Nobody has compared what is there with what was sent: that it is all there is the least.
+                // The content at the service was not compared with the sent bytes. Only its size is known.
                 verifiedBy = "size"
                 var size: Int64?
                 switch try await sight(of: key(piece.checkpoint), isMade: true) {
@@ -315,7 +319,7 @@ struct S3Dialect: PartsDialect {
             if case .hidden = sight, settings.appointed == nil, verdict.isOfTaken {
                 return ends(try unseenTaken(piece, error))
             }
-            // It may be there by a request of ours whose answer was lost.
+            // A request of ours whose answer was lost may have made it.
             if let object = try await found(piece, sight) {
                 return ends(.taken(TakenPart(index: 0, size: part.length), finished: object, changes: [:]))
             }

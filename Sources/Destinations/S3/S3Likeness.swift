@@ -2,17 +2,17 @@ internal import Core
 internal import Digests
 internal import Linux
 
-// What an object or a part at the service is, by what is said of it there.
+// Compares an object or part at the service with ours, by the service's description.
 
 extension S3Dialect {
-    /// What an ETag says of bytes that were sent.
+    /// The evidence of an ETag about the sent bytes.
     enum TagWord {
         case same
-        /// The service has other bytes: in words.
+        /// The service has other bytes; contains a description.
         case other(String)
-        /// The service has other bytes, or its tags are no MD5s: in words.
+        /// The service has other bytes, or its tags are no MD5s; contains a description.
         case unclear(String)
-        /// Nothing.
+        /// The tag gives no evidence.
         case silent
     }
 
@@ -41,7 +41,7 @@ extension S3Dialect {
         )
     }
 
-    /// Neither taken for whole nor sent again and again: a person knows, or may look.
+    /// The object is neither taken for complete nor sent again and again: a person has to decide.
     func unclear(_ words: String) -> UploadError {
         UploadError(
             failure(
@@ -53,13 +53,13 @@ extension S3Dialect {
     enum Likeness {
         case same
         case other
-        /// It is what an upload of this file has left there, and it is not this file.
+        /// An upload of this file has left the object there, and it is not this file.
         case damaged(UploadError)
     }
 
-    /// Whether an object is this file: by the digest that we give each object, else by its ETag.
+    /// Whether an object is this file: by the digest that we set on each object, otherwise by its ETag.
     ///
-    /// - Parameter isOurs: It came as this plan says, so that its tag can be known.
+    /// - Parameter isOurs: The object was sent with this plan, so that its tag is predictable.
     func likeness(
         of object: S3API.Object, at key: FilePath, to file: StagedFile, _ plan: PartPlan, isOurs: Bool
     ) async throws -> Likeness {
@@ -68,7 +68,7 @@ extension S3Dialect {
             if let theirs = object.checksum { return try await theirs == checksum(of: file, plan) ? .same : .other }
             return try await hasTag(of: file, plan, object) ? .same : .other
         }
-        // What we say of an object is what was to be sent; the service may say what it got.
+        // Our own digest says what was to be sent. The service's checksum may say what it received.
         guard sha256 == hexadecimal(file.sha256) else { return .other }
         guard object.size == file.size else {
             return .damaged(damaged(key, "it has \(object.size) bytes, and the file has \(file.size)"))
@@ -106,7 +106,7 @@ extension S3Dialect {
                 retryable: true), remedy: .refused(after: nil))
     }
 
-    /// The digits of an object's tag that was made of those of so many parts.
+    /// The digits of an object's tag that was computed from the tags of this many parts.
     static func joinedTag(_ etag: String?, _ count: Int) -> String? {
         let ends = (etag ?? "").lowercased().filter { $0 != "\"" }.split(
             separator: "-", omittingEmptySubsequences: false)
@@ -116,7 +116,7 @@ extension S3Dialect {
         return String(first)
     }
 
-    /// Whether an ETag is the MD5 of the content or, where it came in parts, of the parts' MD5s.
+    /// Whether an ETag is the MD5 of the content or, for a multipart object, of the parts' MD5s.
     private func hasTag(of file: StagedFile, _ plan: PartPlan, _ object: S3API.Object) async throws -> Bool {
         let tag = (object.etag ?? "").lowercased().filter { $0 != "\"" }
         let joined = Self.joinedTag(object.etag, plan.count)
@@ -128,8 +128,8 @@ extension S3Dialect {
         }
     }
 
-    /// What the service says of an object with the content of the staged copy: of its parts as they were staged, where that is
-    /// known.
+    /// The service's checksum for an object with the content of the staged copy. It is combined from the parts as they
+    /// were staged, where those checksums are known.
     private func checksum(of file: StagedFile, _ plan: PartPlan) async throws -> String? {
         guard let sort = settings.preset.wire.checksum, let kind = sort.kind, let digest = sort.digest else {
             return nil
@@ -149,7 +149,7 @@ extension S3Dialect {
         return sort.text(CRC.bytes(whole, kind))
     }
 
-    /// Of the whole staged copy, which must be what was staged.
+    /// The MD5 of the whole staged copy, which must not have changed since staging.
     private func md5(of file: StagedFile) async throws -> [UInt8] {
         if let known = file.parts.digest(.init(partSize: max(1, file.size), kind: .md5), of: 0) { return known }
         let (sha256, md5) = try await reading {
@@ -172,7 +172,7 @@ extension S3Dialect {
         }
     }
 
-    /// Whether a part of which nobody has acknowledged anything is what was to be sent, as far as its tag says so.
+    /// Whether a part without an acknowledgement has the content that was to be sent, as far as its tag shows.
     func vouches(for part: TakenPart, _ place: PartPlan.Part, _ piece: PartsPiece) async throws -> Bool {
         let etag = S3Tag(part.tag).etag
         guard etag.contains(where: { $0 != "\"" }) else { return false }
@@ -181,7 +181,7 @@ extension S3Dialect {
         return false
     }
 
-    /// Of a part of the staged copy, as it was staged where that is known.
+    /// The MD5 of a part of the staged copy, from staging where it is known.
     func md5(of place: PartPlan.Part, _ piece: PartsPiece) async throws -> [UInt8] {
         let file = piece.order.file
         let wish = PartDigests.Wish(partSize: piece.plan.partSize, kind: .md5)

@@ -1,10 +1,10 @@
 internal import Core
 internal import Synchronization
 
-/// Which questions a key may not ask, as far as answers have taught it, for all uploads of a destination.
+/// Questions that a key may not ask, as learned from answers, for all uploads of a destination.
 final class S3Looks: Sendable {
     enum Question: Hashable, Sendable {
-        /// For an object that is known to be there.
+        /// For an object that is known to exist.
         case object
         case parts
     }
@@ -16,15 +16,15 @@ final class S3Looks: Sendable {
 
     private let state = Mutex(State())
     private let log: @Sendable (String) -> Void
-    /// After this it is asked once more: rights may have been given meanwhile.
+    /// After this time the question is tried again: the key may have been given the right meanwhile.
     private static let pause: Duration = .seconds(3600)
 
     init(log: @escaping @Sendable (String) -> Void) { self.log = log }
 
-    /// It may not look at objects.
+    /// Whether the key may not look at objects.
     func isBlind(_ now: MonotonicTime) -> Bool { state.withLock { $0.until.map { now < $0 } ?? false } }
 
-    /// An object that is known to be there was answered with 403.
+    /// Records that a request for an object that is known to exist was answered with 403.
     func refused(_ now: MonotonicTime, right: String) {
         state.withLock { $0.until = now.advanced(by: Self.pause) }
         say(
@@ -33,10 +33,10 @@ final class S3Looks: Sendable {
                 + "after a lost answer the service's word on the upload decides")
     }
 
-    /// It was told what is there.
+    /// Records an answer that described the object.
     func answered() { state.withLock { $0.until = nil } }
 
-    /// The list of parts was answered with 403.
+    /// Records that the list of parts was answered with 403.
     func refusedParts(right: String) {
         say(
             .parts,
@@ -44,7 +44,7 @@ final class S3Looks: Sendable {
         )
     }
 
-    /// Once.
+    /// Logs the words once.
     private func say(_ question: Question, _ words: String) {
         if state.withLock({ $0.said.insert(question).inserted }) { log(words) }
     }

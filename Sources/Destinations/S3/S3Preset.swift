@@ -1,21 +1,23 @@
 internal import Core
 
-/// What is known of a service beside its address. Sources: the services' own documentation, and what servers were seen to do.
+/// Facts about a service in addition to its address. Sources: the services' own documentation, and observed behaviour
+/// of servers.
 struct S3Preset: Sendable {
-    /// How the bytes of each request are proven on the way, and the object in the end.
+    /// The checksum that proves the bytes of each request in transit, and the object in the end.
     enum Checksum: String, Sendable, CaseIterable {
-        /// Of the whole object, put together from those of its parts.
+        /// A checksum of the whole object, combined from those of its parts.
         case crc64nvme, crc32c
-        /// The same at OSS: never sent, and told by each answer (CRC-64/XZ); with `Content-MD5` of each request.
+        /// OSS's checksum (CRC-64/XZ). It is never sent, and each answer contains it; each request has `Content-MD5` in
+        /// addition.
         case crc64
-        /// Of each part; that of the object is made of theirs.
+        /// A checksum of each part; that of the object is computed from those.
         case sha256
-        /// `Content-MD5` of each request alone.
+        /// Only `Content-MD5` with each request.
         case md5
         case none
     }
 
-    /// For which requests `If-None-Match: *` counts.
+    /// The requests for which `If-None-Match: *` is effective.
     enum Conditions: Sendable { case none, put, all }
 
     let name: String
@@ -23,29 +25,29 @@ struct S3Preset: Sendable {
     var wire = BucketWire.s3
     /// The host, with `{region}` in it; `nil` where only the person knows it.
     var host: String?
-    /// Where it has one of its own; `nil` when the person has to name it.
+    /// The default region; `nil` when the person has to name it.
     var region: String? = "us-east-1"
     var isVirtual = false
     var checksum = Checksum.md5
     var conditions = Conditions.none
-    /// Bytes.
+    /// In bytes.
     var smallestPart: Int64 = 5 << 20
     var mostParts: Int64 = 10_000
-    /// What an ETag of 32 digits is.
+    /// The meaning of an ETag with 32 digits.
     enum Tags: String, Sendable, CaseIterable {
-        /// The MD5 of what the service got.
+        /// The MD5 of the bytes that the service received.
         case md5
-        /// Something that says nothing of the bytes.
+        /// A value without relation to the bytes.
         case opaque
-        /// Nobody has said. The first that is the MD5 of what was sent settles it for all of its kind; one that is another before that
-        /// is either of these, or damage, and a person has to say which.
+        /// Unknown. The first tag that is the MD5 of the sent bytes settles it for all tags of its kind. Another tag
+        /// before that is either opaque or shows damage, and a person has to say which.
         case unknown
     }
 
     var tags = Tags.md5
-    /// The ETag of an object of parts is the MD5 of their MD5s, and their number.
+    /// The ETag of a multipart object is the MD5 of the parts' MD5s, followed by the number of parts.
     var joinsTags = false
-    /// Refuses bytes that are not those of the digests that come with them.
+    /// The service refuses bytes that do not match the digests sent with them.
     var comparesDigests = false
 
     static let all = [
@@ -71,7 +73,7 @@ struct S3Preset: Sendable {
         S3Preset(name: "other", summary: "any other service that speaks S3", tags: .unknown),
     ]
 
-    /// The host for a region. What Amazon has in China lies below a domain of its own.
+    /// The host for a region. Amazon's regions in China are below a domain of their own.
     func host(in region: String) -> String? {
         name == "aws" && region.hasPrefix("cn-") ? host.map { $0 + ".cn" } : host
     }

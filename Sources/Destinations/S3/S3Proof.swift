@@ -2,11 +2,11 @@ internal import Core
 internal import Digests
 internal import Linux
 
-/// What the service wants to hear of a part in the end, and what we know of it.
+/// The tag of a part, which the service requires at the end, and our checksum of it.
 struct S3Tag: Hashable, Sendable {
-    /// As it came, quotes included.
+    /// As it was received, including the quotes.
     var etag: String
-    /// As the service writes it.
+    /// In the service's own notation.
     var checksum: String?
 
     init(etag: String, checksum: String?) {
@@ -24,35 +24,35 @@ struct S3Tag: Hashable, Sendable {
 }
 
 extension S3Dialect {
-    /// What is sent along with bytes, so that the service can compare.
+    /// Digests that are sent along with bytes, so that the service can compare.
     struct Proof: Sendable {
         let kind: S3Preset.Checksum
         var headers: [(name: String, value: String)] = []
-        /// Hexadecimal SHA-256 of the bytes, over a connection that proves nothing itself.
+        /// Hexadecimal SHA-256 of the bytes, for a connection that does not protect them.
         var payload: String?
-        /// As the service writes it, of what it keeps with the part.
+        /// The checksum that the service keeps with the part, in its own notation.
         var checksum: String?
         var md5: [UInt8]?
         var sha256: [UInt8]?
-        /// Nothing of it was made of the copy as it is now.
+        /// None of the digests was computed from the copy as it is now: all of them date from staging.
         var isOfStaging = false
 
         func isCompared(by preset: S3Preset) -> Bool {
             preset.comparesDigests && !(headers.isEmpty && payload == nil)
         }
 
-        /// The ETag is the MD5 of what was sent.
+        /// Whether the ETag is the MD5 of the sent bytes.
         func isTold(by etag: String) -> Bool {
             md5.map { hexadecimal($0) == etag.filter { $0 != "\"" }.lowercased() } ?? false
         }
     }
 
-    /// What an upload was begun with, whatever is set by now.
+    /// The checksum with which an upload was begun, regardless of the present setting.
     func checksum(of piece: PartsPiece) -> S3Preset.Checksum {
         piece.checkpoint["checksum"].flatMap { S3Preset.Checksum(rawValue: $0) } ?? api.settings.checksum
     }
 
-    /// What is said with each part.
+    /// The digests that are sent with each part.
     func digests(_ checksum: S3Preset.Checksum) -> Set<PartDigests.Kind> {
         var kinds: Set<PartDigests.Kind> = []
         if !api.isSecure || isSingle { kinds.insert(.sha256) }
@@ -61,8 +61,8 @@ extension S3Dialect {
         return kinds
     }
 
-    /// What was found out while the file was staged counts, and for the rest the part is read: also a single request's
-    /// bytes, which nobody but the service looks at again before the object is there.
+    /// Uses the digests from staging, and reads the part for the rest. The bytes of a single request are read too,
+    /// because after this only the service checks them before the object exists.
     func proof(of part: PartPlan.Part, _ piece: PartsPiece, _ checksum: S3Preset.Checksum) async throws -> Proof {
         let file = piece.order.file
         let wanted = digests(checksum)
@@ -96,7 +96,8 @@ extension S3Dialect {
         return proof
     }
 
-    /// The checksum of the whole object, of those of its parts, as the service writes it. A part that only the service knows of is read once more.
+    /// The checksum of the whole object, combined from those of its parts, in the service's notation. A part whose
+    /// checksum only the service knows is read once more.
     func wholeChecksum(_ parts: [TakenPart], _ piece: PartsPiece) async throws -> String? {
         let sort = checksum(of: piece)
         guard let kind = sort.kind else { return nil }
@@ -114,7 +115,7 @@ extension S3Dialect {
 }
 
 extension S3Preset.Checksum {
-    /// That of the whole object can be made of those of its parts.
+    /// The CRC with which the whole object's checksum can be combined from its parts'.
     var kind: CRC.Kind? {
         switch self {
         case .crc64nvme: .crc64nvme
@@ -124,7 +125,7 @@ extension S3Preset.Checksum {
         }
     }
 
-    /// What it is made of, of each part.
+    /// The digest of each part that it is computed from.
     var digest: PartDigests.Kind? {
         switch self {
         case .crc64nvme: .crc64nvme
@@ -136,7 +137,7 @@ extension S3Preset.Checksum {
         }
     }
 
-    /// The service's word.
+    /// The service's name for it.
     var algorithm: String? {
         switch self {
         case .crc64nvme, .crc32c, .sha256: rawValue.uppercased()
@@ -144,17 +145,17 @@ extension S3Preset.Checksum {
         }
     }
 
-    /// Sent with the bytes.
+    /// The header that is sent with the bytes.
     var header: String? { algorithm.map { "x-amz-checksum-\($0.lowercased())" } }
-    /// In answers.
+    /// The header in answers.
     var answered: String? { self == .crc64 ? "x-oss-hash-crc64ecma" : header }
-    /// In documents.
+    /// The element in documents.
     var element: String? { algorithm.map { "Checksum\($0)" } }
 
-    /// As the service writes it: a number, or Base64.
+    /// The service's notation: a number, or Base64.
     func text(_ digest: [UInt8]) -> String { self == .crc64 ? "\(Self.number(digest))" : base64(digest) }
 
-    /// 0 for what is no checksum.
+    /// Returns 0 for a text that is no checksum.
     func number(_ text: String) -> UInt64 {
         self == .crc64 ? UInt64(text) ?? 0 : Self.number(bytes(base64: text) ?? [])
     }

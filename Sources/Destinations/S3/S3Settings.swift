@@ -2,14 +2,14 @@ internal import Core
 internal import Credentials
 internal import Transport
 
-/// What a person set for a bucket, with defaults filled in.
+/// A person's settings for a bucket, with defaults filled in.
 struct S3Settings: Sendable {
     var preset: S3Preset
     var bucket: String
     var region: String
-    /// Scheme and host, without the bucket; `{region}` may stand in it.
+    /// Scheme and host, without the bucket; may contain `{region}`.
     var endpoint: String
-    /// The bucket is named in the host.
+    /// The host names the bucket.
     var isVirtual: Bool
     /// The endpoint's host is the bucket's own.
     var hasOwnHost = false
@@ -18,26 +18,27 @@ struct S3Settings: Sendable {
     var taken = TakenRule.suffix
     var partSize: Int64 = 16 << 20
     var parallel = 4
-    /// Files of up to so many bytes go in one request.
+    /// Files up to this size are sent in one request.
     var singleUpTo: Int64 = 16 << 20
     var limits = RequestLimits()
     var signing = BucketWire.Signing.s3
-    /// The service is told of the limit that policy sets.
+    /// The service is told the limit of the policy.
     var tellsLimit = false
-    /// Somebody else has said which object it is to be.
+    /// The object's key was assigned by the service that gave the right to it.
     var appointed: S3Appointment?
-    /// Of each object: storage class, encryption, ACL, tags.
+    /// Headers for each object: storage class, encryption, ACL, tags.
     var objectHeaders: [(name: String, value: String)] = []
 }
 
-/// One object that a right was given for, and nothing else: its key is neither chosen nor changed.
+/// One object for which a right was given: its key is neither chosen nor changed.
 struct S3Appointment: Sendable {
     var key: FilePath
-    /// Fields of the checkpoint that stay when the upload begins anew.
+    /// Fields of the checkpoint that stay when the upload starts again.
     var lasting: [String]
-    /// Sent with the end of an upload in parts.
+    /// Headers that are sent with the end of an upload in parts.
     var ending: [(name: String, value: String)] = []
-    /// Whether whoever gave the right has the whole file; `nil` where nobody tells. The right may not be one to look.
+    /// Asks the service that gave the right whether it has the whole file; `nil` where that cannot be found out. The
+    /// right itself may not allow looking.
     var isWhole: @Sendable () async throws -> Bool?
 }
 
@@ -110,7 +111,7 @@ extension S3 {
         return settings
     }
 
-    /// Whether it can be a part of a host's name under a certificate for `*.host`.
+    /// Whether it can be a part of a host name under a certificate for `*.host`.
     private static func isHostName(_ bucket: String) -> Bool {
         bucket.utf8.allSatisfy { S3Words.isOfHosts($0) }
     }
@@ -149,7 +150,7 @@ extension S3 {
     }
 }
 
-// What is set in the same words for every service.
+// Settings with the same keys for every service.
 extension S3Settings {
     mutating func take(_ values: [String: SettingValue]) {
         if case .text(let word)? = values["taken"], let rule = TakenRule(rawValue: word) { taken = rule }
@@ -160,7 +161,7 @@ extension S3Settings {
         limits = RequestLimits(values)
     }
 
-    /// As it stands in the header of an object's tags.
+    /// The tags in the form of the header.
     static func tagging(_ values: [String: SettingValue]) -> String? {
         guard case .map(let tags)? = values["tags"] else { return nil }
         return tags.sorted { $0.key < $1.key }.compactMap { name, source -> String? in
@@ -169,7 +170,7 @@ extension S3Settings {
         }.joined(separator: "&")
     }
 
-    /// - Parameter name: What a person calls the service; the preset's by default.
+    /// - Parameter name: The service's name in messages; the preset's by default.
     static func objections(
         _ values: [String: SettingValue], _ preset: S3Preset?, of name: String? = nil
     ) -> [SettingObjection] {

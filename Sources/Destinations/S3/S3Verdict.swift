@@ -1,26 +1,26 @@
 internal import Core
 internal import Transport
 
-/// What a service says no to, and what that calls for (Amazon S3 API reference, "Error responses"; what other servers were seen
-/// to say).
+/// A refusal of a service and its remedy (Amazon S3 API reference, "Error responses"; observed answers of other
+/// servers).
 struct S3Verdict: Sendable {
-    /// The service's own word; `nil` where it says none, as to HEAD.
+    /// The service's code; `nil` where there is none, as with HEAD.
     let code: String?
     let words: String
     private let status: Int
     let remedy: Remedy
-    /// No words come with its no. To HEAD that is so in any case, and it is about the key, its region or its date.
+    /// The refusal has no body. With HEAD that is always so, and the cause is the key, its region or its date.
     let isMute: Bool
-    /// The region that requests to this bucket are to be signed for.
+    /// The region for which requests to this bucket have to be signed.
     let region: String?
-    /// The key may have ended, or is none.
+    /// The key may have ended, or is invalid.
     let isOfKey: Bool
-    /// It is about the key, the secret that it signs with, or what they may do.
+    /// The cause is the key, its secret, or its rights.
     let isOfRights: Bool
 
     /// - Parameter isLent: The request carried the token of a temporary key.
     init(_ response: Response, isLent: Bool, now: WallTime) {
-        // To a question that has no body OSS answers with its words in a header.
+        // OSS answers a request without a body with its error document in a header.
         let document =
             response.body.isEmpty
             ? response.headers["x-oss-err"].flatMap { bytes(base64: $0) } ?? [] : response.body
@@ -30,20 +30,21 @@ struct S3Verdict: Sendable {
         words = [code, error?["Message"]?.text].compactMap { $0 }.joined(separator: ": ")
         isMute = document.isEmpty && (response.status == 400 || response.status == 403)
         region = Self.region(response.headers["x-amz-bucket-region"] ?? error?["Region"]?.text)
-        // Ceph says no more than `InvalidArgument` to a token that it cannot read. To `HEAD` there are no words at all: Amazon answers
-        // 400 to a token that has ended, Ceph 403 (seen at 16.2).
+        // Ceph answers only `InvalidArgument` to a token that it cannot read. `HEAD` has no error document at all:
+        // Amazon answers 400 to a token that has ended, Ceph 403 (seen at 16.2).
         let isOfToken = isLent && response.status == 400 && (code == nil || words == "InvalidArgument")
         status = response.status
         isStored = response.status == 203 && code == "CallbackFailed"
         isOfKey = isOfToken || Self.codesOfKeys.contains(code) || code == nil && response.status == 403
         remedy = isOfToken ? .authenticate : Self.remedy(code, response, now)
-        // Amazon says the latter of an id with a slash in it, too.
+        // Amazon uses the latter also for an id with a slash in it.
         isOfRights = isOfKey || remedy == .authenticate || code == "AuthorizationHeaderMalformed"
     }
 
-    /// It may stand in the service's host (`s3.REGION.amazonaws.com`), and can lead nowhere else than below the rest of that.
+    /// The region may be inserted into the service's host (`s3.REGION.amazonaws.com`), and must not lead outside the
+    /// rest of that host.
     ///
-    /// - Returns: `nil` for what is no name of a region.
+    /// - Returns: `nil` for a text that is no region name.
     static func region(_ name: String?) -> String? {
         guard let name, (1...63).contains(name.utf8.count), !name.hasPrefix("."), !name.hasSuffix("."),
             name.utf8.allSatisfy({ $0.isLetterOrDigit(or: "-_.") })
@@ -51,7 +52,7 @@ struct S3Verdict: Sendable {
         return name
     }
 
-    /// What OSS says of a credential that has ended.
+    /// OSS's codes for a credential that has ended.
     static let endsAtOSS: Set<String> = [
         "SecurityTokenExpired", "InvalidSecurityToken", "AccessKeyIdAndSecurityTokenNotMatch", "InvalidAccessKeyId",
     ]
@@ -72,7 +73,7 @@ struct S3Verdict: Sendable {
         case 408, 409, 425: .again(after: wait)
         case 429: .rateLimit(after: wait)
         case 507: .noRoom(after: wait)
-        // An answer inside a 200 that nobody knows is one of the server's own troubles.
+        // An unknown error inside a 200 is a fault of the server.
         case 200..<300, 500...: .holdDestination(after: wait)
         case 300..<400, 404, 405: .misconfigured
         case let status where StatusOfPath.all.contains(status): .holdDestination(after: wait)
@@ -115,11 +116,11 @@ struct S3Verdict: Sendable {
             "IllegalLocationConstraintException", "InvalidRegionName", nil,
         ].contains(code)
     }
-    /// The object is there, and what the service was to tell of it failed (OSS, "Callback": 203).
+    /// The object is stored, and the callback that the service was to send for it failed (OSS, "Callback": 203).
     let isStored: Bool
-    /// There is an object of that key.
+    /// There is an object with that key.
     var isOfTaken: Bool { code == "PreconditionFailed" || code == "FileAlreadyExists" || status == 412 }
     var isDamage: Bool { ["BadDigest", "InvalidDigest", "XAmzContentSHA256Mismatch"].contains(code) }
-    /// The request is none that this server knows.
+    /// The server does not support the request.
     var isUnknownHere: Bool { code == "NotImplemented" || code == "MethodNotAllowed" }
 }

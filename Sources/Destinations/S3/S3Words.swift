@@ -1,7 +1,8 @@
 internal import Core
 internal import Transport
 
-/// Values that a service takes as they are written, and whose mistakes it would tell with the first file only.
+/// Checks of values that are passed to the service unchanged. Otherwise their mistakes would only appear with the first
+/// file.
 enum S3Words {
     /// Amazon S3 user guide, "Canned ACL".
     private static let acls = [
@@ -9,7 +10,8 @@ enum S3Words {
         "bucket-owner-full-control", "log-delivery-write",
     ]
 
-    /// What may stand in each besides letters and digits. A key of KMS is named by its id, its ARN or its alias.
+    /// Allowed characters of each key besides letters and digits. A key of KMS is named by its id, its ARN or its
+    /// alias.
     private static let marks = [("region", "-_."), ("storage_class", "-_."), ("kms_key", "-_.:/")]
 
     static func marked(_ values: [String: SettingValue]) -> [SettingObjection] {
@@ -42,7 +44,7 @@ enum S3Words {
         return all
     }
 
-    /// Small letters, digits and the hyphen.
+    /// Lower-case letters, digits and the hyphen.
     static func isOfHosts(_ byte: UInt8) -> Bool {
         byte.isLetterOrDigit(or: "-") && !(UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte)
     }

@@ -1,29 +1,29 @@
 internal import Core
 internal import Transport
 
-/// Where requests may go whose address an answer of a server names: to the origin that is configured, to those that a person names
-/// besides, and to the hosts that the service itself documents. No connection is made to any other.
+/// Origins to which requests may go whose address comes from a server's answer: the configured origin, those that a
+/// person names in addition, and the hosts that the service documents. No connection is made to any other.
 struct AllowedOrigins: Sendable {
-    /// Those of the configured addresses.
+    /// Origins of the configured addresses.
     let homes: [WebAddress]
     /// `allow_origins`.
     let named: [WebAddress]
-    /// Domains of the service, without a dot before them. Hosts below them count, by https at its own port.
+    /// Domains of the service, without a dot before them. Hosts below them are allowed, by https at its default port.
     let domains: [String]
     private let remedy: Key
 
-    /// The key that lets another origin in.
+    /// The configuration key that allows another origin.
     enum Key: Sendable {
         case allowOrigins
-        /// It takes the place of what a server names.
+        /// Its value replaces the origin that a server names.
         case inPlace(String)
     }
 
-    /// Where an address leads that is allowed.
+    /// The target of an allowed address.
     struct Place: Hashable, Sendable {
-        /// With the host as it is configured, so that no other reader can take it for another one.
+        /// With the host as configured, so that every other reader understands the same host.
         var url: String
-        /// It was written with `http`, and `https` is used.
+        /// The address was written with `http`, and `https` is used.
         var isMended = false
     }
 
@@ -34,7 +34,7 @@ struct AllowedOrigins: Sendable {
         self.remedy = remedy
     }
 
-    /// - Parameter values: Of a destination that has the key `allow_origins`.
+    /// - Parameter values: Values of a destination that has the key `allow_origins`.
     init(home: String, _ values: [String: SettingValue], domains: [String] = []) {
         var named: [String] = []
         if case .texts(let texts)? = values[Self.key.name] { named = texts }
@@ -44,7 +44,7 @@ struct AllowedOrigins: Sendable {
     static let key = SettingKey(
         "allow_origins", .origins, "Other origins to which the server may send uploads; none by default.")
 
-    /// The origins that are a person's own words, for credentials.
+    /// The origins that a person configured, for credentials.
     var origins: Set<String> {
         Set((homes + named).map(\.origin) + homes.filter { $0.scheme == "http" }.map { Self.encrypted($0).origin })
     }
@@ -56,11 +56,11 @@ struct AllowedOrigins: Sendable {
         if let there = (named + homes).first(where: { $0.origin == target.origin }) { return Self.at(there, target) }
         for home in homes where home.normalHost == target.normalHost {
             switch (home.scheme, target.scheme) {
-            // The same server with encryption: at the same port, or each at its own.
+            // The same server with encryption: at the same port, or each at its default port.
             case ("http", "https"):
                 let there = Self.encrypted(home)
                 if there.origin == target.origin { return Self.at(there, target) }
-            // A server behind a proxy that encrypts does not know of it. Nothing goes there unencrypted.
+            // A server behind a proxy that encrypts does not know that it does. No request goes there unencrypted.
             case ("https", "http") where target.isAtOwnPort:
                 var place = Self.at(home, target)
                 place.isMended = true
@@ -81,7 +81,7 @@ struct AllowedOrigins: Sendable {
         return Place(url: target.description)
     }
 
-    /// Where a server that is spoken to without encryption has it.
+    /// The address of an unencrypted server at its encrypted port.
     private static func encrypted(_ home: WebAddress) -> WebAddress {
         var there = home
         there.scheme = "https"
@@ -91,8 +91,8 @@ struct AllowedOrigins: Sendable {
 
     // MARK: Words
 
-    /// What is said of an address at another origin: whose it is, and the line that lets it in. Nothing else of it is shown, since an upload's
-    /// address is a right to it.
+    /// Describes an address at another origin: its host, and the configuration line that allows it. Nothing else of it
+    /// is shown, since an upload's address gives a right to the upload.
     func objection(to url: String) -> String {
         let target = WebAddress(url)
         let shown = target.isOfPlainHost ? target.shownOrigin : "an address that no host can have"
@@ -118,7 +118,7 @@ struct AllowedOrigins: Sendable {
         return words
     }
 
-    /// As it is to stand in the configuration, with what stands there already.
+    /// The origin for the configuration, together with the existing ones.
     private func line(for target: WebAddress) -> String {
         let all = (named + [target]).map(\.shownOrigin).map { $0.contains("[") ? "\"\($0)\"" : $0 }
         return "\(Self.key.name): [\(all.joined(separator: ", "))]"
@@ -126,13 +126,13 @@ struct AllowedOrigins: Sendable {
 }
 
 extension Asking {
-    /// The code of a wait for a person who says whether a server may name an address at another origin.
+    /// The failure code when a person has to decide whether a server may name an address at another origin.
     static let otherOrigin = "other_origin"
 
     /// - Returns: `nil` where requests to this address may be made.
     func objection(to url: String) -> UploadError? { allowed.flatMap { objection(to: url, $0) } }
 
-    /// The same for addresses that stand under a rule of their own.
+    /// The same for addresses with other allowed origins.
     func objection(to url: String, _ allowed: AllowedOrigins) -> UploadError? {
         if allowed.place(of: url) != nil { return nil }
         return UploadError(

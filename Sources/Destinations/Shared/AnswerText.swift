@@ -1,9 +1,9 @@
 internal import Core
 
-// The body of an answer as a text, whatever stands before it.
+// The body of an answer as a text, regardless of its leading bytes.
 
-/// Where the text begins that a body is: behind marks of order, blanks and characters that nobody sees, of which slow services send many before
-/// their answer. Between the characters of UTF-16 and UTF-32 stand zeros, which are left out.
+/// The start of the text in a body: after byte order marks, blanks and invisible characters. Slow services send many of
+/// these before their answer. The zero bytes between the characters of UTF-16 and UTF-32 are left out.
 func textStart(of body: [UInt8]) -> ArraySlice<UInt8> {
     let isWide = body.prefix(4).contains(0) || wideMarks.contains { body.starts(with: $0) }
     var rest = (isWide ? body.filter { $0 != 0 } : body)[...]
@@ -21,7 +21,8 @@ func textStart(of body: [UInt8]) -> ArraySlice<UInt8> {
 
 private let wideMarks: [[UInt8]] = [[0xFF, 0xFE], [0xFE, 0xFF]]
 
-/// Unicode's white space, characters without a width, and marks of order, in UTF-8 where they are no marks of another coding.
+/// Unicode's white space, characters without a width, and byte order marks, in UTF-8 unless they are marks of another
+/// coding.
 private let unseen: [[UInt8]] = {
     var scalars: [ClosedRange<UInt32>] = [0x80...0xA0, 0xAD...0xAD, 0x1680...0x1680, 0x180E...0x180E, 0x2000...0x200F]
     scalars += [0x2028...0x202F, 0x205F...0x206F, 0x3000...0x3000, 0xFEFF...0xFEFF]

@@ -3,21 +3,20 @@ internal import Credentials
 internal import Synchronization
 internal import Transport
 
-/// Sends a destination's requests: with credentials where they belong and nowhere else, and with failures of the network
-/// turned into remedies.
+/// Sends a destination's requests. Adds credentials only where they belong, and turns network errors into remedies.
 struct Asking: Sendable {
     let transport: any Transporting
     let credentials: CredentialProvider
     /// Only requests to these origins carry credentials.
     let origins: Set<String>
-    /// Where requests may go at all; `nil` where no answer names an address.
+    /// The origins to which requests may go at all; `nil` where no answer names an address.
     let allowed: AllowedOrigins?
     let caFile: FilePath?
     let clocks: any Clocks
     let name: String
     private let told = Told()
     private let greeting = Greeting()
-    /// Codes of failures: `https` to a server without TLS, and `http` to one with it.
+    /// Failure codes: `https` to a server without TLS, and `http` to one with TLS.
     static let (noTLS, onlyTLS) = ("no_tls", "only_tls")
 
     init(
@@ -43,21 +42,22 @@ struct Asking: Sendable {
         self.name = name
     }
 
-    /// An answer, and the address that gave it: another than asked, where a permanent redirect was followed.
+    /// An answer, and the address that gave it. It differs from the requested one where a permanent redirect was
+    /// followed.
     struct Answer: Sendable {
         var response: Response
         var url: String
     }
 
-    /// How a request with bytes of the file ended, and how many of them left.
+    /// The result of a request with bytes of the file, and how many of them left.
     struct Carried: Sendable {
         /// The error is an ``UploadError`` or a `CancellationError`.
         var result: Result<Answer, any Error>
         var delivery: Delivery
-        /// Bytes of the file that the socket took.
+        /// Bytes of the file that the socket accepted.
         var bytesSent: Int64
 
-        /// The request was not made.
+        /// The request was not sent.
         init(unsent error: any Error) {
             result = .failure(error)
             delivery = Delivery(atLeast: 0, atMost: 0)
@@ -71,9 +71,10 @@ struct Asking: Sendable {
         }
     }
 
-    /// Sends bytes of the file. What left of them is told also when there is no answer and when the request was stopped.
+    /// Sends bytes of the file. The number of bytes that left is reported also when there is no answer and when the
+    /// request was stopped.
     ///
-    /// - Parameter sent: Bytes of this body so far.
+    /// - Parameter sent: Called with the bytes of this body so far.
     func carry(_ request: Request, sent: @escaping @Sendable (Int64) -> Void) async -> Carried {
         do {
             let answer = try await exchange(request, sent)
@@ -114,8 +115,8 @@ struct Asking: Sendable {
             guard response.status == 401 || response.status == 403, isOurs else {
                 return Answer(response: response, url: request.url)
             }
-            // The secret may have been renewed behind our back. What carries bytes is not repeated blindly, though:
-            // its next try, after asking where the upload stands, will find the new one.
+            // The secret may have been renewed meanwhile. A request with bytes is not repeated here, though: its next
+            // attempt asks where the upload stands, and reads the new secret.
             await credentials.refused(reading)
             guard case .none = request.body, !isSecondTry, response.status == 401 else {
                 return Answer(response: response, url: request.url)
@@ -124,7 +125,7 @@ struct Asking: Sendable {
         }
     }
 
-    /// What a person gave for this upload takes the place of what the destination has under the same name.
+    /// Headers that a person gave for this upload replace the destination's headers with the same name.
     private func further(_ request: inout Request) {
         for (name, value) in UploadHeaders.current.sorted(by: { $0.key < $1.key }) {
             told.rememberForNow(value)
@@ -135,7 +136,7 @@ struct Asking: Sendable {
 
     /// These are secrets too, though they do not travel in headers: no message shows them.
     func remember(_ values: [String]) { values.forEach(told.remember) }
-    /// The same for what a server gave out for one upload.
+    /// The same for a value that a server gave for one upload.
     func rememberForNow(_ value: String) { told.rememberForNow(value) }
 
     private func headers() async throws -> (headers: [(String, String)], reading: Int) {
@@ -168,9 +169,10 @@ struct Asking: Sendable {
                 error: needsTLS(request, response.status), delivery: response.delivery, bytesSent: response.bytesSent)
         }
         greeting.heard()
-        // A refusal is told by its status. What said yes may have named what it made, and is as good as lost.
+        // The status of a refusal is enough. A success may have named the object that it made, which is now as good as
+        // lost.
         if let words = response.unreadable, (200..<300).contains(response.status) {
-            // Without its status, which refuses nothing: what was asked for may be there.
+            // Without its status, so that it refuses nothing: the requested object may exist.
             let error = UploadError(
                 failure(
                     .protocol, Self.unreadableAnswer,
@@ -182,17 +184,17 @@ struct Asking: Sendable {
         return response
     }
 
-    /// No answer came that can be read: an ``UploadError`` or a `CancellationError`, and how far the body got.
+    /// No readable answer came: an ``UploadError`` or a `CancellationError`, and how far the body got.
     private struct Broken: Error {
         let error: any Error
         let delivery: Delivery
         let bytesSent: Int64
     }
 
-    /// No answer came that can be read: the error to show.
+    /// No readable answer came: the error to show.
     struct Unanswered: Error { let error: UploadError }
 
-    /// The server asks for TLS, and its address does not.
+    /// The error when the server requires TLS, and its address has `http`.
     private func needsTLS(_ request: Request, _ status: Int?) -> UploadError {
         UploadError(
             failure(
@@ -202,7 +204,7 @@ struct Asking: Sendable {
             remedy: .misconfigured)
     }
 
-    /// The server has no TLS, and its address asks for it.
+    /// The error when the server has no TLS, and its address has `https`.
     private func hasNoTLS(_ request: Request, _ error: TransportError) -> UploadError {
         UploadError(
             failure(
@@ -256,29 +258,30 @@ struct Asking: Sendable {
             retryable: retryable)
     }
 
-    /// It is left out of messages from now on.
+    /// Hides the secret in messages from now on.
     func conceal(_ secret: String) { told.remember(secret) }
 
-    /// `text` without the credentials that requests have carried: a server may repeat what it does not like.
+    /// Returns `text` without the credentials that requests have carried: a server may repeat a value that it refuses.
     func withoutSecrets(_ text: String) -> String {
-        // By bytes: with an accent behind it the last letter of a secret would be another `Character`.
+        // By bytes: with a combining accent after it the last letter of a secret would be another `Character`.
         let covered = Repeating.cover(told.values, in: Array(text.utf8))
         return String(decoding: covered, as: UTF8.self)
     }
 }
 
 extension Request {
-    /// A header for calls that are answered in JSON or XML, and for none that asks for an object: what is said of one is then said of
-    /// its coded form.
+    /// A header for requests that are answered in JSON or XML. Requests for an object must not have it: the answer
+    /// would describe the object's compressed form.
     static let acceptsGzip = ("Accept-Encoding", "gzip")
 }
 
 /// The values of credentials that have left this process.
 private final class Told: Sendable {
     private struct Known {
-        /// Of the configuration. Each request brings those that count now; a command may make a new one every hour.
+        /// Credentials of the configuration. Each request adds the present ones; a command may make a new one every
+        /// hour.
         var lasting: [String] = []
-        /// Given by servers for one upload each; the oldest go.
+        /// Values that servers gave for one upload each; the oldest are dropped.
         var passing: [String] = []
     }
 
@@ -290,7 +293,7 @@ private final class Told: Sendable {
     func remember(_ value: String) {
         let spellings = Self.spellings(value)
         known.withLock { known in
-            // One that is still in use stays among the newest.
+            // A value that is still in use stays among the newest.
             for spelling in spellings where !known.lasting.suffix(Self.mostLasting / 2).contains(spelling) {
                 known.lasting.removeAll { $0 == spelling }
                 known.lasting.append(spelling)
@@ -308,10 +311,10 @@ private final class Told: Sendable {
     }
 
     private static func spellings(_ value: String) -> [String] {
-        // `Bearer abc` is told as a whole and as `abc`; what is shorter than this hides nothing.
+        // `Bearer abc` is remembered as a whole and as `abc`; shorter values are not hidden.
         let parts = [value] + value.split(separator: " ", maxSplits: 1).dropFirst().map(String.init)
         return parts.filter { $0.utf8.count >= 8 }.flatMap { part in
-            // Base 64 without padding is in that with it too.
+            // Base 64 without padding also matches the padded form.
             let coded = base64(Array(part.utf8)).replacing("=", with: "")
             let inAddresses = coded.replacing("+", with: "-").replacing("/", with: "_")
             return [part, coded] + (inAddresses == coded ? [] : [inAddresses])

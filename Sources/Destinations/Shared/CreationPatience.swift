@@ -1,8 +1,8 @@
 internal import Core
 internal import Synchronization
 
-/// Creations at a remote that were not understood, or whose answers did not come: each may have made something that is empty and stays.
-/// Shared by all uploads to a destination, so that a queue of them makes no more than one would.
+/// Creations at a remote whose answers were not understood or did not come: each may have made an empty upload that
+/// stays. Shared by all uploads to a destination, so that a queue of uploads makes no more of them than one would.
 ///
 /// The first costs no wait, since it may be an accident. Each further one waits longer, up to six hours.
 final class CreationPatience: Sendable {
@@ -13,12 +13,12 @@ final class CreationPatience: Sendable {
 
     private let state = Mutex(State())
 
-    /// How long no other is made behind so many in a row.
+    /// How long no creation is sent after this many in a row.
     static func wait(after count: Int64) -> Duration {
         count < 2 ? .zero : min(.seconds(30) * (1 << (2 * min(count - 2, 5))), .seconds(6 * 3600))
     }
 
-    /// - Throws: ``UploadError`` while no other may be made.
+    /// - Throws: ``UploadError`` while no creation may be sent.
     func check(_ asking: Asking) throws(UploadError) {
         let now = asking.clocks.monotonic()
         let left = state.withLock { $0.until?.since(now) }
@@ -26,8 +26,8 @@ final class CreationPatience: Sendable {
     }
 
     /// - Parameters:
-    ///   - error: What became of a creation that may have made something.
-    ///   - atLeast: So many one upload is known to have asked for in vain, also before a restart.
+    ///   - error: The outcome of a creation that may have made something.
+    ///   - atLeast: How many creations this upload is known to have tried in vain, also before a restart.
     /// - Returns: `error` with the wait for the next one.
     func failed(_ error: UploadError, _ asking: Asking, atLeast: Int64 = 1) -> UploadError {
         let now = asking.clocks.monotonic()
@@ -42,12 +42,12 @@ final class CreationPatience: Sendable {
         return error
     }
 
-    /// Which creations count that were not answered with success.
+    /// Which unsuccessful creations count.
     enum Lost: Sendable {
         case never
         /// From the second one on, where something may have been made.
         case repeated
-        /// Those without an answer, or with one that was cut.
+        /// Creations without an answer, or with one that was cut.
         case unanswered
 
         func counts(_ error: UploadError, after earlier: Int64) -> Bool {
@@ -61,13 +61,13 @@ final class CreationPatience: Sendable {
 
     func succeeded() { state.withLock { $0 = State() } }
 
-    /// Has something made at the remote, unless that has to wait. An answer by which something may have been made, and that is of no use,
-    /// makes the next one wait.
+    /// Sends a creation to the remote, unless it has to wait. After an unusable answer with which something may have
+    /// been made, the next one waits longer.
     ///
     /// - Parameters:
-    ///   - earlier: So many creations of this upload have come to nothing before.
-    ///   - countsLost: So does an answer that did not come: it cannot be looked for what was made.
-    /// - Throws: What `creation` throws; ``UploadError`` while no other may be made.
+    ///   - earlier: How many earlier creations of this upload have failed.
+    ///   - countsLost: A lost answer counts too, because it cannot be looked for what was made.
+    /// - Throws: Errors of `creation`; ``UploadError`` while no creation may be sent.
     func make<Made>(
         _ asking: Asking, after earlier: Int64, countsLost: Lost = .never, _ creation: () async throws -> Made
     ) async throws -> Made {
@@ -85,28 +85,28 @@ final class CreationPatience: Sendable {
 }
 
 extension UploadError {
-    /// The request may have arrived, and no answer to it came, or not all of one.
+    /// The request may have arrived, and no answer came, or only part of one.
     var isUnanswered: Bool { ["connection_lost", "no_reply"].contains(failure.code) }
 
     private static let ofUnusableCreations: Set = [
         Asking.unusableAnswer, Asking.unreadableAnswer, OwnService.unusable, "no_location", "bad_location", "no_token",
     ]
 
-    /// A creation was answered, by which something may have been made, and the answer is of no use. One that is lost on the way is an
-    /// accident; this one comes again.
+    /// A creation may have made something, and its answer is unusable. A lost answer is an accident; an unusable one
+    /// comes again.
     var isUnusableCreation: Bool { Self.ofUnusableCreations.contains(failure.code) }
 }
 
 extension Asking {
-    /// The code of an answer of success that does not say what it has to.
+    /// The failure code for a success without the required values.
     static let unusableAnswer = "unusable_answer"
-    /// The code of an answer of success whose body cannot be decoded.
+    /// The failure code for a success whose body cannot be decoded.
     static let unreadableAnswer = "unreadable_answer"
 
-    /// The code of a creation that has to wait, and was not asked for.
+    /// The failure code for a creation that has to wait, and was not sent.
     static let creationsUnknown = "creations_unknown"
 
-    /// What an upload is told whose creation has to wait.
+    /// The error of an upload whose creation has to wait.
     func tooManyCreations(_ left: Duration) -> UploadError {
         UploadError(
             failure(

@@ -2,29 +2,30 @@ internal import Core
 internal import Synchronization
 internal import Transport
 
-/// What a server speaks that never gave an answer: with TLS taken for none, or none for TLS, most hang up without a word.
+/// Finds out the protocol of a server that never gave an answer: when TLS is sent to a plain server, or the reverse,
+/// most servers close without a message.
 final class Greeting: Sendable {
     enum Speech: Sendable {
         case plain, tls
     }
 
     private struct State {
-        /// It has answered, or was asked already.
+        /// The server has answered, or was asked already.
         var isKnown = false
-        /// What was found, until it answers.
+        /// The protocol that was found, until the server answers.
         var found: Speech?
     }
 
     private let state = Mutex(State())
-    /// The question is small, and so is what may be waited for its answer.
+    /// The question is small, and so is the wait for its answer.
     private static let limits = Limits(
         connect: .seconds(10), sendingStall: .seconds(10), replyWait: .seconds(10), whole: .seconds(15))
 
-    /// An answer came that can be read.
+    /// Records that a readable answer came.
     func heard() { state.withLock { $0 = State(isKnown: true) } }
 
-    /// What the server speaks, where that is something else than its address says, and explains why a request failed. Asks it once, with
-    /// nothing of the person's in the question.
+    /// The protocol of the server, where it differs from its address and explains why a request failed. Asks the server
+    /// once, with no data of the person in the question.
     func mistaken(_ error: TransportError, _ request: Request, over transport: any Transporting) async -> Speech? {
         let address = WebAddress(request.url)
         guard let wanted = Self.wanted(address, error), let authority = address.authority else { return nil }
@@ -42,7 +43,7 @@ final class Greeting: Sendable {
         return wanted
     }
 
-    /// What it would have to speak to fail so.
+    /// The protocol that the server would have to speak to fail in this way.
     private static func wanted(_ address: WebAddress, _ error: TransportError) -> Speech? {
         switch address.scheme {
         case "http" where error.kind == .reset: .tls
@@ -53,20 +54,21 @@ final class Greeting: Sendable {
 
     private static func speaks(_ speech: Speech, _ authority: String, over transport: any Transporting) async -> Bool {
         var question = Request("HEAD", "\(speech == .tls ? "https" : "http")://\(authority)/", limits: limits)
-        // Whose certificate it is does not matter: that there is one does.
+        // Any certificate is enough: only its existence matters.
         question.verifiesTLS = false
         do throws(TransportError) {
             _ = try await transport.send(question)
             return true
         } catch {
-            // There was a handshake, and then no answer; or it wants a certificate of ours, or another version.
+            // There was a handshake, and then no answer; or the server requires a client certificate, or another
+            // version.
             return speech == .tls && (error.kind == .timedOut || error.kind == .tls && error.detail.contains("alert"))
         }
     }
 
     static func isPlain(_ url: String) -> Bool { WebAddress(url).scheme == "http" }
 
-    /// What servers say in the body of a 400 when a plain request comes to a port of TLS: nginx, Apache, Go.
+    /// Texts of servers in the body of a 400 when a plain request comes to a TLS port: nginx, Apache, Go.
     static func refusesPlain(_ body: [UInt8]) -> Bool {
         let text = String(decoding: body.prefix(4096), as: UTF8.self)
         return [

@@ -19,7 +19,7 @@ struct JSONPointer: Hashable, Sendable {
 }
 
 extension JSONValue {
-    /// - Returns: `nil` where nothing stands; a `null` is something.
+    /// - Returns: `nil` where there is no value; a `null` is a value.
     subscript(pointer: JSONPointer) -> JSONValue? { at(pointer.steps[...]) }
 
     private func at(_ steps: ArraySlice<String>) -> JSONValue? {
@@ -41,9 +41,10 @@ extension JSONValue {
 }
 
 extension JSONValue {
-    /// What stands at a pointer in which `*` is every element of a list and every value of an object.
+    /// Returns the values at a pointer in which `*` matches every element of a list and every value of an object.
     ///
-    /// - Returns: One for each place that the pointer leads to, `nil` where nothing stands there; without `*` that is one.
+    /// - Returns: One entry for each place that the pointer matches, `nil` where there is no value; without `*` there
+    ///   is one entry.
     func all(at pointer: JSONPointer) -> [JSONValue?] { all(pointer.steps[...]) }
 
     private func all(_ steps: ArraySlice<String>) -> [JSONValue?] {

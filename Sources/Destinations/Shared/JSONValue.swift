@@ -1,7 +1,7 @@
 internal import Core
 internal import FoundationEssentials
 
-/// Somebody else's JSON, read for the few places that matter: whatever else stands in it, and whatever is missing.
+/// JSON from a server. Only a few values are read: other and missing values are ignored.
 enum JSONValue: Sendable, Hashable {
     case null
     case bool(Bool)
@@ -11,8 +11,8 @@ enum JSONValue: Sendable, Hashable {
     case list([JSONValue])
     case object([String: JSONValue])
 
-    /// - Returns: `nil` for what is no JSON, or nested deeper than any honest answer. The mark of UTF-8 before it is left out
-    ///   (RFC 8259, section 8.1).
+    /// - Returns: `nil` for a text that is no JSON, or is nested deeper than any sensible answer. A byte order mark
+    ///   before it is ignored (RFC 8259, section 8.1).
     static func read(_ bytes: [UInt8]) -> JSONValue? {
         let bytes = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(bytes.dropFirst(3)) : bytes
         guard (try? checkJSON(bytes)) != nil else { return nil }
@@ -32,10 +32,10 @@ enum JSONValue: Sendable, Hashable {
         }
     }
 
-    /// Of a text alone.
+    /// The value of a text only.
     var string: String? { if case .text(let text) = self { text } else { nil } }
 
-    /// Also of a number that is written as a text.
+    /// Also the value of a number that is written as a text.
     var whole: Int64? {
         switch self {
         case .whole(let number): number
@@ -53,9 +53,9 @@ enum JSONValue: Sendable, Hashable {
 extension JSONValue {
     /// Whether an object in it names a field twice.
     ///
-    /// - Parameter bytes: What ``read(_:)`` takes.
+    /// - Parameter bytes: JSON that ``read(_:)`` accepts.
     static func hasTwins(_ bytes: [UInt8]) -> Bool {
-        /// The names in each object around, `nil` for a list.
+        /// The names in each enclosing object, `nil` for a list.
         var around: [Set<String>?] = []
         var place = bytes.startIndex
         while place < bytes.endIndex {
@@ -118,7 +118,7 @@ extension JSONValue: Codable {
         }
     }
 
-    /// Its keys in order, slashes as they are.
+    /// JSON text with sorted keys and unescaped slashes.
     var bytes: [UInt8] {
         get throws {
             let encoder = JSONEncoder()

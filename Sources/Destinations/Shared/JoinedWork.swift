@@ -1,6 +1,7 @@
 internal import Synchronization
 
-/// A piece of work that is done once for all who want it at the same time. It ends when nobody waits for it any more.
+/// A piece of work that is done once for all tasks that need it at the same time. It is cancelled when no task waits
+/// for it any more.
 final class JoinedWork: Sendable {
     private struct Running {
         var task: Task<Void, any Error>
@@ -11,9 +12,9 @@ final class JoinedWork: Sendable {
     private let running = Mutex<Running?>(nil)
     private let begun = Mutex(0)
 
-    /// Waits for the work that is under way, or begins it.
+    /// Waits for the running work, or starts it.
     ///
-    /// - Throws: What it throws; `CancellationError` when the last who waited was cancelled.
+    /// - Throws: Errors of the work; `CancellationError` when the last waiting task was cancelled.
     func join(_ work: @escaping @Sendable () async throws -> Void) async throws {
         let mine = running.withLock { running -> Running in
             var now = running ?? Running(task: Task { try await work() }, waiting: 0, number: nextNumber())
@@ -37,7 +38,7 @@ final class JoinedWork: Sendable {
         }
     }
 
-    /// Somebody who is cancelled leaves at once, and not again in the end.
+    /// A cancelled task leaves at once, and not a second time at the end.
     private func leave(_ number: Int, _ hasLeft: Flag, isCancelled: Bool) {
         guard hasLeft.set() else { return }
         let alone = running.withLock { running -> Task<Void, any Error>? in
@@ -50,7 +51,7 @@ final class JoinedWork: Sendable {
     }
 }
 
-/// Set once.
+/// A flag that is set once.
 private final class Flag: Sendable {
     private let value = Atomic(false)
     /// - Returns: Whether it was not set before.

@@ -1,6 +1,7 @@
 internal import Linux
 
-/// Carries `work` on for a while when the task is cancelled: what it makes at a remote would be known to nobody.
+/// Lets `work` continue for a while when the task is cancelled: otherwise an object that it makes at a remote would
+/// have no record.
 func outlasting<Made: Sendable>(
     _ patience: Duration, _ work: @escaping @Sendable () async throws -> Made
 ) async throws -> Made {
@@ -9,7 +10,7 @@ func outlasting<Made: Sendable>(
         try await task.value
     } onCancel: {
         Task {
-            // Nobody cancels this one; without an alarm the work is over at once.
+            // This task is never cancelled; without an alarm the work ends at once.
             try? await Alarms.shared.sleep(for: patience)
             task.cancel()
         }

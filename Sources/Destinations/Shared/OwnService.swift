@@ -4,7 +4,7 @@ internal import Glibc
 internal import Linux
 internal import Transport
 
-/// Somebody of the person's who is asked for a right in JSON, and has what the box has not: a service, or a program.
+/// A service or program of the person that gives a right in JSON, because it has a key that this machine has not.
 struct OwnService: Sendable {
     enum Way: Sendable {
         case service(url: String, headers: [CredentialProvider.Header], caFile: FilePath?)
@@ -12,15 +12,15 @@ struct OwnService: Sendable {
     }
 
     let way: Way
-    /// What it is to the person: `the signer`.
+    /// Its role in messages: `the signer`.
     let role: String
-    /// The code of a failure that it cannot be used.
+    /// The failure code when it cannot be used.
     let code: String
-    /// That of one that is asked for the place of a file.
+    /// The failure code for a service that gives the place of a file.
     static let unusable = "authorisation_unusable"
-    /// For questions to a service; else the destination's own.
+    /// Sends the questions to a service; by default the destination's own.
     let asking: Asking
-    /// For how long it may think.
+    /// How long it may take.
     private let patience: Duration
 
     /// - Parameters:
@@ -40,7 +40,7 @@ struct OwnService: Sendable {
         }
     }
 
-    /// For a person. Arguments may be secret.
+    /// For messages. Arguments may be secret.
     var name: String {
         switch way {
         case .service(let url, _, _): "\(role) at \(asking.host(url))"
@@ -48,12 +48,12 @@ struct OwnService: Sendable {
         }
     }
 
-    /// Where questions go; `nil` where nobody is asked over a network.
+    /// The address for questions; `nil` where no network service is asked.
     var address: WebAddress? { if case .service(let url, _, _) = way { WebAddress(url) } else { nil } }
 
     /// - Parameters:
-    ///   - what: The question in words, for a refusal.
-    ///   - judge: What a service's answer says that is none; `nil` for what its status says.
+    ///   - what: A description of the question, for error messages.
+    ///   - judge: Returns the error in a service's answer; `nil` to use its status.
     /// - Throws: ``UploadError``; `CancellationError`.
     func answer(
         to question: JSONValue, _ what: String, judge: (Response) -> UploadError? = { _ in nil }
@@ -78,7 +78,7 @@ struct OwnService: Sendable {
                 throw asking.silence("no \(role.dropFirst("the ".count)) at \(asking.host(url))", error)
             }
             if response.status == 200 { return response.body }
-            // Its secret may have been renewed, and was read anew. A question changes nothing, and can be asked again.
+            // Its secret may have been renewed, and was read again. A question changes nothing, and can be repeated.
             if response.status == 401, !isLast { continue }
             if let error = judge(response) { throw error }
             let after = retryAfter(response.headers, now: asking.clocks.wall())
@@ -90,7 +90,7 @@ struct OwnService: Sendable {
                 default: .misconfigured
                 }
             var refused = asking.refused(what, response, remedy)
-            // It may have said addresses all the same, whose secrets nobody knows yet.
+            // Its message may contain addresses nevertheless, whose secrets are not remembered yet.
             refused.failure.message = redacted(refused.failure.message)
             throw refused
         }
@@ -98,7 +98,7 @@ struct OwnService: Sendable {
     }
 
     private func answer(of words: [String], to question: [UInt8]) async throws -> [UInt8] {
-        // What systemd passes to the daemon may be what it proves itself with.
+        // The program may need a credential that systemd passes to the daemon.
         let passed = getenv("CREDENTIALS_DIRECTORY").map { ["CREDENTIALS_DIRECTORY=\(String(cString: $0))"] } ?? []
         let program = Program(
             words: words.map { Array($0.utf8) }, environment: Program.plainEnvironment + passed, folder: "/",
@@ -119,13 +119,13 @@ struct OwnService: Sendable {
             remedy: remedy)
     }
 
-    /// What it says, fit to be shown: an address in it was sent nowhere, so that nobody knows its secrets.
+    /// Its message, safe to show: no request went to an address in it, so its secrets are not remembered.
     func shown(_ words: String) -> String {
         FilePath(String(redacted(asking.withoutSecrets(words)).prefix(200))).display
     }
 }
 
-// What a person sets of it, in a section.
+// A person's settings for it, in a section.
 extension OwnService {
     static let keys = [
         SettingKey("url", .url, "The service that is asked."),
@@ -159,7 +159,8 @@ extension OwnService {
         values.keys.contains { $0.hasPrefix("\(section).") }
     }
 
-    /// - Parameter lacking: What is not said where neither a service nor a program is named: `does not say who signs`.
+    /// - Parameter lacking: The missing statement where neither a service nor a program is named: `does not say who
+    ///   signs`.
     static func objections(
         _ values: [String: SettingValue], in section: String, lacking: String
     ) -> [SettingObjection] {

@@ -2,7 +2,8 @@ internal import Core
 internal import Digests
 internal import Linux
 
-/// Reads `range` of a file, piece by piece; waits for the disk. Ends early where the file does: the transport will notice.
+/// Reads `range` of a file, piece by piece; waits for the disk. Ends early where the file does: the transport will
+/// notice.
 func readPieces(
     of place: FilePlace, _ range: Range<Int64>, _ take: (UnsafeRawBufferPointer) -> Void
 ) throws(SystemError) {

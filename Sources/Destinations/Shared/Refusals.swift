@@ -1,23 +1,23 @@
 internal import Core
 internal import Transport
 
-// What a server says no to, for a person.
+// Descriptions of a server's refusals, for a person.
 
 extension Asking {
-    /// What an answer refuses, in words: the status, and what it says if that is a text.
+    /// Describes the refusal in an answer: the status, and the body if it is a text.
     ///
-    /// - Parameter words: What it says, where that was found out already.
+    /// - Parameter words: The message, where the caller has read it already.
     func refused(_ what: String, _ response: Response, _ remedy: Remedy, words said: String? = nil, code: String? = nil)
         -> UploadError
     {
         let status = response.status
         var message = "\(host(response.url)) answered \(status) to \(what)"
-        // A plain-text answer ends with a line end, which would be shown as an escape.
-        // Cut only after that, so that no half of a secret stays.
+        // A plain-text answer ends with a line end, which would be shown as an escape. It is cut only after that, so
+        // that no half of a secret stays.
         let body = withoutSecrets(String(decoding: response.body.prefix(8192), as: UTF8.self)).utf8.prefix(200)
         let end = body.lastIndex { $0 > UInt8(ascii: " ") }.map { body.index(after: $0) } ?? body.startIndex
         let words = said ?? String(decoding: body[..<end], as: UTF8.self)
-        // Who knows what it says knows better than its type.
+        // A caller that read the message does not depend on the type.
         let isPage = said == nil && response.headers["Content-Type"]?.lowercased().hasPrefix("text/html") == true
         if let unreadable = response.unreadable {
             message += "; why is not known, since its body \(unreadable)"
@@ -42,7 +42,8 @@ extension Asking {
         )
     }
 
-    /// For an answer with ``Response/isWebPage`` whose status says yes: it acknowledges nothing, and a person has to look.
+    /// The error for an answer with ``Response/isWebPage`` and a success status: it acknowledges nothing, and a person
+    /// has to look.
     func answeredByPage(_ what: String, _ response: Response) -> UploadError {
         refused(what, response, .misconfigured, words: Self.pageWords, code: "web_page")
     }
@@ -54,9 +55,9 @@ extension Asking {
 }
 
 extension UploadError {
-    /// What was found by hand, with what to do about it.
+    /// Describes a failure of `check`, with advice.
     ///
-    /// - Parameter right: What gives the right to ask, as a person knows it; `nil` when that is said already.
+    /// - Parameter right: The name of the access right in the configuration; `nil` when it is mentioned already.
     func asFound(right: String? = "the token") -> String {
         let advice: String? =
             switch remedy {
@@ -66,7 +67,7 @@ extension UploadError {
             case .noRoom, .rateLimit, .again, .refused, .pending, .restage, .giveUp: nil
             }
         guard let advice else { return failure.message }
-        // The words of a server may be a whole sentence.
+        // A server's message may be a whole sentence.
         let found = failure.message.hasSuffix(".") ? failure.message.dropLast() : failure.message[...]
         return "\(found); \(advice)"
     }

@@ -1,20 +1,20 @@
 internal import Core
 
-/// A way in which a server may write what it repeats.
+/// An encoding in which a server may repeat a secret.
 enum Repeating: CaseIterable {
     case plain
     /// RFC 8259, section 7.
     case json
-    /// Character references of HTML; of those with a name the ones that are needed in a text.
+    /// Character references of HTML; of the named ones only those that a text needs.
     case html
     /// RFC 3986, section 2.1.
     case percent
-    /// The same as forms do it (`application/x-www-form-urlencoded`): a plus is a blank.
+    /// The variant for forms (`application/x-www-form-urlencoded`): a plus is a blank.
     case form
 
-    /// `text` with `***` wherever one of `secrets` stands in it, whichever way it is written.
+    /// Returns `text` with every occurrence of one of `secrets` replaced by `***`, in any of the encodings.
     static func cover(_ secrets: [String], in text: [UInt8]) -> [UInt8] {
-        // All are looked for before any is covered: the end of one may be another, in a way of its own.
+        // All are searched for before any is covered: the end of one may be part of another in another encoding.
         let found = allCases.flatMap { $0.places(of: secrets, in: text) }
         var out: [UInt8] = []
         var end = 0
@@ -45,7 +45,8 @@ enum Repeating: CaseIterable {
         }
     }
 
-    /// What is coded at the beginning of `rest`, and in how many bytes; `nil` for a byte that stands for itself.
+    /// The bytes that are coded at the beginning of `rest`, and the length of the code; `nil` for a byte that
+    /// represents itself.
     private func unit(_ rest: ArraySlice<UInt8>) -> (bytes: [UInt8], length: Int)? {
         switch (self, rest.first) {
         case (.json, UInt8(ascii: "\\")): Self.escaped(rest.dropFirst())
@@ -65,7 +66,7 @@ enum Repeating: CaseIterable {
         case UInt8(ascii: "u"):
             guard let unit = number(rest.dropFirst().prefix(4), digits: 4) else { return nil }
             let next = rest.dropFirst(5)
-            // Beyond the first 65 536 characters it is two of them.
+            // A character beyond the first 65 536 is a pair of two escapes.
             if (0xD800..<0xDC00).contains(unit), next.starts(with: "\\u".utf8),
                 let low = number(next.dropFirst(2).prefix(4), digits: 4)
             {

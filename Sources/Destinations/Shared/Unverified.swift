@@ -3,16 +3,16 @@ internal import Core
 // A remote that has every byte, and does not say yet that it can use them.
 
 extension Asking {
-    /// The code of a wait that is longer than a person wanted to know nothing of.
+    /// The failure code for a wait that has lasted longer than the configured time without a warning.
     static let verifyTimeout = "verify_timeout"
 
-    /// What an upload is told that waits for the remote's word. It keeps waiting: nothing is released by time alone.
+    /// The error of an upload that waits for the remote's verdict. It keeps waiting: time alone releases nothing.
     ///
     /// - Parameters:
-    ///   - thing: What the remote makes of the bytes, `the video`.
-    ///   - status: What it says of that.
-    ///   - waited: Since every byte was there.
-    ///   - poll: Until it is asked again; more, the longer it lasts.
+    ///   - thing: The object that the remote makes of the bytes, `the video`.
+    ///   - status: The remote's status of it.
+    ///   - waited: Time since every byte was there.
+    ///   - poll: Time until the next question; it grows with the wait.
     func unverified(
         _ thing: String, _ status: String, waited: Duration, timeout: Duration, poll: Duration
     ) -> UploadError {
@@ -36,11 +36,11 @@ extension Asking {
 }
 
 extension UploadError {
-    /// A look at what a remote has made of the bytes, which have all arrived, got an answer that says nothing of it, or none: it is looked at
-    /// again, and nobody else waits for that.
+    /// A question about the object that was made from the bytes, which have all arrived, got no usable answer: it is
+    /// repeated, and no other upload waits for that.
     var isNoWord: Bool {
         switch remedy {
-        // Where nobody can be reached nothing else can be sent either.
+        // Where the remote cannot be reached, no other upload can be sent either.
         case .holdDestination, .again: failure.code != "unreachable"
         case .refused, .noRoom, .rateLimit, .pending, .authenticate, .misconfigured, .giveUp, .restage: false
         }
@@ -48,7 +48,7 @@ extension UploadError {
 }
 
 extension Duration {
-    /// For a person: `26 h`, `5 min`, `40 s`.
+    /// For messages: `26 h`, `5 min`, `40 s`.
     var inWords: String {
         let seconds = Int64(inSeconds.rounded())
         if seconds >= 2 * 3600 { return "\(seconds / 3600) h" }

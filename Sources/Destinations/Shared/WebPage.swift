@@ -2,17 +2,18 @@ internal import Core
 internal import Transport
 
 extension Response {
-    /// Whether the body is a web page, whatever its `Content-Type` says: a login portal's, or a proxy's. Many a script says
-    /// `text/html` to its JSON, and no server that answers a request in JSON, in plain words or not at all begins with `<`.
+    /// Whether the body is a web page, regardless of its `Content-Type`: a login portal's, or a proxy's. Many scripts
+    /// declare `text/html` for their JSON, and no answer in JSON, in plain text or without a body begins with `<`.
     ///
-    /// For requests whose answer is no XML. A page acknowledges nothing, whatever its status.
+    /// For requests whose answer is no XML. A page acknowledges nothing, regardless of its status.
     var isWebPage: Bool { textStart.first == UInt8(ascii: "<") }
 
-    /// The same for requests that are answered in XML: it begins with `<` too, so that the first element decides.
+    /// The same for requests that are answered in XML: such an answer begins with `<` too, so the first element
+    /// decides.
     var isWebPageForXML: Bool {
         var rest = textStart
         while rest.first == UInt8(ascii: "<") {
-            // What may stand before the first element: the declaration, other instructions, and remarks.
+            // Before the first element may stand the declaration, other instructions, and comments.
             let end: [UInt8]
             if rest.starts(with: "<?".utf8) {
                 end = Array("?>".utf8)

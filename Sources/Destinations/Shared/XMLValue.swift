@@ -2,8 +2,8 @@ internal import CExpat
 internal import Core
 internal import Transport
 
-/// Somebody else's XML, read for the few places that matter: elements with their text, by their names without prefix.
-/// Attributes and namespaces are left out.
+/// XML from a server. Only a few values are read: elements with their text, by their names without prefix. Attributes
+/// and namespaces are ignored.
 struct XMLValue: Sendable, Hashable {
     let name: String
     private(set) var children: [XMLValue] = []
@@ -16,7 +16,7 @@ struct XMLValue: Sendable, Hashable {
 
     func all(_ name: String) -> [XMLValue] { children.filter { $0.name == name } }
 
-    /// What stands in it; `nil` when that is nothing but blanks.
+    /// The text of the element; `nil` when it is only blanks.
     var text: String? {
         let start = content.drop(while: \.isWhitespace)
         guard let last = start.lastIndex(where: { !$0.isWhitespace }) else { return nil }
@@ -26,8 +26,8 @@ struct XMLValue: Sendable, Hashable {
     /// A whole number that is not negative.
     var whole: Int64? { text.flatMap { plainInteger($0) } }
 
-    /// - Returns: The root; `nil` for what is no XML, is nested deeper than any honest answer, or declares a document type,
-    ///   with which a few bytes can become gigabytes.
+    /// - Returns: The root; `nil` for a text that is no XML, is nested deeper than any sensible answer, or declares a
+    ///   document type, with which a few bytes can become gigabytes.
     static func read(_ bytes: [UInt8]) -> XMLValue? {
         // White space may come before the declaration, from a service that keeps a slow answer alive.
         let bytes = bytes.drop { $0 == 0x20 || (0x09...0x0D).contains($0) }
@@ -47,7 +47,7 @@ struct XMLValue: Sendable, Hashable {
         }
     }
 
-    /// What has been read so far: the open elements, outermost first.
+    /// The state of reading: the open elements, outermost first.
     private final class Reading {
         private let parser: XML_Parser
         private var open: [XMLValue] = []
@@ -83,7 +83,7 @@ struct XMLValue: Sendable, Hashable {
         }
     }
 
-    /// A text as XML writes it, in an element or an attribute. Characters that XML cannot carry are left out.
+    /// Escapes a text for an element or an attribute. Characters that XML cannot represent are left out.
     static func escaped(_ text: String) -> String {
         text.unicodeScalars.reduce(into: "") { out, scalar in
             switch scalar {

@@ -1,9 +1,9 @@
 internal import Synchronization
 
-/// Whether a server refuses to take bytes by any request (405 to PATCH and what is like it): then no body leaves before a request without
-/// one was taken. Shared by all uploads to a destination.
+/// Whether a server refuses bytes in every request (405 to PATCH and the like). Then no body leaves before a request
+/// without one was accepted. Shared by all uploads to a destination.
 final class BodyRefusal: Sendable {
-    /// The field of a checkpoint that says so after a restart.
+    /// The field of a checkpoint that keeps this over a restart.
     static let field = "patch_refused"
 
     private let state = Atomic(false)

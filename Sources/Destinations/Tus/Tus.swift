@@ -3,7 +3,7 @@ internal import Credentials
 internal import Digests
 internal import Transport
 
-/// What a person set for a tus server, with defaults filled in.
+/// A person's settings for a tus server, with defaults filled in.
 struct TusSettings: Sendable {
     var isASCII: Bool
     var checksum: Hasher.Algorithm?
@@ -18,7 +18,7 @@ struct Tus: Destination {
 
     func upload(_ order: UploadOrder, notes: any UploadNotes) async throws -> RemoteObject {
         guard let url = order.url else { return try await engine.upload(order, notes) }
-        // Judged when it was given; the configuration may be another one since.
+        // The address was checked when it was given; the configuration may have changed since.
         if let objection = objection(toURL: url) {
             throw UploadError(
                 dialect.failure(
@@ -30,9 +30,9 @@ struct Tus: Destination {
 
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
         guard let url = checkpoint["url"] else { return true }
-        // The server that has it is not configured any more, and nobody else is asked to remove it.
+        // The server that has the upload is no longer configured, and no other server is asked to remove it.
         guard dialect.isOurs(checkpoint), dialect.objection(to: checkpoint) == nil else { return false }
-        // The protocol's `discard` has no notes: a removal is one request without a body.
+        // The `discard` of ``Destination`` has no notes: a removal is one request without a body.
         do { return try await dialect.remove(url) } catch let error as UploadError { throw error } catch {
             throw UploadError(
                 dialect.failure(.cancelled, "cancelled", "the removal was stopped", retryable: true),
@@ -41,7 +41,7 @@ struct Tus: Destination {
     }
 
     func find(_ order: UploadOrder) async throws(UploadError) -> Finding {
-        // Nobody keeps a ledger of questions.
+        // Questions are not entered in a ledger.
         let there = order.url.map { dialect.elsewhere($0) } ?? dialect
         do { return try await there.find(order) } catch let error as UploadError { throw error } catch {
             throw UploadError(
@@ -68,7 +68,7 @@ struct Tus: Destination {
             if let (response, announced) = try await dialect.options(dialect.endpoint) {
                 return judge(response, announced)
             }
-            // `/files` and `/files/` differ, and the wrong one is the commonest mistake.
+            // `/files` and `/files/` differ, and using the wrong one is the commonest mistake.
             let other = dialect.endpoint.hasSuffix("/") ? String(dialect.endpoint.dropLast()) : dialect.endpoint + "/"
             if try await dialect.options(other) != nil {
                 return CheckResult(
@@ -102,7 +102,7 @@ struct Tus: Destination {
         return CheckResult(.ok, words, space: announced.space)
     }
 
-    /// What an answer means that says nothing of tus.
+    /// Judges an answer without any sign of tus.
     private func judge(stranger response: Response) -> CheckResult {
         let status = response.status
         let isPage = response.headers["Content-Type"]?.lowercased().hasPrefix("text/html") == true
@@ -122,7 +122,7 @@ struct Tus: Destination {
 }
 
 extension Tus {
-    /// What a request carries at most, unless set.
+    /// Maximum size of a request, unless set.
     private static let defaultChunk: Int64 = 64 << 20
     /// A cut request with a checksum keeps nothing, so those are shorter.
     private static let defaultCheckedChunk: Int64 = 8 << 20
@@ -184,7 +184,7 @@ extension Tus {
                 transport: tools.transport, credentials: CredentialProvider(headers, reader: tools.secrets),
                 origins: allowed.origins, allowed: allowed, caFile: caFile, clocks: tools.clocks, name: tools.name),
             settings: settings, capabilities: TusCapabilities(), log: tools.log)
-        // An address without a host is refused long before.
+        // An address without a host was refused earlier.
         site = WebAddress(url).site ?? .here
         engine = OffsetEngine(
             dialect: dialect, chunks: ChunkSize(chunk), gone: GonePolicy(values), finalError: FinalErrorPolicy(values))
@@ -194,7 +194,7 @@ extension Tus {
         Self.reserved.contains(name.lowercased()) ? "`\(name)` belongs to the protocol" : nil
     }
 
-    /// What goes with its requests, and by which way they may leave, was decided for one origin.
+    /// The credentials of its requests, and the routes that they may take, were decided for one origin.
     func objection(toURL url: String) -> String? {
         let (target, home) = (WebAddress(url), WebAddress(dialect.endpoint).origin)
         guard (1...2048).contains(url.utf8.count), url.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),

@@ -2,19 +2,19 @@ internal import Core
 internal import Synchronization
 internal import Transport
 
-/// What a server says about itself in its answer to OPTIONS (tus 1.0, "Protocol Discovery").
+/// A server's description of itself in its answer to OPTIONS (tus 1.0, "Protocol Discovery").
 struct TusAnnounced: Hashable, Sendable {
     let versions: [String]
     let extensions: Set<String>
-    /// Bytes of one upload.
+    /// Maximum bytes of one upload.
     let maxSize: Int64?
     let checksums: Set<String>
-    /// The server answers whether it holds a content: our own extension, which `sluice receive` has.
+    /// The server answers whether it holds a content: our own extension, which `sluice receive` implements.
     let canLookUp: Bool
-    /// Bytes that it has room for: our own extension too.
+    /// Free space in bytes: our own extension too.
     let free: Int64?
 
-    /// `nil` without `Tus-Version`: somebody else answered.
+    /// `nil` without `Tus-Version`: another server or proxy answered.
     init?(_ headers: Headers) {
         func list(_ name: String) -> [String] {
             (headers[name] ?? "").split(separator: ",").map { String($0.filter { $0 != " " }) }.filter { !$0.isEmpty }
@@ -33,7 +33,7 @@ struct TusAnnounced: Hashable, Sendable {
 
 /// The last answer to OPTIONS, kept for an hour and shared by all uploads of a destination.
 ///
-/// Not knowing is no failure: proxies answer OPTIONS themselves, and some servers break on it. Then tus core with
+/// A missing answer is no failure: proxies answer OPTIONS themselves, and some servers fail on it. Then tus core with
 /// creation is assumed.
 final class TusCapabilities: Sendable {
     private let kept = Mutex<(announced: TusAnnounced?, until: MonotonicTime)?>(nil)
@@ -43,7 +43,7 @@ final class TusCapabilities: Sendable {
         return try await ask(dialect)
     }
 
-    /// As ``current(_:_:)``, asked anew where the answer that is kept tells of what changes.
+    /// As ``current(_:_:)``, but asks again if the stored answer contains values that change.
     func latest(
         _ dialect: TusDialect, where changes: (TusAnnounced) -> Bool
     ) async throws -> TusAnnounced? {
@@ -55,7 +55,7 @@ final class TusCapabilities: Sendable {
         let clocks = dialect.asking.clocks
         let announced: TusAnnounced?
         do { announced = try await dialect.options(dialect.endpoint)?.announced } catch let error as UploadError {
-            // A server that closes on OPTIONS may still take uploads; one that cannot be reached does not.
+            // A server that closes on OPTIONS may still accept uploads; an unreachable one does not.
             guard error.failure.code == "connection_lost" else { throw error }
             announced = nil
         }

@@ -2,7 +2,8 @@ internal import Core
 internal import Transport
 
 extension TusDialect {
-    /// Asks by our own extension (docs/destinations/tus.md) where the server announces it; tus itself has no such request.
+    /// Asks with our own extension (docs/destinations/tus.md) where the server announces it; tus itself has no such
+    /// request.
     func find(_ order: UploadOrder) async throws -> Finding {
         guard let announced = try await capabilities.current(self), announced.canLookUp else {
             return .unknown("\(host(endpoint)) cannot be asked for a file by its name, as tus has no request for that")
@@ -15,7 +16,7 @@ extension TusDialect {
                     Self.version, ("Upload-Length", "\(order.file.size)"), ("Upload-Metadata", metadata),
                 ], limits: settings.limits.reading)
         ).response
-        // The mark tells its answer from that of a proxy.
+        // The header distinguishes the server's answer from a proxy's.
         switch (response.status, response.headers["Sluice-Lookup"]) {
         case (200, "held"): return .held(RemoteObject(id: nil, url: nil, verifiedBy: "digest"))
         case (404, "absent"): return .absent

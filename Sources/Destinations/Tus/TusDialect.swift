@@ -16,14 +16,14 @@ struct TusDialect: OffsetDialect {
 
     static let version = ("Tus-Resumable", "1.0.0")
 
-    /// The same server at another of its addresses, of which nothing is known yet.
+    /// The same server at another of its addresses, about which nothing is known yet.
     func elsewhere(_ url: String) -> TusDialect {
         var other = self
         (other.endpoint, other.capabilities) = (url, TusCapabilities())
         return other
     }
 
-    // MARK: What the engine asks
+    // MARK: Requirements of the engine
 
     func create(_ order: UploadOrder, _ checkpoint: inout Checkpoint) async throws -> Bool {
         let announced = try await capabilities.current(self)
@@ -34,7 +34,8 @@ struct TusDialect: OffsetDialect {
                     "the file has \(order.file.size) bytes, and \(host(endpoint)) takes at most \(most)",
                     retryable: false), remedy: .giveUp)
         }
-        // It may be at another origin, and is remembered all the same: when a person has allowed that, this upload goes on there.
+        // The address may have another origin, and is recorded nevertheless: when a person has allowed that origin,
+        // this upload continues there.
         let (url, response) = try await creations.make(asking, after: checkpoint.number("orphans")) {
             var answer = try await post(order, checkpoint, isMinimal: false)
             if answer.verdict == .lessMetadata { answer = try await post(order, checkpoint, isMinimal: true) }
@@ -46,19 +47,20 @@ struct TusDialect: OffsetDialect {
         }
         checkpoint["url"] = url
         checkpoint["server"] = WebAddress(endpoint).origin
-        // tus 1.0 has it in the answer to a creation that brought bytes, and ours brings none: this server
-        // knows the upload, or holds its content already.
+        // In tus 1.0 the header answers a creation that carried bytes, and ours carries none: so this server knows the
+        // upload, or holds its content already.
         return response.headers["Upload-Offset"].flatMap { plainInteger($0) } ?? 0 > 0
     }
 
-    /// The server is the origin of the configured address; an upload's own may be another, as the server likes.
+    /// The server is the origin of the configured address; the upload's own address may have another, which the server
+    /// chooses.
     func isOurs(_ checkpoint: Checkpoint) -> Bool {
         checkpoint["server"].map { WebAddress($0).origin == WebAddress(endpoint).origin } ?? true
     }
 
     func objection(to checkpoint: Checkpoint) -> UploadError? { checkpoint["url"].flatMap { asking.objection(to: $0) } }
 
-    /// Of addresses that answers name.
+    /// Allowed origins of addresses in answers.
     var allowed: AllowedOrigins { asking.allowed ?? AllowedOrigins(homes: [endpoint]) }
 
     func locate(_ order: UploadOrder, _ checkpoint: inout Checkpoint) async throws -> Position {
@@ -117,9 +119,9 @@ struct TusDialect: OffsetDialect {
         }
     }
 
-    /// A server that has refused the method itself is asked with no bytes first, at the offset that it has named.
+    /// A server that has refused the method itself is first asked without bytes, at the offset that it has named.
     ///
-    /// - Returns: `nil` where bytes may go.
+    /// - Returns: `nil` where bytes may be sent.
     private func askWithoutBody(_ url: String, at offset: Int64) async -> Sending? {
         let carried = await asking.carry(
             Request(
@@ -136,16 +138,16 @@ struct TusDialect: OffsetDialect {
         }
     }
 
-    /// Whether an answer is about where the upload stands: a conflict that names another offset, or one of tusd's words for a lock, an
-    /// end of its own or a body that broke off.
+    /// Whether an answer is about where the upload stands: a conflict that names another offset, or one of tusd's codes
+    /// for a lock, a stop by the server or an interrupted body.
     private func speaksOfState(_ response: Response, _ range: Range<Int64>) -> Bool {
         let named = offset(in: response)
-        // One that names the end of these bytes has taken them.
+        // If it names the end of these bytes, it has accepted them.
         return response.status == 409 && named.map { $0 != range.lowerBound && $0 != range.upperBound } ?? false
             || errorCode(response).map(TusVerdict.codesOfState.contains) == true
     }
 
-    /// `Upload already completed`, and words like it. A hook that refuses the file has others.
+    /// Recognises `Upload already completed` and similar texts. A hook that refuses the file has others.
     private func saysPlace(_ response: Response) -> Bool {
         if response.isWebPage { return false }
         let text = String(decoding: response.body.prefix(1024), as: UTF8.self).lowercased()
@@ -153,7 +155,7 @@ struct TusDialect: OffsetDialect {
             || text.contains("already") && (text.contains("complete") || text.contains("finish"))
     }
 
-    /// - Returns: `nil` also for one that is named twice and differently: a proxy has joined two answers.
+    /// - Returns: `nil` also for an offset that is given twice with different values: a proxy has joined two answers.
     private func offset(in response: Response) -> Int64? {
         let values = Set(response.headers.lines.filter { $0.name.lowercased() == "upload-offset" }.map(\.value))
         return values.count == 1 ? values.first.flatMap { plainInteger($0) } : nil
@@ -163,7 +165,7 @@ struct TusDialect: OffsetDialect {
 
     func isThere() async throws -> Bool { try await options(endpoint) != nil }
 
-    /// - Returns: `nil` when the server says nothing of it, as tus has no words for it: `sluice receive` has.
+    /// - Returns: `nil` when the server does not tell. tus has no such field; `sluice receive` has.
     func space() async throws -> RemoteSpace? {
         try await capabilities.latest(self) { $0.free != nil }?.space
     }
@@ -174,7 +176,7 @@ struct TusDialect: OffsetDialect {
 
     // MARK: The rest of the protocol
 
-    /// - Returns: `false` when the server does not remove.
+    /// - Returns: `false` when the server does not support removal.
     func remove(_ url: String) async throws -> Bool {
         let answer = try await following(Request("DELETE", url, headers: [Self.version], limits: settings.limits.small))
         switch verdict(.DELETE, answer.response) {
@@ -184,14 +186,14 @@ struct TusDialect: OffsetDialect {
         }
     }
 
-    /// What the server says about itself; `nil` when the answer is not that of a tus server.
+    /// The server's description of itself; `nil` when the answer is not that of a tus server.
     func options(_ url: String) async throws -> (response: Response, announced: TusAnnounced)? {
         let response = try await plainOptions(url)
         guard (200..<300).contains(response.status), let announced = TusAnnounced(response.headers) else { return nil }
         return (response, announced)
     }
 
-    /// The answer as it is, whether or not a tus server gave it.
+    /// The answer as it is, from a tus server or not.
     func plainOptions(_ url: String) async throws -> Response {
         try await replies {
             try await asking.ask(Request("OPTIONS", url, limits: settings.limits.small))
@@ -236,10 +238,10 @@ struct TusDialect: OffsetDialect {
         }
     }
 
-    /// The rules of an answer to HEAD, in this order.
+    /// The rules for an answer to HEAD, in this order.
     private func position(_ response: Response, _ order: UploadOrder, _ isTus: Bool) throws(UploadError) -> Position {
         guard let offset = offset(in: response) else {
-            // 200 without a header of tus: a portal or a proxy speaks.
+            // 200 without a header of tus comes from a portal or a proxy.
             let remedy: Remedy = isTus ? .again(after: nil) : .misconfigured
             throw UploadError(
                 failure(
@@ -269,7 +271,7 @@ struct TusDialect: OffsetDialect {
             let url: String
             do { url = try redirected(answer, "bytes") } catch { return .failed(error) }
             checkpoint["url"] = url
-            // Asked there, the upload has not moved: that is one sending for nothing.
+            // When asked, the server says that the offset has not changed: the request was in vain once.
             return .look(refusal(.again(after: nil)), again: 3)
         case .look(let remedy, let again): return .look(refusal(remedy), again: again)
         case .tooMuch: return .tooMuch(refusal(.giveUp))
@@ -279,7 +281,7 @@ struct TusDialect: OffsetDialect {
         }
     }
 
-    /// Follows permanent and temporary redirects of requests without a body, to origins that are allowed and no other.
+    /// Follows permanent and temporary redirects of requests without a body, to allowed origins only.
     func following(_ request: Request) async throws -> Asking.Answer {
         var request = request
         var answer = try await replies { try await asking.ask(request) }
@@ -292,7 +294,7 @@ struct TusDialect: OffsetDialect {
         throw refused(request.method, answer.response, .misconfigured)
     }
 
-    /// - Throws: For a redirect that is not followed: to an origin that is not allowed, as portals do.
+    /// - Throws: For a redirect that is not followed, because its origin is not allowed, as with portals.
     private func redirected(_ answer: Asking.Answer, _ what: String) throws(UploadError) -> String {
         var refusal = refused(what, answer.response, .misconfigured)
         guard let location = answer.response.headers["Location"],
@@ -330,11 +332,11 @@ struct TusDialect: OffsetDialect {
             isFull: isFull)
     }
 
-    /// A quota may be one of a month, of which a server says when it ends. Whoever makes room before tells us with `sluice
+    /// The quota may be monthly; then the server says when it ends. A person who makes space before that runs `sluice
     /// resume`; a restart asks as well.
     private static let longestFull: Int64 = 7 * 86_400
 
-    /// A plain text, and not the page of a proxy, says why there is no room.
+    /// A plain text, and not the page of a proxy, gives the reason why there is no space.
     private func speaksOfRoom(_ response: Response) -> Bool {
         if response.headers["Content-Type"]?.lowercased().hasPrefix("text/html") == true { return false }
         let text = String(decoding: response.body.prefix(1024), as: UTF8.self).lowercased()
@@ -343,7 +345,7 @@ struct TusDialect: OffsetDialect {
         }
     }
 
-    /// `ERR_UPLOAD_LOCKED: …`: how tusd begins its plain-text answers.
+    /// `ERR_UPLOAD_LOCKED: …`: the beginning of tusd's plain-text answers.
     private func errorCode(_ response: Response) -> String? {
         let start = response.body.prefix(64)
         guard start.starts(with: "ERR_".utf8) else { return nil }

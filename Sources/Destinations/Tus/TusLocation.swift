@@ -1,12 +1,12 @@
 internal import Transport
 
-/// Where an upload lives: `Location`, resolved (RFC 3986).
+/// The address of an upload: `Location`, resolved (RFC 3986).
 struct TusLocation: Hashable, Sendable {
-    /// Absolute, and otherwise exactly as the server wrote it; at an origin that is allowed, with the host as it is configured.
+    /// Absolute, and otherwise exactly as the server wrote it; at an allowed origin, with the host as configured.
     let url: String
     /// A server behind a TLS proxy wrote `http` where `https` was meant.
     var isMended = false
-    /// Requests may go there.
+    /// Requests may be sent there.
     var isAllowed = false
 
     struct Refused: Error, Hashable { let reason: String }

@@ -2,21 +2,21 @@ internal import Core
 
 /// The `Upload-Metadata` header (tus 1.0, "Creation"): pairs of a key and a value in base 64, with commas and no blanks.
 enum TusMetadata {
-    /// Servers and proxies cap a header line at 4 or 8 KiB; with its name and the rest, this stays below.
+    /// Servers and proxies limit a header line to 4 or 8 KiB; with its name and the rest, the line stays below.
     static let limit = 3 << 10
 
-    /// `filename` and `filetype` always; the others as they fit, those of the configuration last.
+    /// Always contains `filename` and `filetype`; the others as far as there is space, those of the configuration last.
     ///
     /// - Parameters:
     ///   - isASCII: Writes everything that is not ASCII in `filename` as `%HH`: some servers refuse such names.
-    ///   - isMinimal: Only the two.
+    ///   - isMinimal: Writes only the two.
     static func header(_ order: UploadOrder, isASCII: Bool, isMinimal: Bool, isRepeat: Bool) -> String {
         var pairs: [(String, [UInt8])] = [
             ("filename", Array(fileName(order.name.name, isASCII: isASCII).utf8)),
             ("filetype", Array(order.mediaType.utf8)),
         ]
         if !isMinimal {
-            // Lets a server tell a repeat of this upload from a new one.
+            // Lets a server recognise a repeat of this upload.
             pairs.append(("sluiceId", Array("\(order.id).\(order.generation)".utf8)))
             if isRepeat { pairs.append(("possibleDuplicate", Array("1".utf8))) }
             pairs.append(("sha256", Array(hexadecimal(order.file.sha256).utf8)))
@@ -37,7 +37,7 @@ enum TusMetadata {
         return header
     }
 
-    /// The pairs of a header, as servers echo it: blanks anywhere, any order. `nil` values are no base 64.
+    /// The pairs of a header, as servers return it: blanks anywhere, any order. `nil` values are no base 64.
     static func values(_ header: String) -> [String: [UInt8]] {
         var values: [String: [UInt8]] = [:]
         for pair in header.split(separator: ",") {
@@ -55,7 +55,7 @@ enum TusMetadata {
         return text(name)
     }
 
-    /// The text as it stands where it is UTF-8; else with every byte above ASCII as `%HH`.
+    /// The text unchanged if it is UTF-8; otherwise with every byte above ASCII as `%HH`.
     private static func text(_ name: FilePath) -> String {
         name.text ?? PercentCoding.encode(name.bytes) { $0 < 0x80 && $0 != 0x25 }
     }

@@ -1,34 +1,35 @@
 internal import Core
 
-/// What an answer's status calls for, by the request that it answers (tus 1.0; the recoveries are ours).
+/// The meaning of an answer's status, by the request that it answers (tus 1.0; the recoveries are ours).
 ///
-/// The table is `TusVerdictTests.table`; no other place in the house looks at a status of tus.
+/// The table is `TusVerdictTests.table`. No other code evaluates a status of tus.
 enum TusVerdict: Hashable, Sendable {
     case success
     /// 307, 308: the same request elsewhere.
     case moved
-    /// The upload is not there.
+    /// The upload does not exist.
     case gone
-    /// Ask where the upload stands; when it has not moved, sending again is worth so many tries before `remedy`.
+    /// Ask where the upload stands. If the offset has not changed, sending again is worth this many tries before
+    /// `remedy`.
     case look(Remedy, again: Int)
-    /// Perhaps a fault of the moment; counts as gone after some times.
+    /// Perhaps temporary; after several times the upload counts as gone.
     case doubtful
-    /// The body was too much for one request.
+    /// The body was too large for one request.
     case tooMuch
-    /// The checksum did not fit.
+    /// The checksum did not match.
     case damaged
-    /// Once more with the least metadata, and then this file is refused.
+    /// Try once more with the least metadata; after that this file is refused.
     case lessMetadata
-    /// The server does not do this.
+    /// The server does not support this.
     case unsupported
     case stop(Remedy)
 
     enum Verb: String, Hashable, Sendable, CaseIterable { case POST, HEAD, PATCH, DELETE }
 
     /// - Parameters:
-    ///   - code: `ERR_…`, the beginning of the answer's body as tusd writes it; `nil` for any other.
+    ///   - code: `ERR_…`, the beginning of the answer's body in tusd's form; `nil` for any other.
     ///   - wait: `Retry-After`.
-    ///   - isFull: The answer's text speaks of a quota or of storage that is full.
+    ///   - isFull: The answer's text mentions a quota or full storage.
     init(_ verb: Verb, status: Int, code: String?, wait: Duration?, isFull: Bool = false) {
         switch status {
         case 200...299: self = .success
@@ -39,8 +40,8 @@ enum TusVerdict: Hashable, Sendable {
         }
     }
 
-    /// Where the text says more than the status: one status for a temporary fault and a final refusal.
-    /// Codes that are about an upload's place, its lock or a connection, and never about the file.
+    /// Codes with which tusd distinguishes a temporary fault from a final refusal that has the same status. These codes
+    /// are about an upload's offset, its lock or a connection, and never about the file.
     static let codesOfState: Set = [
         "ERR_MISMATCHED_OFFSET", "ERR_UPLOAD_LOCKED", "ERR_LOCK_TIMEOUT", "ERR_UPLOAD_INTERRUPTED",
         "ERR_UNEXPECTED_EOF",
@@ -59,7 +60,7 @@ enum TusVerdict: Hashable, Sendable {
             case .POST: nil
             case .PATCH: .look(.again(after: nil), again: 0)
             case .HEAD: .gone
-            // What was to be removed is not there.
+            // The upload that was to be removed does not exist.
             case .DELETE: .success
             }
         case "ERR_UPLOAD_TERMINATION_REJECTED": .unsupported
@@ -69,20 +70,20 @@ enum TusVerdict: Hashable, Sendable {
 
     private static func byStatus(_ verb: Verb, _ status: Int, _ wait: Duration?, _ isFull: Bool) -> TusVerdict {
         switch status {
-        // What means the same whatever was asked.
+        // Statuses with the same meaning for every request.
         case 412: return .stop(.misconfigured)
-        // A proxy speaks, and the server has heard nothing.
+        // A proxy answered, and the server has not received the request.
         case 407: return .stop(.holdDestination(after: nil))
         case 408, 421, 425:
             return verb == .PATCH ? .stop(.again(after: .seconds(1))) : .stop(.holdDestination(after: nil))
         case 423: return .stop(.again(after: wait ?? .seconds(2)))
         case 429: return .stop(.rateLimit(after: wait))
         case 507: return .stop(.noRoom(after: wait))
-        // The offset tells whether the bytes were taken all the same.
+        // The offset shows whether the bytes were accepted nevertheless.
         case let status where StatusOfPath.all.contains(status) && verb != .DELETE:
             return verb == .PATCH
                 ? .look(.holdDestination(after: wait), again: 0) : .stop(.holdDestination(after: wait))
-        // Not that this body or this file is too large, but that there is no room for it now.
+        // The body or the file is not too large; there is no space for it now.
         case 413 where isFull && (verb == .POST || verb == .PATCH): return .stop(.noRoom(after: wait))
         case 501: return verb == .DELETE ? .unsupported : .stop(.misconfigured)
         case 500...: return .stop(.holdDestination(after: wait))
@@ -108,10 +109,10 @@ enum TusVerdict: Hashable, Sendable {
         case .PATCH:
             switch status {
             case 400: return .look(.giveUp, again: 2)
-            // Servers say 403 to bytes for a finished upload, so the offset decides.
+            // Servers answer 403 to bytes for a finished upload, so the offset decides.
             case 401, 403: return .look(.authenticate, again: 1)
             case 404, 410: return .look(.again(after: nil), again: 0)
-            // At another offset: go on there. At ours: a lock in disguise.
+            // At another offset, continue there. At ours, it is a lock.
             case 409: return .look(.again(after: wait ?? .seconds(2)), again: 0)
             case 413: return .tooMuch
             case 460: return .damaged

@@ -8,15 +8,15 @@ struct Vimeo: Destination {
     private let engine: OffsetEngine
     let site: DestinationSite
 
-    /// Where the service takes bytes: `files.tus.vimeo.com` with a region before it, and `NUMBER.cloud.vimeo.com` (links that its own
-    /// clients have recorded).
+    /// Hosts of the service for bytes: `files.tus.vimeo.com` with a region before it, and `NUMBER.cloud.vimeo.com`
+    /// (links that its own clients have recorded).
     static let domains = ["vimeo.com"]
 
-    /// What a request carries at most, unless set.
+    /// Maximum size of a request, unless set.
     private static let defaultChunk: Int64 = 64 << 20
 
     init(_ values: [String: SettingValue], _ tools: DestinationTools) throws {
-        // The loader has told of them all, with their places.
+        // The loader has reported all of them, with their places.
         if let objection = Self.objections(values).first {
             throw UnusableSetting(key: objection.key, problem: objection.problem)
         }
@@ -34,7 +34,7 @@ struct Vimeo: Destination {
                 origins: [WebAddress(settings.base).origin], allowed: allowed, caFile: caFile, clocks: tools.clocks,
                 name: tools.name)
         }
-        // The address of an upload is its own permission, and lies on other hosts: the token never goes there.
+        // The address of an upload is its own permission, and is on other hosts: the token never goes there.
         let bytes = asking([], AllowedOrigins(home: settings.base, values, domains: Self.domains))
         dialect = VimeoDialect(
             api: VimeoAPI(
@@ -62,11 +62,11 @@ struct Vimeo: Destination {
 
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
         let thing = checkpoint["video"] ?? checkpoint["picture"]
-        // A ticket that was not ended is no video, and goes by itself.
+        // A ticket that was not ended is no video, and disappears by itself.
         let isUnheard =
             checkpoint["creating"] != nil && checkpoint["asked_at"] != nil && dialect.settings.flow != .fourStep
         if thing == nil, checkpoint["ending_at"] == nil, !isUnheard { return true }
-        // One that was not found is not removed because of that.
+        // A video that was not found is not removed for that reason.
         guard dialect.isOurs(checkpoint), checkpoint[OffsetProgress.missingIn] == nil else { return false }
         return try await asking("the removal") {
             if let thing {
@@ -108,11 +108,11 @@ struct Vimeo: Destination {
     func check() async -> CheckResult {
         do {
             let scopes = try await dialect.scopes()
-            // A token that may not read it is told nothing.
+            // A token without the right to read it gets no answer.
             let space = try await dialect.space()
             var result = judge(scopes, space)
             guard result.verdict != .failed else { return result }
-            // Last: what would be refused anyway needs no question for it.
+            // This question comes last: an account with another error does not need it.
             switch try await dialect.wordOfFlow() {
             case .taken: break
             case .refused(let refusal):
@@ -132,7 +132,7 @@ struct Vimeo: Destination {
         }
     }
 
-    /// What uploads need, and what else is used, by the scope that allows it.
+    /// The purposes for which uploads and other functions need each scope.
     private var uses: [(scope: String, purpose: String)] {
         var uses = [
             ("delete", "removing what was cancelled"), ("private", "seeing the quota and videos that are not public"),

@@ -2,9 +2,10 @@ internal import Core
 internal import Synchronization
 internal import Transport
 
-/// Requests to the API's own host: with the token, the version, and one ban that all of them keep to.
+/// Requests to the API's own host: with the token, the version, and one ban that all of them respect.
 struct VimeoAPI: Sendable {
-    /// Of the API. Without one in a request the application's own default counts, which turns a right request into error 3116.
+    /// The version of the API. A request without one gets the application's own default, which turns a correct request
+    /// into error 3116.
     enum Version: String, Sendable {
         case current = "3.4"
         /// The last one that has the four-step flow: from 3.4 on a top-level `type` is refused with 3116.
@@ -14,14 +15,14 @@ struct VimeoAPI: Sendable {
     let asking: Asking
     let base: String
     private let limits: Limits
-    /// Until when the service has told us to stay away.
+    /// The time until which the service has told us to stay away.
     private let ban = VimeoBan()
     private let clock = VimeoClock()
     let creations = CreationPatience()
-    /// Videos of uploads that are under way.
+    /// Videos of uploads that are in progress.
     let known: VimeoVideos
 
-    /// `asking` brings the token.
+    /// `asking` adds the token.
     init(_ asking: Asking, base: String, limits: Limits) {
         self.asking = asking
         self.base = base
@@ -29,18 +30,18 @@ struct VimeoAPI: Sendable {
         known = .at(base)
     }
 
-    /// By the clock of the service, as far as an answer has told it; ms since 1970.
+    /// The time by the clock of the service, as far as an answer has told it; ms since 1970.
     var now: Int64 { asking.clocks.wall().milliseconds.addingClamped(clock.ahead) }
 
-    /// How far that clock is ahead of this machine's, in ms; 0 while no answer has told it.
+    /// How far that clock is ahead of this machine's, in ms; 0 until an answer has told it.
     var ahead: Int64 { clock.ahead }
     var isTimeKnown: Bool { clock.isKnown }
 
     /// - Parameters:
-    ///   - path: Below the base, as the service names it: `/videos/123`.
-    ///   - what: The request in words, for a refusal.
-    ///   - allowing: Statuses besides 2xx that the caller understands.
-    ///   - version: Of the API; the flow of tickets has one of its own.
+    ///   - path: The path below the base, as the service names it: `/videos/123`.
+    ///   - what: A description of the request, for error messages.
+    ///   - allowing: Statuses besides 2xx that the caller handles.
+    ///   - version: Version of the API; the flow of tickets has one of its own.
     /// - Throws: ``UploadError``; `CancellationError`.
     func ask(
         _ method: String, _ path: String, _ body: JSONValue? = nil, _ what: String, allowing: Set<Int> = [],
@@ -54,12 +55,13 @@ struct VimeoAPI: Sendable {
                     http: 429, retryable: true), remedy: .rateLimit(after: left))
         }
         var response = try await once(method, path, body, version)
-        // Nothing was done: the token has ended, and may have been renewed behind our back. 8002 is no such word.
+        // The service has done nothing: the token has ended, and may have been renewed meanwhile. 8002 has another
+        // meaning.
         if response.status == 401, body != nil, !VimeoVerdict(response, wait: { _ in .zero }).numbers.contains(8002) {
             response = try await once(method, path, body, version)
         }
         if (200..<300).contains(response.status) {
-            // Who changes something does not always read what is said; who asks does.
+            // Callers of requests that change something do not always read the answer; callers of questions do.
             if method != "GET", response.isWebPage { throw asking.answeredByPage(what, response) }
             ban.ended()
             return (response, JSONValue.read(response.body))
@@ -103,7 +105,8 @@ struct VimeoAPI: Sendable {
         return asking.refused(what, response, verdict.remedy, words: words, code: verdict.code)
     }
 
-    /// Whether an answer that is no success has the form of the service's errors: a portal or a proxy says nothing of what is there.
+    /// Whether an unsuccessful answer has the form of the service's errors: a portal or a proxy says nothing about the
+    /// video.
     func isOwnWord(_ response: Response) -> Bool {
         !VimeoVerdict(response, wait: { _ in .zero }).numbers.isEmpty
             || JSONValue.read(response.body)?["error"]?.text != nil
@@ -113,15 +116,15 @@ struct VimeoAPI: Sendable {
         asking.failure(kind, code, message, retryable: retryable)
     }
 
-    /// How long the service wants to be left alone: `X-RateLimit-Reset` as a date or in seconds since 1970, as both are
-    /// told of it; else `Retry-After`; `nil` where it says neither, or nothing that can be.
+    /// How long the service asks to be left alone: `X-RateLimit-Reset` as a date or in seconds since 1970, since both
+    /// forms are documented; otherwise `Retry-After`; `nil` where it has neither, or an impossible value.
     private func rateLimit(_ response: Response) -> Duration? {
         let now = asking.clocks.wall()
         if let text = response.headers["X-RateLimit-Reset"] {
             let then =
                 plainInteger(text).map { WallTime(milliseconds: 0).advanced(by: .seconds($0)) }
                 ?? WallTime(rfc3339: text)
-            // Held against the answer's own clock, since the box's may be unset.
+            // Compared with the answer's own clock, since this machine's may be unset.
             let base = response.headers["Date"].flatMap { httpDate($0) } ?? now
             if let then, then > base, then <= base.advanced(by: .seconds(86_400)) {
                 return .milliseconds(then.milliseconds - base.milliseconds)
@@ -131,7 +134,7 @@ struct VimeoAPI: Sendable {
     }
 }
 
-/// How far the service's clock is ahead of this machine's, in ms, as its last answer told.
+/// How far the service's clock is ahead of this machine's, in ms, by its last answer.
 private final class VimeoClock: Sendable {
     private let state = Atomic<Int64>(0)
     private let known = Atomic(false)

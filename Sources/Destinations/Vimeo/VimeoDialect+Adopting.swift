@@ -1,27 +1,29 @@
 internal import Core
 internal import Transport
 
-// A creation whose answer is not known: the video that it made, if it made one. The service keeps no key of a creation, and others may use
-// the same account: a video counts as ours only when nobody else can have made it.
+// Handles a creation whose answer is unknown, and the video that it may have made. The service keeps no key of a
+// creation, and others may use the same account: a video counts as ours only when no other program can have made it.
 
 extension VimeoDialect {
-    /// What a creation is asked for with, and by which its video is known in a list. Fields of the checkpoint.
+    /// Fields of the checkpoint with the values of the creation request, by which its video is recognised in a list.
     static let asked = ["asked_at", "asked_by", "asked_size", "asked_name", "seen", "seen_at"]
 
-    /// Clocks differ, and a machine may not have asked for the time yet.
+    /// Clocks differ, and a machine may not have set its clock yet.
     static let skew: Int64 = 600_000
 
-    /// Until when a creation may have been carried out that was asked for at 0, in ms.
+    /// The time in ms after which a creation that was sent at 0 can no longer be carried out.
     private var answering: Int64 {
         Int64(((settings.limits.reply ?? .seconds(60)) + .seconds(60)).inSeconds * 1000)
     }
 
-    /// Between the two looks at a video that may be ours: long enough for another box to hear of one that it made, and to begin.
+    /// The wait between the two looks at a video that may be ours: long enough for another machine to receive the
+    /// answer for one that it made, and to begin.
     private var settling: Duration { settings.firstPoll * 10 }
 
-    /// What an attempt begins with: a video that an earlier one made, and whose name nobody has heard, is looked for before another is made.
+    /// The first step of an attempt: looks for a video that an earlier creation made without a received answer, before
+    /// another is made.
     ///
-    /// - Throws: ``UploadError``; `CancellationError`; what `notes` throws.
+    /// - Throws: ``UploadError``; `CancellationError`; errors of `notes`.
     func prepared(_ order: UploadOrder, _ notes: any UploadNotes) async throws -> UploadOrder {
         var order = order
         var checkpoint = order.checkpoint ?? Checkpoint()
@@ -36,30 +38,30 @@ extension VimeoDialect {
                 return order
             }
         }
-        // What has to wait asks for nothing, and leaves the time of the last question as it is.
+        // A creation that has to wait is not sent, and the time of the last one stays as it is.
         try api.creations.check(api.asking)
         for field in Self.asked { checkpoint[field] = nil }
         checkpoint["asked_at"] = "\(api.now)"
         checkpoint["asked_by"] = api.isTimeKnown ? nil : "box"
         checkpoint["asked_size"] = "\(order.file.size)"
-        // One that cannot be said is refused when it is to be created.
+        // Fields that cannot be sent are refused at the creation.
         checkpoint["asked_name"] = (try? await said(of: order))?.fields["name"]?.text
         checkpoint["server"] = server
         order.checkpoint = checkpoint
         return order
     }
 
-    /// When a creation was asked for, by the service's clock as far as it is known by now.
+    /// The time at which a creation was sent, by the service's clock as far as it is known by now.
     private func askedAt(_ checkpoint: Checkpoint) -> Int64 {
         let asked = checkpoint.number("asked_at")
         return checkpoint["asked_by"] == nil ? asked : asked.addingClamped(api.ahead)
     }
 
-    /// - Returns: Whether the upload goes on with what an earlier creation has made.
+    /// - Returns: Whether the upload continues with the video of an earlier creation.
     private func adopt(
         _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ notes: any UploadNotes
     ) async throws -> Bool {
-        // A ticket that was not ended is nothing, and no list has it.
+        // A ticket that was not ended is not in any list.
         guard settings.flow != .fourStep else { return false }
         let name = try await said(of: order).fields["name"]?.text
         var videos: [Listed]
@@ -69,7 +71,7 @@ extension VimeoDialect {
             }
         } catch let error as UploadError {
             switch error.remedy {
-            // It cannot be asked for, and will not be later.
+            // The list cannot be read, and will not be readable later.
             case .authenticate, .misconfigured, .giveUp: return try nothing(checkpoint)
             default: throw error
             }
@@ -83,7 +85,7 @@ extension VimeoDialect {
                 isInDoubt = true
                 continue
             }
-            // Another creation of this daemon, for the same words and size, has no answer yet.
+            // Another creation of this daemon, with the same name and size, has no answer yet.
             let isAmbiguous = api.known.isCreating(order.file.size, name)
             let now = api.now
             let seen = checkpoint["seen"] == video.uri ? checkpoint.number("seen_at") : nil
@@ -114,14 +116,15 @@ extension VimeoDialect {
         return isInDoubt ? try nothing(checkpoint) : false
     }
 
-    /// Whether a video may be that of the creation of this checkpoint, by all that the list tells of it.
+    /// Whether a video may come from the creation of this checkpoint, by all values in the list.
     private func isMade(_ video: Listed, by checkpoint: Checkpoint, size: Int64, name: String?) -> Bool {
         let asked = askedAt(checkpoint)
         return video.size == size && video.name == name && !api.known.contains(video.uri)
             && video.madeAt >= asked - Self.skew && video.madeAt <= asked.addingClamped(answering + Self.skew)
     }
 
-    /// A video without a byte, as an upload goes on with it; `nil` for any other: what has bytes is somebody else's.
+    /// Returns the checkpoint to continue a video that has no bytes; `nil` for any other: one with bytes belongs to
+    /// another writer.
     private func empty(_ video: Listed) async throws -> Checkpoint? {
         let approach = settings.flow == .tus ? "tus" : "streaming"
         let upload = video.item["upload"]
@@ -140,7 +143,7 @@ extension VimeoDialect {
         return found
     }
 
-    /// Where the upload of a checkpoint stands.
+    /// The offset of a checkpoint's upload.
     func stand(of checkpoint: inout Checkpoint, size: Int64) async throws -> Position {
         let order = UploadOrder(
             id: "", generation: 1, file: StagedFile(path: "", size: size, sha256: []), name: "", mediaType: "video/mp4",
@@ -148,12 +151,13 @@ extension VimeoDialect {
         return try await locate(order, &checkpoint)
     }
 
-    /// It could not be looked for: the next creation waits longer with each that came to nothing, also over a restart.
+    /// The video could not be looked for: the next creation waits longer with each one that was in vain, also after a
+    /// restart.
     ///
     /// - Returns: `false`.
     private func nothing(_ checkpoint: Checkpoint) throws(UploadError) -> Bool {
         let wait = CreationPatience.wait(after: checkpoint.number("orphans") + 1)
-        // A clock that was set back meanwhile makes it no longer than that.
+        // A clock that was set back meanwhile does not make it longer.
         let gone = max(0, api.now.subtractingReportingOverflow(askedAt(checkpoint)).partialValue)
         let left = wait - .milliseconds(gone)
         if left > .zero { throw api.asking.tooManyCreations(left) }
@@ -162,18 +166,18 @@ extension VimeoDialect {
 
     // MARK: After a cancel
 
-    /// Whether more bytes are there than may have left here, which another writer has sent.
+    /// Whether there are more bytes than may have left here, which means that another writer has sent them.
     func isOfAnother(_ checkpoint: Checkpoint) async throws -> Bool {
         guard let video = checkpoint["video"], checkpoint["url"] != nil, checkpoint["concluding"] == nil,
             let size = checkpoint["video_size"].flatMap({ Int64($0) }),
             let reach = checkpoint["reach"].flatMap({ Int64($0) })
         else { return false }
         var look = checkpoint
-        // A host that is not allowed is not asked: then the state of the video alone tells.
+        // A host that is not allowed is not asked: then only the state of the video counts.
         if objection(to: checkpoint) == nil, case .at(let offset) = try await stand(of: &look, size: size) {
             return offset > reach
         }
-        // The address of a video that is whole ends: by whom it was sent, its state tells.
+        // The address of a complete video ends. Its state shows which writer sent it.
         guard reach < size else { return false }
         let (_, json) = try await asked(
             "GET", "\(video)?fields=uri,status,upload.status", nil, "the question whose bytes a video has",
@@ -192,14 +196,14 @@ extension VimeoDialect {
             guard error.failure.http == 403 else { throw error }
             throw unknown(what, "the token may not list videos: \(error.failure.message)")
         }
-        // Of a checkpoint of before these were kept nothing can be known.
+        // A checkpoint from before these fields existed does not tell.
         guard let size = checkpoint["asked_size"].flatMap({ Int64($0) }) else {
             throw unknown(what, "it is not known what was asked for")
         }
         let mine = videos.filter { isMade($0, by: checkpoint, size: size, name: checkpoint["asked_name"]) }
         var without: [Listed] = []
         for video in mine where try await empty(video) != nil { without.append(video) }
-        // So long another box may take to hear of one that it made, and a list to show it.
+        // Another machine may take this long to receive the answer for a video that it made, and a list to show it.
         if api.now.subtractingReportingOverflow(askedAt(checkpoint)).partialValue < Self.showing {
             throw notShown(what, without.count)
         }

@@ -1,7 +1,7 @@
 internal import Core
 internal import Transport
 
-// What is left when the service has every byte.
+// The steps after the service has every byte.
 
 extension VimeoDialect {
     var concludes: Bool { true }
@@ -14,7 +14,7 @@ extension VimeoDialect {
             try await activate(order, &checkpoint, notes)
             guard checkpoint["video"] != nil else {
                 guard verification(of: order) == .transfer else {
-                    // Nobody can say that it can be watched, and the source is to go.
+                    // It cannot be confirmed that the video can be watched, and the source is to be removed.
                     throw try await later(&checkpoint, notes, "which video it became could not be found out")
                 }
                 outcome.warnings.append("it is complete there, and which video it became could not be found out")
@@ -38,7 +38,7 @@ extension VimeoDialect {
         guard let complete = checkpoint["complete"] else { return }
         let path = complete.hasPrefix("/") ? complete : "/" + complete
         if checkpoint["ending_at"] == nil {
-            // Durable before the request: from then on there may be a video that has to be found, also after a cancel.
+            // Recorded before the request: from then on there may be a video that has to be found, also after a cancel.
             checkpoint["ending_at"] = "\(api.now)"
             checkpoint["ending_size"] = "\(order.file.size)"
             try await notes.record(checkpoint)
@@ -53,7 +53,7 @@ extension VimeoDialect {
         } else if !api.verdict(response).isDeadTicket {
             throw api.refusal(response, "the end of the upload")
         }
-        // It was ended before, by a request whose answer was lost, or this answer does not name the video.
+        // The ticket was ended before, by a request whose answer was lost, or this answer does not name the video.
         if let video = try await lookForVideo(order, checkpoint, notes) {
             checkpoint["found"] = "1"
             try await became(video, &checkpoint, notes)
@@ -71,13 +71,14 @@ extension VimeoDialect {
         try await notes.named(video, at: checkpoint["link"])
     }
 
-    /// The one video that may be this upload's: of its size, made since its end was asked for, and no other upload's.
+    /// Looks for the one video that may be this upload's: of its size, made since its end was requested, and not
+    /// another upload's.
     private func lookForVideo(
         _ order: UploadOrder, _ checkpoint: Checkpoint, _ notes: any UploadNotes
     ) async throws -> String? {
         let begun = checkpoint["ending_at"] == nil ? "ticket_at" : "ending_at"
         var mine: [String] = []
-        // One that has another name was given it by whoever knows it.
+        // A video with another name was named by a program that knows it.
         let names = ["", "Untitled", order.name.name.display, order.name.stem.display]
         for video in try await recent(since: checkpoint.number(begun)).videos
         where video.size == order.file.size && !api.known.contains(video.uri) && names.contains(video.name ?? "") {
@@ -86,7 +87,7 @@ extension VimeoDialect {
         return mine.count == 1 ? mine.first : nil
     }
 
-    /// So often is it tried to say what is said of a video; after that the upload is complete without it.
+    /// How often the video's fields are sent; after that the upload is complete without them.
     private static let settingsTries: Int64 = 6
 
     private func settle(
@@ -105,7 +106,7 @@ extension VimeoDialect {
                 return try await notes.record(checkpoint)
             }
             try await notes.record(checkpoint)
-            // Everything is there: the file does not wait as one that is not.
+            // Every byte is there: the file does not wait like an unfinished upload.
             let wait = if case .rateLimit(let after?) = error.remedy { after } else { Duration.seconds(30) }
             throw UploadError(error.failure, remedy: .pending(after: wait))
         }
@@ -113,20 +114,20 @@ extension VimeoDialect {
         try await notes.record(checkpoint)
     }
 
-    // MARK: What became of it
+    // MARK: The video's state
 
-    /// The states of a video after which nothing changes, as the service's own client counts them.
+    /// The final states of a video, as in the service's own client.
     private static let endings = [
         "available", "uploading_error", "transcoding_error", "quota_exceeded", "total_cap_exceeded",
     ]
-    /// And those that a video has only when its bytes were taken.
+    /// The states that a video has only after its bytes were accepted.
     static let later = ["transcode_starting", "transcoding", "available"]
-    /// So many looks in a row do not find a video before it counts as deleted.
+    /// A video counts as deleted after this many looks in a row do not find it.
     private static let mostMissing: Int64 = 3
     private static let day: Duration = .seconds(86_400)
     private static let longestPoll: Duration = .seconds(300)
 
-    /// Where the source is to go, nothing less than a video that can be watched is enough, unless somebody wants it so.
+    /// Where the source is to be removed, the video must be watchable, unless the configuration requires less.
     func verification(of order: UploadOrder) -> VimeoVerification {
         settings.verify ?? (order.removesSource ? .playable : .transfer)
     }
@@ -147,7 +148,7 @@ extension VimeoDialect {
             guard api.isOwnWord(response) else {
                 throw try await later(&checkpoint, notes, "a \(response.status) that is not the service's own")
             }
-            // A video may not be everywhere yet.
+            // A video may not be visible everywhere yet.
             if checkpoint.count("missing") < Self.mostMissing {
                 throw try await later(&checkpoint, notes, "it is not found; asking again")
             }
@@ -158,7 +159,7 @@ extension VimeoDialect {
                 ))
         }
         for field in ["missing", OffsetProgress.missingIn] { checkpoint[field] = nil }
-        // Known words alone: a page in between, or a language of next year, has not said that all is well.
+        // Only known words count: an answer from an intermediary, or a word of a later version, is no success.
         guard let uri = json?["uri"]?.string else {
             throw try await later(&checkpoint, notes, "an answer that is none")
         }
@@ -213,28 +214,28 @@ extension VimeoDialect {
         default: break
         }
         let error = try await later(&checkpoint, notes, status ?? transcode ?? upload ?? "nothing")
-        // An offset was stale, or bytes were lost behind it: the service is not at work, it waits for us.
+        // An offset was out of date, or the service lost acknowledged bytes: it is not working, but waiting for us.
         let lacksBytes = upload == "in_progress" || upload == nil && status == "uploading"
         if lacksBytes { return .incomplete(error) }
         throw error
     }
 
-    /// Whether everything that is said of a video says that it can be watched, and something does.
+    /// Whether every known field of a video says that it can be watched, and at least one does.
     private static func isPlayable(_ flag: Bool?, _ status: String?, _ upload: String?, _ transcode: String?) -> Bool {
         guard flag != false, upload ?? "complete" == "complete" else { return false }
-        // One that can be watched may still be made in more sizes.
+        // A video that can be watched may still be encoded in more sizes.
         if flag == true { return status.map(later.contains) ?? true }
         let words = [status.map { $0 == "available" }, transcode.map { $0 == "complete" }].compactMap { $0 }
         return !words.isEmpty && words.allSatisfy { $0 }
     }
 
-    /// Whether an answer is about this video: behind a colon stands a word for whoever has the link.
+    /// Whether an answer is about this video: a secret for users of the link may follow after a colon.
     private static func isSame(_ uri: String, _ video: String) -> Bool {
         func name(_ text: String) -> Substring? { path(of: text)?.split(separator: ":").first }
         return name(uri) == name(video)
     }
 
-    /// It is asked again, more and more seldom.
+    /// Asks again later, with growing waits.
     private func later(
         _ checkpoint: inout Checkpoint, _ notes: any UploadNotes, _ status: String
     ) async throws -> UploadError {
@@ -246,7 +247,7 @@ extension VimeoDialect {
             "the video", status, waited: waited(checkpoint) ?? .zero, timeout: settings.verifyTimeout, poll: wait)
     }
 
-    /// How long the service has been at work since every byte was there; `nil` where it did not have to be waited for.
+    /// How long the service has been working since every byte was there; `nil` where there was no need to wait.
     private func waited(_ checkpoint: Checkpoint) -> Duration? {
         guard let since = checkpoint["waits_since"].flatMap({ Int64($0) }) else { return nil }
         return max(.zero, .milliseconds(api.now.subtractingReportingOverflow(since).partialValue))
@@ -259,23 +260,23 @@ extension VimeoDialect {
                 + "does not allow the video", retryable: true)
         let reset = (try? await space())?.resetsAt
         let now = api.asking.clocks.wall()
-        // To find out costs the whole file: not before tomorrow, where nobody says when.
+        // Finding out costs the whole file: not before tomorrow, where the service names no time.
         let wait =
             reset.flatMap { $0 > now ? Duration.milliseconds($0.milliseconds - now.milliseconds) : nil } ?? Self.day
         return UploadError(failure, remedy: .noRoom(after: wait))
     }
 
-    // MARK: Besides
+    // MARK: Other requests
 
-    /// The tighter of the period's quota and the whole storage; `nil` where the service says nothing, which a token without
-    /// the scope `private` is told too.
+    /// The smaller of the period's quota and the total storage; `nil` where the service does not tell, as for a token
+    /// without the scope `private`.
     func space() async throws -> RemoteSpace? {
         let (_, json) = try await api.ask("GET", "/me?fields=upload_quota", nil, "the question for the quota")
         guard let space = json?["upload_quota"]?["space"] else { return nil }
         let isCount = space["unit"]?.text == "video_count"
         let periodic = json?["upload_quota"]?["periodic"]
         let showsPeriod = space["showing"]?.text != "lifetime"
-        // What nobody can have is unknown.
+        // Negative values are unknown.
         func count(_ name: String) -> Int64? { space[name]?.whole.flatMap { $0 < 0 ? nil : $0 } }
         let reset = showsPeriod ? periodic?["reset_date"]?.text.flatMap { WallTime(rfc3339: $0) } : nil
         let answer = RemoteSpace(
@@ -311,11 +312,11 @@ extension VimeoDialect {
         if response.status != 403, response.isWebPage {
             throw api.refusal(response, "the removal of what was cancelled")
         }
-        // Who may not delete will not be let later either.
+        // A token that may not delete now will not be allowed to later.
         return response.status != 403
     }
 
-    /// What the token may do, in the service's words; `nil` where it does not say.
+    /// The scopes of the token, by the service's names; `nil` where the service does not tell.
     func scopes() async throws -> Set<String>? {
         let (_, json) = try await api.ask("GET", "/oauth/verify", nil, "the question what the token may do")
         return json?["scope"]?.text.map { Set($0.split(separator: " ").map(String.init)) }

@@ -1,7 +1,7 @@
 internal import Core
 internal import Transport
 
-// What the account holds that may be an upload's: a creation has no key by which the service would know it again.
+// Looks in the account for videos that may belong to an upload: the service cannot find a creation by a key.
 
 extension VimeoDialect {
     /// A video in the account's list.
@@ -15,13 +15,13 @@ extension VimeoDialect {
     }
 
     private static let fields = "uri,link,name,created_time,upload"
-    /// So many pages of 50 are read.
+    /// Maximum number of pages, of 50 videos each.
     private static let mostPages = 10
 
     /// The videos that were made since then, newest first.
     ///
     /// - Parameter since: ms since 1970, by the service's clock as far as it is known.
-    /// - Returns: `isWhole` where there are no more than these, and each says of which size it is.
+    /// - Returns: `isWhole` where there are no others, and the size of each is known.
     func recent(since: Int64) async throws -> (videos: [Listed], isWhole: Bool) {
         var found: [Listed] = []
         var isWhole = true
@@ -51,12 +51,12 @@ extension VimeoDialect {
         return (found, false)
     }
 
-    // MARK: An end that was asked for before a cancel
+    // MARK: An end that was requested before a cancel
 
-    /// So long a video may take to show in the list.
+    /// Time within which a video appears in the list.
     static let showing: Int64 = 600_000
 
-    /// Removes the video of a four-step upload that was cancelled while its end was asked for.
+    /// Removes the video of a four-step upload that was cancelled while its end was requested.
     ///
     /// - Returns: Whether there is nothing left of it.
     /// - Throws: ``UploadError``, with ``Failure/removalUnknown`` when it cannot be found out.
@@ -67,7 +67,7 @@ extension VimeoDialect {
             guard error.failure.http == 403 else { throw error }
             throw unknown(Self.inEnd, "the token may not list videos: \(error.failure.message)")
         }
-        // One that has a name was given it by whoever knows it.
+        // A video with a name was named by a program that knows it.
         let mine = videos.filter { video in
             video.size == checkpoint.number("ending_size") && !api.known.contains(video.uri)
                 && ["", "Untitled"].contains(video.name ?? "")
@@ -85,7 +85,7 @@ extension VimeoDialect {
 
     private static let inEnd = "it was cancelled while its end was asked for"
 
-    /// - Parameter what: When it was cancelled.
+    /// - Parameter what: The step at which it was cancelled.
     func notShown(_ what: String, _ count: Int) -> UploadError {
         let some = count == 0 ? "no video" : count == 1 ? "one video" : "more than one video"
         return UploadError(
@@ -103,16 +103,17 @@ extension VimeoDialect {
                 retryable: false), remedy: .giveUp)
     }
 
-    // MARK: Whether a flow is taken
+    // MARK: Whether a flow is supported
 
     enum FlowWord: Sendable {
         case taken, unknown
         case refused(UploadError)
     }
 
-    /// Asks for an upload of an impossible size, which makes nothing: a service that does not take the flow says so first.
+    /// Requests an upload of an impossible size, which makes nothing: a service that does not support the flow says so
+    /// first.
     ///
-    /// - Returns: Whether it is taken; unknown where something else was refused first.
+    /// - Returns: Whether it is supported; unknown where the service refused something else first.
     func wordOfFlow() async throws -> FlowWord {
         let size = JSONValue.whole(-1)
         let body: [String: JSONValue] =
@@ -125,7 +126,7 @@ extension VimeoDialect {
             "POST", "/me/videos?fields=uri", .object(body), "an upload by `flow: \(settings.flow.rawValue)`",
             allowing: Set(400..<500), version: settings.flow == .fourStep ? .ofTickets : .current)
         if (200..<300).contains(response.status), let video = json?["uri"]?.text.flatMap({ Self.path(of: $0) }) {
-            // It takes any size, and has made one.
+            // The service accepts any size, and has made a video.
             _ = try await remove(video)
         }
         if (200..<300).contains(response.status) { return .taken }

@@ -2,28 +2,28 @@ internal import Core
 internal import Credentials
 internal import Transport
 
-/// The API of Vimeo (version 3.4) as ``OffsetEngine`` needs it: a video or ticket, bytes to the address that it names, and
-/// what is left to do and to ask when they are there.
+/// The API of Vimeo (version 3.4) as ``OffsetEngine`` needs it: creates a video or ticket, sends bytes to its address,
+/// and takes the last steps when they are there.
 ///
-/// Its fields of the checkpoint, besides `url` and `server`:
+/// Its fields of the checkpoint, in addition to `url` and `server`:
 ///
 /// | field | means |
 /// |---|---|
 /// | `flow` | how it was created; a later setting counts for later uploads |
 /// | `video`, `link` | the video's address in the API, and its public page |
-/// | `asked_by` | it was asked for before the service's clock was known |
-/// | `asked_at`, `asked_size`, `asked_name` | when the creation was asked for (ms since 1970, by the service's clock), and with what |
-/// | `seen`, `seen_at` | a video that may be that of a creation whose answer was lost, and when it was seen first |
-/// | `video_size` | the bytes that it was created for |
+/// | `asked_by` | the creation was sent before the service's clock was known |
+/// | `asked_at`, `asked_size`, `asked_name` | when the creation was sent (ms since 1970, by the service's clock), and with which values |
+/// | `seen`, `seen_at` | a video that a creation with a lost answer may have made, and when it was seen first |
+/// | `video_size` | the size for which it was created |
 /// | `found` | it was found by its size alone |
 /// | `complete`, `ticket_at` | of a four-step upload: the address that ends it, and when it began |
-/// | `ending_at`, `ending_size` | of one whose end was asked for: when, and the bytes of the file |
-/// | `settled`, `settings_tries` | what is said of the video is there, or was tried so often |
-/// | `missing` | so many times in a row the video was not found |
+/// | `ending_at`, `ending_size` | of a four-step upload whose end was requested: when, and the size of the file |
+/// | `settled`, `settings_tries` | the video's fields were sent, or how often that was tried |
+/// | `missing` | how often in a row the video was not found |
 /// | `polls`, `waits_since` | how often it was asked whether it is ready, and when that began |
 struct VimeoDialect: OffsetDialect {
     let api: VimeoAPI
-    /// Speaks tus to the address of an upload. Without a token: that is another host's business.
+    /// Speaks tus to the address of an upload. Without a token: it must not reach another host.
     let tus: TusDialect
     let ranges: ContentRange
     let settings: VimeoSettings
@@ -38,7 +38,7 @@ struct VimeoDialect: OffsetDialect {
         guard order.file.size > 0 else {
             throw refusal("empty_file", "an empty file makes a video that never ends; it is not sent")
         }
-        // Else the service takes every byte of it and then makes no video of them.
+        // Otherwise the service accepts every byte and then makes no video of them.
         if !Self.mayBeVideo(order.mediaType) {
             var words = "it is \(order.mediaType), and Vimeo takes videos; `include` can leave it out"
             if VimeoPicture.isImage(order) {
@@ -59,7 +59,7 @@ struct VimeoDialect: OffsetDialect {
                 }
             }
         } catch let error as UploadError {
-            // Nothing was begun: no time of it is to be remembered.
+            // Nothing was begun, so no time is recorded.
             if error.leavesNothingBehind { for field in Self.asked { checkpoint[field] = nil } }
             throw error
         }
@@ -70,7 +70,7 @@ struct VimeoDialect: OffsetDialect {
         return false
     }
 
-    /// By its ending, and of an ending that nobody knows.
+    /// Decides by the ending; an unknown ending is allowed.
     static func mayBeVideo(_ mediaType: String) -> Bool {
         mediaType.hasPrefix("video/") || mediaType == "application/mxf" || mediaType == "application/octet-stream"
     }
@@ -93,7 +93,7 @@ struct VimeoDialect: OffsetDialect {
             return (json, video)
         }
         let answer = json?["upload"]
-        // It is to be removed again, also when the rest is of no use.
+        // The video has to be removed again, also when the rest of the answer is unusable.
         checkpoint["video"] = video
         checkpoint["link"] = json?["link"]?.text.flatMap { Self.page($0) }
         if let other = answer?["approach"]?.text, other != approach {
@@ -117,7 +117,8 @@ struct VimeoDialect: OffsetDialect {
         checkpoint["ticket_at"] = "\(api.now)"
     }
 
-    /// So long is a creation that is under way awaited when the upload is stopped: what nobody knows of is never removed.
+    /// When the upload is stopped, a creation in flight is awaited for this long: a video without a record is never
+    /// removed.
     static let lastWords: Duration = .milliseconds(800)
 
     private func made(
@@ -132,19 +133,19 @@ struct VimeoDialect: OffsetDialect {
         guard let link, !link.isEmpty else {
             throw strange("an answer to the creation that names no address for the bytes")
         }
-        // Also at an origin that is not allowed: it is written down, and waits for a person.
+        // An address at an origin that is not allowed is recorded too, and waits for a person.
         do { return try TusLocation(link, base: settings.base + "/", allowed: tus.allowed).url } catch {
             throw strange("the address for the bytes is refused: \(error.reason)")
         }
     }
 
-    /// The limits of a name and the like are the file's own fault.
+    /// A value beyond a limit, such as the length of a name, is an error of this file.
     func said(of order: UploadOrder) async throws -> VimeoFields.Said {
         var password: String?
         if let source = settings.password {
             do {
                 let secret = try await secrets.read(source).reveal()
-                // A server may repeat what it does not like.
+                // A server may repeat a value that it refuses.
                 api.asking.conceal(secret)
                 password = secret
             } catch {
@@ -157,11 +158,11 @@ struct VimeoDialect: OffsetDialect {
         }
     }
 
-    /// `/videos/123` of an address that may be a whole one.
+    /// `/videos/123` from an address that may be absolute.
     static func path(of location: String) -> String? {
         let path = WebAddress(location).path
         let name = path.dropFirst(8)
-        // Some have a second word behind a colon, for whoever has the link.
+        // Some have a secret after a colon, for users of the link.
         let isName = (1...100).contains(name.utf8.count) && name.utf8.allSatisfy { $0.isLetterOrDigit(or: "-_:") }
         return path.hasPrefix("/videos/") && isName ? path : nil
     }
@@ -192,7 +193,7 @@ struct VimeoDialect: OffsetDialect {
         guard let url = checkpoint["url"] else { return .gone(isCertain: true) }
         guard flow(checkpoint) == .tus else { return try await ranges.locate(url, order, &checkpoint) }
         do { return try await tus.locate(order, &checkpoint) } catch let error as UploadError {
-            // There is no token to be refused: the link has ended.
+            // The request had no token that could be refused: the link has ended.
             guard let status = error.failure.http, status == 401 || status == 403 else { throw error }
             return .gone(isCertain: false)
         }
@@ -213,7 +214,7 @@ struct VimeoDialect: OffsetDialect {
         return await tus.send(range, order, &checkpoint, past: digest, sent)
     }
 
-    /// The API, which knows of the video when no proxy has lost its backend.
+    /// The API, which knows the video unless a proxy has lost its backend.
     func isThere() async throws -> Bool {
         let what = "the question who we are"
         let (response, _) = try await asked("GET", "/me?fields=uri", nil, what)
@@ -221,9 +222,9 @@ struct VimeoDialect: OffsetDialect {
         return true
     }
 
-    /// A video counts against the account's quota, whether it has bytes or not. A ticket that was not activated is nothing.
+    /// A video counts against the account's quota, with bytes or without. A ticket that was not activated does not.
     func remains(of checkpoint: Checkpoint) -> Checkpoint? {
-        // One that was found by its size alone may be somebody else's.
+        // A video that was found by its size alone may be another writer's.
         guard let video = checkpoint["video"], checkpoint["found"] == nil else { return nil }
         var remains = Checkpoint(["video": video, "server": checkpoint["server"] ?? server])
         for field in ["url", "flow", "reach", "video_size", "concluding"] { remains[field] = checkpoint[field] }
@@ -236,7 +237,8 @@ struct VimeoDialect: OffsetDialect {
 
     // MARK: Words
 
-    /// As ``VimeoAPI/ask(_:_:_:_:allowing:version:)``; where the quota is used up, with the time at which it is whole again.
+    /// Like ``VimeoAPI/ask(_:_:_:_:allowing:version:)``. When the quota is used up, adds the time at which it is
+    /// renewed.
     func asked(
         _ method: String, _ path: String, _ body: JSONValue?, _ what: String, allowing: Set<Int> = [],
         version: VimeoAPI.Version = .current
@@ -250,7 +252,7 @@ struct VimeoDialect: OffsetDialect {
     }
 
     private func resetWait() async throws -> Duration? {
-        // The refusal is what counts; not knowing when it ends is no further trouble.
+        // The refusal counts; an unknown end is no further error.
         guard let reset = try? await space()?.resetsAt else { return nil }
         let now = api.asking.clocks.wall()
         return reset > now ? .milliseconds(reset.milliseconds - now.milliseconds) : nil
@@ -260,12 +262,12 @@ struct VimeoDialect: OffsetDialect {
         api.failure(kind, code, message, retryable: retryable)
     }
 
-    /// Of this file, for its own sake.
+    /// Refuses this file alone.
     func refusal(_ code: String, _ message: String) -> UploadError {
         UploadError(failure(.permanent, code, message, retryable: false), remedy: .giveUp)
     }
 
-    /// An answer that no account with the right to upload gets.
+    /// Reports an answer that no account with the right to upload gets.
     func strange(_ message: String) -> UploadError {
         UploadError(failure(.protocol, Asking.unusableAnswer, message, retryable: true), remedy: .misconfigured)
     }

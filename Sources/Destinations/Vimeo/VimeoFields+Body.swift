@@ -1,17 +1,17 @@
 internal import Core
 
 extension VimeoFields {
-    /// What a request says of one video, and what had to be left out or cut, for a person.
+    /// The fields of a request for one video, and warnings about values that had to be left out or cut.
     struct Said: Sendable {
         var fields: [String: JSONValue] = [:]
         var warnings: [String] = []
     }
 
-    /// What is said of the video of an order.
+    /// The fields for the video of an order.
     ///
     /// A destination's own templates count before the folder's `metadata` (`title` or `name`, `description`).
     ///
-    /// - Throws: A sentence for a person, where what a template made cannot be sent.
+    /// - Throws: A sentence for a person, where the text that a template made cannot be sent.
     func said(of order: UploadOrder, password: String?) throws(Unsayable) -> Said {
         var said = Said()
         // Without a name a video is called "Untitled".
@@ -48,7 +48,7 @@ extension VimeoFields {
 
     struct Unsayable: Error, Hashable { let text: String }
 
-    /// `nil` for what is empty: an empty text would be refused or take the place of what is there.
+    /// `nil` for an empty text, which would be refused or replace an existing one.
     private func words(_ own: String, _ names: [String], _ order: UploadOrder) -> String? {
         ([own] + names).lazy.compactMap { order.metadata[$0].flatMap { trimmed($0) } }.first
     }

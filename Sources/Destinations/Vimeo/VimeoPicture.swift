@@ -1,21 +1,21 @@
 internal import Core
 internal import Transport
 
-/// An image that travels with a video, and becomes the picture that is shown in its place (thumbnails of the API, version
-/// 3.4: `POST {video}/pictures`, `PUT` to the link that it names, `PATCH` with `active`).
+/// An image that is uploaded together with a video, and becomes its thumbnail (thumbnails of the API, version 3.4:
+/// `POST {video}/pictures`, `PUT` to the link that it names, `PATCH` with `active`).
 ///
-/// Its fields of the checkpoint, besides `url` and `server`:
+/// Its fields of the checkpoint, in addition to `url` and `server`:
 ///
 /// | field | means |
 /// |---|---|
 /// | `picture` | the picture's address in the API |
-/// | `sent` | the service took its bytes |
-/// | `losses` | so many pictures were gone before they were shown |
+/// | `sent` | the service accepted its bytes |
+/// | `losses` | number of pictures that disappeared before they were shown |
 struct VimeoPicture: Sendable {
     let dialect: VimeoDialect
 
     private static let types: Set = ["image/jpeg", "image/png", "image/gif"]
-    /// The end of the video's upload wakes what waits for it.
+    /// The end of the video's upload wakes the pictures that wait for it.
     private static let patience: Duration = .seconds(300)
 
     static func isImage(_ order: UploadOrder) -> Bool { order.mediaType.hasPrefix("image/") }
@@ -30,7 +30,7 @@ struct VimeoPicture: Sendable {
             if try await bring(order, &checkpoint, notes), let picture = try await activate(checkpoint, notes) {
                 return RemoteObject(id: picture, url: nil, verifiedBy: "active")
             }
-            // Whether its video is gone as well, the next creation shows.
+            // The next creation shows whether its video is gone as well.
             let losses = checkpoint.count("losses")
             try await renew(&checkpoint, notes, losses: losses < Self.mostLosses ? losses : nil)
             if losses >= Self.mostLosses { throw gone("the thumbnail") }
@@ -64,7 +64,7 @@ struct VimeoPicture: Sendable {
 
     // MARK: Its video
 
-    /// The address of the video that it travels with.
+    /// The address of the video to which the picture belongs.
     private func video(_ notes: any UploadNotes) async throws -> String {
         guard let companion = try await notes.companions().first(where: { VimeoDialect.mayBeVideo($0.mediaType) })
         else { throw dialect.refusal("no_video", "no video travels with it; `group` of its folder says what does") }
@@ -94,7 +94,7 @@ struct VimeoPicture: Sendable {
                 try await asked("POST", video + "/pictures", nil, "the creation of a thumbnail")
             }
             guard response.status != 404 else {
-                // A portal says nothing of the video.
+                // A portal's answer says nothing about the video.
                 guard dialect.api.isOwnWord(response) else {
                     throw dialect.api.refusal(response, "the creation of a thumbnail")
                 }
@@ -133,7 +133,7 @@ struct VimeoPicture: Sendable {
         }
     }
 
-    /// - Returns: `nil` when it is not there any more.
+    /// - Returns: `nil` when it no longer exists.
     private func activate(_ checkpoint: Checkpoint, _ notes: any UploadNotes) async throws -> String? {
         guard let picture = checkpoint["picture"] else { return nil }
         notes.entered(.finishing)
@@ -158,7 +158,7 @@ struct VimeoPicture: Sendable {
         return picture
     }
 
-    /// As that of the dialect; 404 is understood, and a token that may not do this holds nobody else.
+    /// Like the dialect's own. 404 is handled, and a token without this right holds no other upload.
     private func asked(
         _ method: String, _ path: String, _ body: JSONValue?, _ what: String
     ) async throws -> (response: Response, json: JSONValue?) {

@@ -2,9 +2,10 @@ internal import Core
 internal import Credentials
 internal import Transport
 
-/// How a video is created and its bytes are taken.
+/// How a video is created and its bytes are sent.
 ///
-/// The two others belong to versions of the API that the public service has switched off; private servers still speak them.
+/// The other two belong to versions of the API that the public service has switched off; private servers still speak
+/// them.
 enum VimeoFlow: String, Sendable, CaseIterable {
     case tus
     case twoStep = "two-step"
@@ -13,13 +14,13 @@ enum VimeoFlow: String, Sendable, CaseIterable {
 
 /// When an upload counts as verified.
 enum VimeoVerification: String, Sendable, CaseIterable {
-    /// The service has every byte and says that it took them.
+    /// The service has every byte and says that it accepted them.
     case transfer
-    /// It can be watched.
+    /// The video can be watched.
     case playable
 }
 
-/// What a person set for an account, with defaults filled in.
+/// A person's settings for an account, with defaults filled in.
 struct VimeoSettings: Sendable {
     static let publicAPI = "https://api.vimeo.com"
 
@@ -28,27 +29,27 @@ struct VimeoSettings: Sendable {
     var flow = VimeoFlow.tus
     /// `nil`: `playable` where the source goes with the upload's end, else `transfer`.
     var verify: VimeoVerification?
-    /// So long a video may be worked on before that is said as a warning.
+    /// A warning is given when a video is worked on for longer.
     var verifyTimeout: Duration = .seconds(86_400)
-    /// Between the first two questions whether a video is ready; they grow apart.
+    /// Wait between the first two questions whether a video is ready; later waits are longer.
     var firstPoll: Duration = .seconds(15)
     var limits = RequestLimits()
     var video = VimeoFields()
     var password: SecretSource?
 }
 
-/// What is said of every video, besides its name and description.
+/// Fields for every video, in addition to its name and description.
 struct VimeoFields: Hashable, Sendable {
     var license: String?
     var locale: String?
     var contentRating: [String] = []
-    /// Addresses of users, `/users/123`, who may see it.
+    /// Addresses of users who may see it, `/users/123`.
     var users: [String] = []
     var download: Bool?
     var add: Bool?
     /// The folder's address, `/users/1/projects/2`.
     var folder: String?
-    /// An image that travels with a video becomes its thumbnail.
+    /// An image that belongs to a video becomes its thumbnail.
     var thumbnail = false
 }
 
@@ -149,7 +150,7 @@ extension Vimeo {
             && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && !"?#%\\".utf8.contains($0) }
     }
 
-    /// What can be judged before there is a file.
+    /// Doubts that can be found before there is a file.
     private static func releaseDoubts(_ values: [String: SettingValue]) -> [String] {
         var doubts = GonePolicy.releaseDoubts(values)
         if settings(values).verify == .transfer {
@@ -202,7 +203,7 @@ extension Vimeo {
         return all
     }
 
-    /// Two or three letters, and perhaps more behind hyphens (RFC 5646).
+    /// Two or three letters, and perhaps more after hyphens (RFC 5646).
     private static func isLocale(_ text: String) -> Bool {
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
         return (2...3).contains(parts[0].count) && parts[0].allSatisfy { $0.isASCII && $0.isLetter }
@@ -212,7 +213,7 @@ extension Vimeo {
     }
 }
 
-/// The words that Vimeo takes (its OpenAPI description, version 3.4, "Upload a video"), and its limits.
+/// The values that Vimeo accepts (its OpenAPI description, version 3.4, "Upload a video"), and its limits.
 enum VimeoWords {
     static let view = ["anybody", "contacts", "disable", "nobody", "password", "unlisted", "users"]
     static let embed = ["private", "public", "whitelist"]
@@ -221,6 +222,6 @@ enum VimeoWords {
     static let choices = [
         "video.privacy.view": view, "video.privacy.embed": embed, "video.privacy.comments": comments,
     ]
-    /// Characters. The service's help names them; its API description does not.
+    /// In characters. The service's help names them; its API description does not.
     static let longest = ["video.name": 128, "video.description": 5000]
 }

@@ -1,22 +1,23 @@
 internal import Core
 internal import Transport
 
-/// What an answer of the API says no to, and what that calls for.
+/// A refusal of the API, and its remedy.
 ///
-/// The numbers are those of the service's API description (version 3.4) and of its own client libraries; where they differ, the
-/// description counts. A number may stand in the body (`error_code`), in a header (`Vimeo-Error-Code`), or both.
+/// The numbers are those of the service's API description (version 3.4) and of its own client libraries; where they
+/// differ, the description counts. A number may stand in the body (`error_code`), in a header (`Vimeo-Error-Code`), or
+/// both.
 struct VimeoVerdict: Sendable {
     var remedy: Remedy
-    /// For scripts: `vimeo_4102`, or the status where there is no number.
+    /// The failure code for scripts: `vimeo_4102`, or the status where there is no number.
     var code: String
-    /// What it says, and in which field.
+    /// The message, with the field that it is about.
     var words: String
-    /// The numbers that it names, that of its body first.
+    /// The error numbers, the body's first.
     var numbers: [Int64]
-    /// It is the size of the file that it refuses.
+    /// The size of the file is refused.
     let isOfSize: Bool
 
-    /// - Parameter wait: What a `rate_limit` hold is to last.
+    /// - Parameter wait: Returns the duration of a `rate_limit` hold.
     init(_ response: Response, wait: (Response) -> Duration) {
         let body = JSONValue.read(response.body)
         let header = response.headers["Vimeo-Error-Code"].flatMap { Int64($0) }
@@ -40,7 +41,7 @@ struct VimeoVerdict: Sendable {
         return said + (said.isEmpty ? "" : " ") + "(\(name): \(more))"
     }
 
-    /// What no number explains.
+    /// The remedy without an error number.
     private static func byStatus(_ response: Response) -> Remedy {
         switch response.status {
         case 401, 403: .authenticate
@@ -55,25 +56,25 @@ struct VimeoVerdict: Sendable {
     static let remedies: [Int64: Remedy] = {
         var table: [Int64: Remedy] = [:]
         func put(_ remedy: Remedy, _ numbers: Int64...) { for number in numbers { table[number] = remedy } }
-        // The account's storage, its quota of the period, its count of videos.
+        // The account's storage, its quota of the period, its number of videos.
         put(.noRoom(after: nil), 4101, 4102, 4103, 4104)
         // This file is larger than the whole quota.
         put(.giveUp, 3428)
-        // The way of uploading is not offered (any more), or the version is missing.
+        // The upload approach is not offered (any more), or the version is missing.
         put(.misconfigured, 2230, 2552, 3116)
-        // What is said of the video cannot be, or may not be by this account.
+        // The video's fields are invalid, or not allowed for this account.
         put(.giveUp, 2205, 2231, 2232, 2233, 2234, 2235, 2236, 2237, 2238, 2239, 2240, 2241, 2242, 2243, 2244, 2245)
         put(.giveUp, 2246, 2247, 2248, 2249, 2250, 2251, 2252, 2254, 2273, 2409, 2410, 2411, 2412, 2500, 2502, 3427)
         put(.giveUp, 5011, 5012, 5013)
-        // Somebody has to look at the account or the token: its e-mail, its credentials, no user behind it.
+        // A person has to check the account or the token: its e-mail, its credentials, no user behind it.
         put(.authenticate, 3400, 8000, 8001, 8002, 8003)
         put(.holdDestination(after: nil), 1006, 4003, 4011, 7000, 7100)
         return table
     }()
 
-    /// The streaming approaches are off: a remedy that a person can take.
+    /// The streaming approaches are disabled. A person can resolve this.
     var isOfFlow: Bool { numbers.contains(2552) || numbers.contains(3116) || numbers.contains(2230) }
-    /// The ticket of a four-step upload was used up, or is not theirs.
+    /// The ticket of a four-step upload was used up, or belongs to another account.
     var isDeadTicket: Bool { [5006, 5007, 8400].contains { numbers.contains($0) } }
     /// The quota is used up.
     var isFull: Bool { if case .noRoom = remedy { true } else { false } }

@@ -1,7 +1,7 @@
 internal import Synchronization
 
-/// Videos that this process knows to belong to an upload, so that none is taken for another one's. Shared by all destinations at the same
-/// address: two of them may be the same account.
+/// Videos that are known to belong to uploads of this process, so that none is taken for another upload's. Shared by
+/// all destinations at the same address: two of them may be the same account.
 final class VimeoVideos: Sendable {
     private struct State {
         var known: Set<String> = []
@@ -11,7 +11,7 @@ final class VimeoVideos: Sendable {
 
     private struct Weak: Sendable { weak var videos: VimeoVideos? }
 
-    /// For as long as there is a destination at the address.
+    /// Kept for as long as there is a destination at the address.
     private static let all = Mutex<[String: Weak]>([:])
     private let state = Mutex(State())
 
@@ -31,12 +31,12 @@ final class VimeoVideos: Sendable {
     /// - Returns: `false` when it was known before.
     func claim(_ video: String) -> Bool { state.withLock { $0.known.insert(video).inserted } }
 
-    /// Whether a creation is under way that would make a video of this size and name.
+    /// Whether a creation is in progress that would make a video with this size and name.
     func isCreating(_ size: Int64, _ name: String?) -> Bool {
         state.withLock { $0.creating[Self.key(size, name)] ?? 0 > 0 }
     }
 
-    /// Has a video made.
+    /// Runs the creation of a video.
     func creating<Made>(_ size: Int64, _ name: String?, _ work: () async throws -> Made) async rethrows -> Made {
         let key = Self.key(size, name)
         state.withLock { $0.creating[key, default: 0] += 1 }

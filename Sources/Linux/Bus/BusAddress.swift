@@ -1,25 +1,26 @@
 internal import Core
 internal import Glibc
 
-/// Where a bus listens: a Unix socket, under a name in the file system or without one ("abstract").
+/// The address of a bus: a Unix socket, under a name in the file system or without one ("abstract").
 struct BusAddress: Hashable, Sendable {
     let name: [UInt8]
     let isAbstract: Bool
 
-    /// `nil` for an abstract one, which no file stands for.
+    /// `nil` for an abstract name, which has no file.
     var path: FilePath? { isAbstract ? nil : FilePath(bytes: name) }
 
-    /// For a person.
+    /// The address for people.
     var display: String { (isAbstract ? "@" : "") + FilePath(bytes: name).display }
 
-    /// The system's bus: `$DBUS_SYSTEM_BUS_ADDRESS`, else where systemd and Debian have it.
+    /// The system's bus: `$DBUS_SYSTEM_BUS_ADDRESS`, or the default of systemd and Debian.
     static var ofSystem: String {
         let named = getenv("DBUS_SYSTEM_BUS_ADDRESS").map { String(cString: $0) } ?? ""
         return named.isEmpty ? "unix:path=/run/dbus/system_bus_socket" : named
     }
 
-    /// Addresses as D-Bus writes them (D-Bus specification, "Server Addresses"): `unix:path=/a;unix:abstract=b,guid=…`, with
-    /// `%20` for what is not a letter. Other transports than Unix sockets are left out.
+    /// Reads addresses in D-Bus's form (D-Bus specification, "Server Addresses"):
+    /// `unix:path=/a;unix:abstract=b,guid=…`, with `%20` for characters other than letters. Transports other than Unix
+    /// sockets are skipped.
     static func parse(_ text: String) -> [BusAddress] {
         text.utf8.split(separator: UInt8(ascii: ";")).compactMap { entry -> BusAddress? in
             guard entry.starts(with: "unix:".utf8) else { return nil }

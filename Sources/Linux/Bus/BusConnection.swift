@@ -1,15 +1,15 @@
 internal import Core
 internal import Glibc
 
-/// A connection to a message bus that never waits. Everything that was asked of the bus for it, such as what it is to
-/// hear of, goes with it.
+/// A connection to a message bus that never blocks. The bus drops everything that was requested over it, such as
+/// subscriptions, when it closes.
 ///
 /// A final class, not `Sendable`: one thread owns it.
 final class BusConnection {
     private let socket: Descriptor
     private var stream = BusStream()
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 8 << 10, alignment: 8)
-    /// So much is read before others get their turn.
+    /// Bytes that are read before other descriptors get their turn.
     private static let helping = 64 << 10
 
     init(to address: BusAddress) throws(BusError) {
@@ -20,7 +20,7 @@ final class BusConnection {
             throw BusError("the name \(address.display) is too long for a socket")
         }
         withUnsafeMutableBytes(of: &target.sun_path) { $0.copyBytes(from: name) }
-        // An abstract name ends with its length, another one with a NUL (unix(7)).
+        // An abstract name ends with its length, any other with a NUL (unix(7)).
         let length = socklen_t(MemoryLayout<sa_family_t>.size + name.count + (address.isAbstract ? 0 : 1))
         do throws(SystemError) {
             let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
@@ -40,20 +40,20 @@ final class BusConnection {
 
     deinit { buffer.deallocate() }
 
-    /// Sends a call as soon as the bus takes it.
+    /// Sends a call as soon as the bus accepts it.
     ///
     /// - Returns: The serial that its answer names.
     func send(_ call: BusMessage.Call) -> UInt32 { stream.send(call) }
 
-    /// What to wait for, for poll(2).
+    /// The events to wait for, for poll(2).
     var waited: pollfd {
         let events = POLLIN | (stream.output.isEmpty ? 0 : POLLOUT)
         return socket.withNumber { pollfd(fd: $0, events: Int16(events), revents: 0) }
     }
 
-    /// Writes and reads what can be written and read now.
+    /// Writes and reads as much as is possible now.
     ///
-    /// - Throws: When the bus is gone, or what is at the other end is none.
+    /// - Throws: When the bus is gone, or the other end is no bus.
     func work() throws(BusError) -> [BusMessage] {
         try flush()
         var found: [BusMessage] = []

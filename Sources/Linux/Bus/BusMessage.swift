@@ -5,7 +5,7 @@ struct BusMessage: Hashable, Sendable {
     }
 
     let kind: Kind
-    /// The serial of the call that this answers.
+    /// The serial of the call that this message answers.
     var replyTo: UInt32?
     var path: String?
     var interface: String?
@@ -17,7 +17,7 @@ struct BusMessage: Hashable, Sendable {
     private let isBigEndian: Bool
     private let body: Int
 
-    /// The values of the body; `nil` when they are not of the types that the message says.
+    /// The values of the body; `nil` when they do not have the types in the message's signature.
     var values: [BusValue]? {
         var reader = BusReader(bytes, isBigEndian: isBigEndian, at: body)
         guard let values = try? reader.values(signature), reader.position == bytes.count else { return nil }
@@ -28,7 +28,7 @@ struct BusMessage: Hashable, Sendable {
 
     static let shortest = 16
 
-    /// How long the message is of which `start` is the beginning; `nil` when that is too short to say.
+    /// The length of the message that begins with `start`; `nil` when `start` is too short to tell.
     static func length(_ start: ArraySlice<UInt8>) throws(BusError) -> Int? {
         guard start.count >= shortest else { return nil }
         let isBigEndian = start.first == UInt8(ascii: "B")
@@ -46,9 +46,9 @@ struct BusMessage: Hashable, Sendable {
         return length
     }
 
-    /// - Parameter bytes: As many as ``length(_:)`` says.
-    /// - Returns: `nil` for a kind that nobody knows yet, which the specification wants ignored.
-    /// - Throws: When the header is damaged: nothing behind it can be believed.
+    /// - Parameter bytes: As many as ``length(_:)`` returned.
+    /// - Returns: `nil` for an unknown kind, which the specification requires to be ignored.
+    /// - Throws: When the header is damaged: the rest cannot be trusted then.
     static func read(_ bytes: [UInt8]) throws(BusError) -> BusMessage? {
         let isBigEndian = bytes.first == UInt8(ascii: "B")
         // The fields' array begins at byte 12, with its length.
@@ -70,7 +70,7 @@ struct BusMessage: Hashable, Sendable {
             case (5, .number(UInt8(ascii: "u"), let serial)): message.replyTo = UInt32(truncatingIfNeeded: serial)
             case (7, .text(UInt8(ascii: "s"), let name)): message.sender = name
             case (8, .text(UInt8(ascii: "g"), let types)): message.signature = types
-            default: break  // fields that are not needed here, or not known yet
+            default: break  // fields that are not needed here, or are not known yet
             }
         }
         return message
@@ -85,13 +85,13 @@ struct BusMessage: Hashable, Sendable {
 
     // MARK: Writing
 
-    /// A call, of which the bus starts no service that does not run (flag 0x2).
+    /// A call that starts no service which is not running (flag 0x2).
     struct Call: Hashable, Sendable {
         var destination: String
         var path: String
         var interface: String
         var member: String
-        /// All of them text.
+        /// All of them are text.
         var arguments: [String] = []
 
         /// - Parameter serial: Not 0; the answer names it.
@@ -102,7 +102,7 @@ struct BusMessage: Hashable, Sendable {
             head.bytes = [UInt8(ascii: "l"), Kind.call.rawValue, 0x2, 1]
             head.number(UInt32(body.bytes.count))
             head.number(serial)
-            head.number(0)  // the length of what follows, known below
+            head.number(0)  // the length of the rest, known below
             head.field(1, "o", path)
             head.field(2, "s", interface)
             head.field(3, "s", member)
@@ -150,10 +150,10 @@ private struct BusWriter {
     }
 }
 
-/// Why the bus cannot be talked to, for a person.
+/// The reason why the bus cannot be used, for a person.
 struct BusError: Error, Hashable, Sendable, CustomStringConvertible {
     let description: String
-    /// There is no socket: nobody need try again before there is one.
+    /// There is no socket: trying again is useless until there is one.
     var isMissing = false
 
     init(_ description: String) { self.description = description }

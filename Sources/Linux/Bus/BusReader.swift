@@ -1,17 +1,17 @@
 internal import Core
 
-/// Reads values out of a message (D-Bus specification, "Marshaling"): every length is compared with what is there before
-/// anything is made of it, and nesting ends where the specification ends it.
+/// Reads values from a message (D-Bus specification, "Marshaling"). Every length is compared with the remaining bytes
+/// before it is used, and nesting is limited as in the specification.
 struct BusReader {
-    /// The bytes do not say what their signature promises.
+    /// The bytes do not match their signature.
     struct Malformed: Error, Hashable {}
 
-    /// All of the message: values are aligned from its first byte.
+    /// The whole message: values are aligned from its first byte.
     private let bytes: [UInt8]
     private let isBigEndian: Bool
     private(set) var position: Int
 
-    /// 32 arrays in 32 structures.
+    /// 32 arrays in 32 structures, the limit of the specification.
     private static let deepest = 64
 
     init(_ bytes: [UInt8], isBigEndian: Bool, at position: Int) {
@@ -28,7 +28,7 @@ struct BusReader {
         return values
     }
 
-    /// The value of the first complete type of `types`, which is taken off.
+    /// The value of the first complete type of `types`, which is removed.
     private mutating func value(_ types: inout ArraySlice<UInt8>, depth: Int) throws(Malformed) -> BusValue {
         guard depth < Self.deepest, let type = types.popFirst() else { throw Malformed() }
         switch type {
@@ -57,7 +57,7 @@ struct BusReader {
             var fields: [BusValue] = []
             while types.first != UInt8(ascii: ")") { fields.append(try value(&types, depth: depth + 1)) }
             types.removeFirst()
-            // One without fields would take no room, and an array of them no end.
+            // A structure without fields would take no bytes, and an array of them would have no end.
             guard !fields.isEmpty else { throw Malformed() }
             return .list(fields)
         default: throw Malformed()
@@ -99,7 +99,7 @@ struct BusReader {
         return BusValue.Entry(key: key, value: held)
     }
 
-    /// The first complete type: `a{sv}` of `a{sv}as`. What is between brackets is not looked at.
+    /// The first complete type: `a{sv}` of `a{sv}as`. The types between brackets are not checked.
     private static func firstType(of types: ArraySlice<UInt8>) throws(Malformed) -> ArraySlice<UInt8> {
         var open = 0
         for index in types.indices {
@@ -138,7 +138,7 @@ struct BusReader {
         return (isBigEndian ? Array(piece) : piece.reversed()).reduce(0) { $0 << 8 | UInt64($1) }
     }
 
-    /// Text of `length` bytes and the NUL behind it.
+    /// Text of `length` bytes and the NUL after it.
     private mutating func text(length: Int) throws(Malformed) -> String {
         guard length < bytes.count - position, bytes[position + length] == 0 else { throw Malformed() }
         let piece = bytes[position..<(position + length)]
@@ -147,7 +147,7 @@ struct BusReader {
         return text
     }
 
-    /// Whether it may stand in a message: the bus cuts off who sends another one.
+    /// Whether it is valid in a message: the bus disconnects a client that sends an invalid one.
     private static func isPath(_ path: String) -> Bool {
         if path == "/" { return true }
         guard path.utf8.first == UInt8(ascii: "/") else { return false }

@@ -1,27 +1,28 @@
 internal import Core
 
-/// What is said over a connection to a bus, without the connection: bytes of the other end in, messages and bytes for the
-/// other end out.
+/// The protocol of a connection to a bus, without the connection: takes bytes from the other end, returns messages and
+/// bytes for the other end.
 struct BusStream {
-    /// Longer messages are passed over: what is asked for here takes a few KiB, and anybody on the machine may send us one.
+    /// Longer messages are skipped: the answers needed here take a few KiB, and any process on the machine may send us
+    /// a message.
     static let longest = 1 << 20
-    /// Of the greeting, in which the bus speaks in lines.
+    /// For the greeting, in which the bus sends lines.
     private static let longestLine = 4 << 10
 
     private enum Stage { case asked, believed, talking }
     private var stage = Stage.asked
     private var input: [UInt8] = []
-    /// What is still to come of a message that is passed over.
+    /// Remaining bytes of a message that is being skipped.
     private var ignored = 0
     private var serial: UInt32 = 0
     /// Calls that wait for the greeting to end.
     private var calls: [UInt8] = []
-    /// To be sent.
+    /// Bytes to be sent.
     var output: [UInt8]
 
     init() {
-        // The bus asks the kernel who we are (unix(7), SO_PEERCRED), and so no number is named, which in a container could be
-        // another one than the bus knows us by.
+        // The bus asks the kernel for our user (unix(7), SO_PEERCRED). So no number is sent: in a container it could
+        // differ from the one that the bus sees.
         output = [0] + Array("AUTH EXTERNAL\r\n".utf8)
     }
 
@@ -34,10 +35,10 @@ struct BusStream {
         return serial
     }
 
-    /// Takes what came.
+    /// Takes received bytes.
     ///
     /// - Returns: The messages that are complete now, in order.
-    /// - Throws: When it is not D-Bus, or the bus does not want us.
+    /// - Throws: When it is not D-Bus, or the bus rejects us.
     mutating func take(_ bytes: some Collection<UInt8>) throws(BusError) -> [BusMessage] {
         let passed = min(ignored, bytes.count)
         ignored -= passed
@@ -47,7 +48,7 @@ struct BusStream {
                 if input.count > Self.longestLine { throw BusError("what came over it is not D-Bus") }
                 return []
             }
-            // Its first word is what counts, and the rest is for a person.
+            // The first word decides, and the rest is for a person.
             let line = String(decoding: input[..<end].prefix(200), as: UTF8.self)
             input.removeSubrange(...end)
             try greet(line)
@@ -55,8 +56,8 @@ struct BusStream {
         return try messages()
     }
 
-    /// The greeting (D-Bus specification, "Authentication Protocol"): the bus wants more, and there is no more than what
-    /// the kernel told it.
+    /// The greeting (D-Bus specification, "Authentication Protocol"). If the bus asks for more, there is no more data
+    /// than the kernel told it.
     private mutating func greet(_ line: String) throws(BusError) {
         switch (stage, line.prefix { $0 != " " && $0 != "\r" }) {
         case (.asked, "DATA"):

@@ -1,8 +1,8 @@
-/// A value as D-Bus has it, with the letter of its type. What is asked for with the wrong type is not there.
+/// A D-Bus value, with the letter of its type. Reading it as another type gives `nil`.
 ///
 /// The kinds and their letters are those of the D-Bus specification, "Type system".
 enum BusValue: Hashable, Sendable {
-    /// `y`, `b`, `n`, `q`, `i`, `u`, `x`, `t`, `d` or `h`, in as many bits as the type has.
+    /// `y`, `b`, `n`, `q`, `i`, `u`, `x`, `t`, `d` or `h`, in the width of the type.
     case number(UInt8, UInt64)
     /// `s`, `o` or `g`.
     case text(UInt8, String)
@@ -39,12 +39,12 @@ enum BusValue: Hashable, Sendable {
         if case .text(UInt8(ascii: "s"), let text) = self { text } else { nil }
     }
 
-    /// `nil` also for `/`, by which services say that there is no such object.
+    /// `nil` also for `/`, which services use when there is no such object.
     var object: String? {
         if case .text(UInt8(ascii: "o"), let path) = self, path != "/" { path } else { nil }
     }
 
-    /// The paths of an `ao`; what is no path is left out.
+    /// The paths of an `ao`; elements that are no path are left out.
     var objects: [String]? {
         if case .list(let values) = self { values.compactMap(\.object) } else { nil }
     }
@@ -65,7 +65,7 @@ enum BusValue: Hashable, Sendable {
         return found
     }
 
-    /// Without what stands in dictionaries under other names than these.
+    /// The value without entries of dictionaries that have other names than these.
     func keeping(_ names: Set<String>) -> BusValue {
         guard case .dictionary(let entries) = self else { return self }
         return .dictionary(

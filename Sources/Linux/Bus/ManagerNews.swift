@@ -1,12 +1,12 @@
 package import Core
 internal import Synchronization
 
-/// Listens to what NetworkManager and ModemManager say of the network, over the system's D-Bus.
+/// Listens to NetworkManager and ModemManager over the system's D-Bus.
 ///
-/// One thread and one connection, only while ``run(_:)`` is under way. It sleeps in the kernel until a signal comes that
-/// matters, and where there is no bus until there is one. Nothing is started by being asked (`NO_AUTO_START`).
+/// Uses one thread and one connection, only while ``run(_:)`` runs. It sleeps in the kernel until a relevant signal
+/// comes, or, without a bus, until there is one. Its questions start no service (`NO_AUTO_START`).
 package final class ManagerNews: Sendable {
-    /// Where the bus is when nobody says: `$DBUS_SYSTEM_BUS_ADDRESS`, else `/run/dbus/system_bus_socket`.
+    /// The default address of the bus: `$DBUS_SYSTEM_BUS_ADDRESS`, or `/run/dbus/system_bus_socket`.
     package static var systemBus: String { BusAddress.ofSystem }
 
     private let address: String
@@ -22,11 +22,11 @@ package final class ManagerNews: Sendable {
     }
 
     /// - Parameters:
-    ///   - address: As D-Bus writes it: `unix:path=…`.
-    ///   - backoff: Between attempts at a bus that refuses, goes or talks nonsense, and at a service that does not answer. Where
-    ///     there is no socket, there are no attempts until there is one.
-    ///   - patience: How long an answer may take.
-    ///   - hearsWiFi: Asks also for the names of all Wi-Fis within reach.
+    ///   - address: In D-Bus's form: `unix:path=…`.
+    ///   - backoff: Waits between attempts when a bus refuses, disconnects or sends invalid data, or when a service
+    ///     does not answer. Without a socket, there are no attempts until there is one.
+    ///   - patience: Time limit of an answer.
+    ///   - hearsWiFi: Also asks for the names of all Wi-Fis within reach.
     package init(
         address: String = ManagerNews.systemBus,
         backoff: Backoff = Backoff(first: .milliseconds(250), ceiling: .seconds(600)),
@@ -40,12 +40,13 @@ package final class ManagerNews: Sendable {
         bell = try Bell()
     }
 
-    /// Listens until ``stop()`` or until the task is cancelled; thread, connection and subscriptions are gone then. To be
-    /// called once.
+    /// Listens until ``stop()`` or until the task is cancelled; thread, connection and subscriptions are gone then.
+    /// Must be called only once.
     ///
-    /// - Parameter changed: Called with each report that differs from the last; first with what there is when both services
-    ///   have answered, or with nothing known when they or the bus are not there. On the listening thread: it must not wait.
-    /// - Throws: ``SystemError`` when there is no thread to be had.
+    /// - Parameter changed: Called with each report that differs from the last. The first report comes when both
+    ///   services have answered, or is empty when they or the bus do not exist. Runs on the listening thread, and must
+    ///   not wait.
+    /// - Throws: ``SystemError`` when no thread can be started.
     package func run(_ changed: @escaping @Sendable (NetworkReport) -> Void) async throws {
         try await withTaskCancellationHandler {
             try await onLongThread(named: "sluice-bus") { [self] in
@@ -67,7 +68,8 @@ package final class ManagerNews: Sendable {
     /// Ends ``run(_:)``, which returns soon after.
     package func stop() { order { $0.mustStop = true } }
 
-    /// Asks both services for everything again. For news that come another way: that a link has come up.
+    /// Asks both services for everything again. Called for events from another source: for example when a link has come
+    /// up.
     package func lookAgain() { order { $0.looksAgain = true } }
 
     private func order(_ change: (inout Orders) -> Void) {

@@ -1,12 +1,12 @@
-/// ModemManager as it is seen over D-Bus (its reference manual, "D-Bus API Reference").
+/// ModemManager's D-Bus interface (its reference manual, "D-Bus API Reference").
 extension BusService {
     private static let modems = "/org/freedesktop/ModemManager1"
     private static let modem = "org.freedesktop.ModemManager1.Modem"
     private static let mobile = "org.freedesktop.ModemManager1.Modem.Modem3gpp"
     private static let bearer = "org.freedesktop.ModemManager1.Bearer"
 
-    /// A modem's properties are not listened to, since the strength of its signal is one of them, and neither are a
-    /// bearer's, which count seconds and bytes: a bearer connects and disconnects with the state of its modem.
+    /// There is no subscription to a modem's properties, which include the strength of its signal, or to a bearer's,
+    /// which count seconds and bytes. A bearer connects and disconnects with the state of its modem.
     static let modemManager = BusService(
         name: "org.freedesktop.ModemManager1", root: BusQuestion(path: modems, interface: nil),
         news: [
@@ -43,25 +43,26 @@ extension BusService {
                 let properties = mirror.known.properties(path, bearer)
                 guard properties["Connected"]?.truth == true, let name = properties["Interface"]?.string, !name.isEmpty
                 else { continue }
-                // Of two with one interface the one that costs more.
+                // If two bearers use one interface, the one that costs more counts.
                 if report.bearers[name]?.isRoaming != true { report.bearers[name] = found }
             }
         }
         return report
     }
 
-    /// The interfaces of modems that it has looked at: it knows whether they are connected.
+    /// The interfaces of modems that ModemManager has examined: it knows whether they are connected.
     static func foundByModemManager(_ mirror: ServiceMirror) -> Set<String> {
         var found: Set<String> = []
         for case let modem? in interfaces(mirror.known).map({ $0[Self.modem]?.byName }) {
-            // `MMModemState`: before 3 ("disabled") it failed, is unknown, is being looked at, or locked.
+            // `MMModemState`: below 3 ("disabled") the modem has failed, is unknown, is being examined, or is locked.
             guard let state = modem["State"]?.signed, state >= 3 else { continue }
             found.formUnion((modem["Ports"]?.elements ?? []).compactMap { $0.elements?.first?.string })
         }
         return found
     }
 
-    /// `MMModem3gppRegistrationState`: in the network for everything, for messages alone, or for all but falling back to calls.
+    /// `MMModem3gppRegistrationState`: registered for everything, for messages alone, or for everything except falling
+    /// back to calls.
     private static func isRoaming(_ state: UInt32) -> Bool? {
         switch state {
         case 1, 6, 9: false

@@ -1,7 +1,7 @@
 internal import Core
 internal import Glibc
 
-/// The listening thread of ``ManagerNews``: keeps a connection to the bus, and two services mirrored over it.
+/// The listening thread of ``ManagerNews``: keeps a connection to the bus, and mirrors two services over it.
 ///
 /// A final class, not `Sendable`: that thread owns it.
 final class NetworkListener {
@@ -13,17 +13,17 @@ final class NetworkListener {
     private let clocks = SystemClocks()
 
     private var connection: BusConnection?
-    /// Where there is no connection: what tells that there may be one.
+    /// While there is no connection: reports when there may be a bus.
     private let sockets = PathListener()
-    /// Not all that may come is heard of.
+    /// Some events may not be reported, so a try is due.
     private var mustTry = false
-    /// When to try the bus again; `nil` for not before a watch tells.
+    /// When to try the bus again; `nil` for not before an event.
     private var retry: MonotonicTime?
     private var failures = 0
     private var connected: MonotonicTime?
 
     private enum Purpose {
-        /// What must go well for anything to be heard of.
+        /// The calls that must succeed before any signal arrives.
         case greeting
         case owner(Int)
         case question(Int, BusQuestion)
@@ -31,14 +31,14 @@ final class NetworkListener {
     private var pending: [UInt32: (purpose: Purpose, due: MonotonicTime)] = [:]
 
     private var mirrors: [ServiceMirror]
-    /// A service that runs and gives no answer that is one: who it is, when to ask again, and how often it was in vain.
+    /// A running service without a valid answer: its owner, when to ask again, and the number of failures.
     private struct Silence {
         var owner: String?
         var again: MonotonicTime?
         var failures = 0
     }
     private var silences = [Silence(), Silence()]
-    /// Each service was heard of, or found not to be there.
+    /// Services that have answered, or were found missing.
     private var heard: Set<Int> = []
     private var report = NetworkReport()
     private var told: NetworkReport?
@@ -85,7 +85,7 @@ final class NetworkListener {
         retry = nil
         do throws(BusError) {
             do throws(BusError) { connection = try open() } catch {
-                // Watched first, and tried once more, or what comes in between would be missed.
+                // Watches first, and then tries once more, or an event in between would be missed.
                 watch()
                 connection = try open()
             }
@@ -127,7 +127,7 @@ final class NetworkListener {
         _ = sockets.watch()
     }
 
-    /// There is no bus, or none any more.
+    /// Handles a missing or closed bus.
     private func lose(_ error: BusError) {
         if let connected, clocks.monotonic().since(connected) > backoff.ceiling { failures = 0 }
         (connection, connected, pending) = (nil, nil, [:])
@@ -174,7 +174,7 @@ final class NetworkListener {
 
     private func isOver(_ time: MonotonicTime?) -> Bool { time.map { $0 <= clocks.monotonic() } ?? false }
 
-    /// Ends what has taken too long.
+    /// Ends calls that have taken too long.
     private func giveUp() {
         for (serial, waiting) in pending where isOver(waiting.due) {
             pending[serial] = nil
@@ -184,7 +184,7 @@ final class NetworkListener {
         for index in mirrors.indices where isOver(silences[index].again) { askAgain(index) }
     }
 
-    // MARK: What is said
+    // MARK: Messages
 
     private func hear(_ connection: BusConnection) {
         do throws(BusError) {
@@ -206,7 +206,7 @@ final class NetworkListener {
             for index in mirrors.indices where mirrors[index].owner == message.sender {
                 mirrors[index].hear(about: path)
             }
-        case .call: break  // there is nothing here to be called
+        case .call: break  // no object here can be called
         }
     }
 
@@ -218,16 +218,16 @@ final class NetworkListener {
             guard message.sender == mirrors[index].owner || message.sender == "org.freedesktop.DBus" else { return }
         }
         pending[serial] = nil
-        // A name has at most 255 bytes, if the bus is one.
+        // A name has at most 255 bytes, if the bus is valid.
         let name = (message.failure ?? "an error without a name").prefix(255)
         let failure = message.kind == .failure ? printable(String(name)) : nil
         switch purpose {
         case .greeting:
             if let failure { throw BusError("it refuses to tell its news: \(failure)") }
         case .owner(let index):
-            // What was asked before it went well.
+            // The call has succeeded, so the earlier trouble is over.
             report.trouble = nil
-            // An error says that nobody has the name.
+            // An error says that the name has no owner.
             change(index, owner: failure == nil ? message.values?.first?.string : nil)
         case .question(let index, let question):
             if let failure {
@@ -264,13 +264,13 @@ final class NetworkListener {
         }
     }
 
-    /// What a service said is kept, marked as what it said last.
+    /// The last values of a service are kept, and marked as such.
     private func goAway(_ index: Int, trouble: String? = nil) {
         heard.insert(index)
         if index == 0 { report.networkManager.goAway(trouble) } else { report.modemManager.goAway(trouble) }
     }
 
-    /// It runs, and is of no use for now.
+    /// The service runs, and cannot be used for now.
     private func leaveAlone(_ index: Int, because trouble: String) {
         silences[index].owner = mirrors[index].owner ?? silences[index].owner
         silences[index].failures += 1

@@ -1,4 +1,4 @@
-/// NetworkManager as it is seen over D-Bus (its reference manual, "D-Bus API Reference").
+/// NetworkManager's D-Bus interface (its reference manual, "D-Bus API Reference").
 extension BusService {
     private static let manager = "org.freedesktop.NetworkManager"
     private static let managerPath = "/org/freedesktop/NetworkManager"
@@ -8,15 +8,15 @@ extension BusService {
     private static let connection = "org.freedesktop.NetworkManager.Connection.Active"
     private static let wifi: UInt32 = 2  // NM_DEVICE_TYPE_WIFI
 
-    /// Of each device; a town has more, and nobody means them all.
+    /// For each device. A town has more access points, and a rule cannot mean all of them.
     private static let mostAccessPoints = 64
 
     private static func accessPoints(_ path: String, _ known: Known) -> [String] {
         Array((known.properties(path, wireless)["AccessPoints"]?.objects ?? []).prefix(mostAccessPoints))
     }
 
-    /// Devices come and go with the manager's property `Devices`. News of the wireless half of a device are not
-    /// listened to, since its bit rate changes every few seconds: another network is another state of the device.
+    /// Devices come and go with the manager's property `Devices`. There is no subscription to the wireless interface of
+    /// a device, since its bit rate changes every few seconds; another network also changes the state of the device.
     ///
     /// - Parameter hearsWiFi: Also the names of all Wi-Fis within reach: a question for each of them.
     static func networkManager(hearsWiFi: Bool = false) -> BusService {
@@ -85,7 +85,8 @@ extension BusService {
         return report
     }
 
-    /// Several devices may share an interface's name: an Open vSwitch bridge and its port. Who says that it costs is believed first.
+    /// Several devices may share an interface's name: an Open vSwitch bridge and its port. The one that counts as
+    /// metered is used.
     private static func stricter(_ a: NetworkReport.Device, _ b: NetworkReport.Device) -> NetworkReport.Device {
         let order: [NetworkReport.Metered] = [.yes, .guessedYes, .no, .guessedNo, .unknown]
         for metered in order {

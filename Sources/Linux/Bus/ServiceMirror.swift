@@ -1,6 +1,6 @@
 internal import Core
 
-/// What is asked of a service: the properties of an object, in one answer.
+/// A question to a service: the properties of an object, in one answer.
 struct BusQuestion: Hashable, Sendable {
     let path: String
     /// `nil` for all objects below the path, with all their interfaces.
@@ -18,15 +18,15 @@ struct BusQuestion: Hashable, Sendable {
     }
 }
 
-/// What came of a question. An object that went meanwhile, a service that hangs and one that talks nonsense are all the same here:
-/// nothing is known, and nothing else fails.
+/// The result of a question. A vanished object, a service that hangs and an invalid answer are treated alike: nothing
+/// is known, and nothing else fails.
 enum BusAnswer: Hashable, Sendable {
     case value(BusValue)
-    /// In words for a person.
+    /// Contains the reason for a person.
     case refused(String)
 }
 
-/// A service that can be mirrored: what there is to ask, and which news matter.
+/// A service that can be mirrored: the questions for it, and the relevant signals.
 struct BusService: Sendable {
     typealias Known = [BusQuestion: BusAnswer]
 
@@ -34,66 +34,67 @@ struct BusService: Sendable {
     let name: String
     /// Asked first, and always.
     let root: BusQuestion
-    /// Match rules without type and sender, narrow: each signal that passes them wakes this process.
+    /// Match rules without type and sender. They are narrow, since each matching signal wakes this process.
     let news: [String]
-    /// What else to ask, by what is known so far.
+    /// Further questions, by the answers so far.
     let questions: @Sendable (Known) -> [BusQuestion]
-    /// Whether news about one object concern all others.
+    /// Whether a signal about one object concerns all others.
     let isOneWhole: Bool
-    /// The interfaces and properties that are read; what else an answer has is not kept.
+    /// The interfaces and properties that are read; other parts of an answer are dropped.
     let names: Set<String>
 }
 
-/// The state of a service, kept as it is by asking again whatever a signal is about.
+/// The state of a service. It is kept up to date by asking again for the object of every signal.
 ///
-/// The values in signals are not looked at: a property may come without its value, and an answer is never older than
-/// the signal before it, since the bus keeps their order. Values in, values out; who owns it sends and waits.
+/// The values in signals are ignored: a property may come without its value, and an answer is never older than the
+/// signal before it, since the bus keeps their order. Values in, values out; the owner sends and waits.
 struct ServiceMirror {
     let service: BusService
-    /// The connection that has the name: what others send is not its word.
+    /// The connection that owns the name: messages of other senders are ignored.
     private(set) var owner: String?
-    /// Whether it is known by now if the service is there, and if so, all that is to be known of it.
+    /// Whether it is known by now if the service exists, and if so, its complete state.
     private(set) var isKnown = false
     private(set) var known: BusService.Known = [:]
     private var asking: Set<BusQuestion> = []
-    /// Asked before something changed, and to be asked again.
+    /// Questions that were asked before something changed, and must be asked again.
     private var again: Set<BusQuestion> = []
 
-    /// Nobody has so much to say.
+    /// Limit of objects; no service has as many.
     private static let most = 4000
 
     init(_ service: BusService) { self.service = service }
 
-    /// Nothing is known any more, not even if the service is there: the bus has gone.
+    /// Forgets everything, also whether the service exists: the bus has gone.
     mutating func forget() { self = ServiceMirror(service) }
 
-    /// Somebody else has the name now; nobody for `nil`.
+    /// The name has another owner now; `nil` for none.
     mutating func change(owner: String?) {
         forget()
         self.owner = owner
         isKnown = owner == nil
     }
 
-    /// A signal of the service came.
+    /// Handles a signal of the service.
     mutating func hear(about path: String) {
         if service.isOneWhole { return askAll() }
         for question in known.keys where question.path == path { again.insert(question) }
         for question in asking where question.path == path { again.insert(question) }
     }
 
-    /// Everything is asked anew.
+    /// Asks everything again.
     mutating func askAll() {
         again.formUnion(known.keys)
         again.formUnion(asking)
     }
 
-    /// What to ask now, and to be called after each change. Each is asked once, until it is answered.
+    /// The questions to ask now; called after each change. Each is asked once, until it is answered.
     mutating func takeQuestions() -> [BusQuestion] {
         guard owner != nil else { return [] }
         let wanted = Set(([service.root] + service.questions(known)).prefix(Self.most))
-        // What is asked again has an answer until the next comes: under a hail of signals news still get out.
+        // A question that is asked again keeps its old answer until the new one comes, so that reports continue under
+        // very many signals.
         isKnown = wanted.allSatisfy { known[$0] != nil }
-        // What nobody wants to know any more, since the object that led there is gone.
+        // Removes answers that are not needed any more, since the object that led to them is gone.
         known = known.filter { wanted.contains($0.key) }
         again.formIntersection(wanted)
         let questions = wanted.filter { !asking.contains($0) && (known[$0] == nil || again.contains($0)) }
@@ -111,7 +112,7 @@ struct ServiceMirror {
         }
     }
 
-    /// Why it does not answer, for a person.
+    /// Why the service does not answer, for a person.
     var trouble: String? {
         if case .refused(let reason) = known[service.root] { reason } else { nil }
     }

@@ -1,6 +1,6 @@
 internal import Core
 
-/// A POSIX access control list as the attribute `system.posix_acl_access` has it (linux/posix_acl_xattr.h).
+/// A POSIX access control list in the form of the attribute `system.posix_acl_access` (linux/posix_acl_xattr.h).
 enum AccessList {
     enum Kind: UInt16 {
         case owner = 0x01
@@ -13,9 +13,9 @@ enum AccessList {
 
     struct Entry {
         let kind: Kind
-        /// Three bits, of which the mask takes some away.
+        /// Three bits; the mask limits them.
         let rights: UInt32
-        /// Of the user or group that is named.
+        /// The number of the named user or group.
         let number: UInt32
 
         var mayWrite: Bool { rights & 2 != 0 }
@@ -42,7 +42,7 @@ enum AccessList {
         return entries
     }
 
-    /// What the file's own group may, as three bits; 0 where it does not say.
+    /// The rights of the file's own group, as three bits; 0 where it has no entry.
     static func group(in list: [UInt8]) -> UInt32 {
         entries(in: list).first { $0.kind == .owningGroup }?.rights ?? 0
     }

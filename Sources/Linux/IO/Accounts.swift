@@ -17,10 +17,11 @@ package enum Accounts {
         return String(cString: name)
     }
 
-    /// The name of a user for people, or the number where it has none.
+    /// The name of a user for people, or the number if there is no name.
     package static func shown(_ user: UInt32) -> String { name(of: user) ?? "\(user)" }
 
-    /// Whether `user` is in `group` by the accounts: first group and memberships. May wait for a directory service.
+    /// Whether `user` is in `group` according to the accounts: first group and memberships. May wait for a directory
+    /// service.
     @Sendable package static func isMember(_ user: UInt32, of group: UInt32) -> Bool {
         var buffer = [CChar](repeating: 0, count: 16 << 10)
         var entry = passwd()
@@ -35,7 +36,7 @@ package enum Accounts {
         return groups.prefix(Int(count)).contains(group)
     }
 
-    /// The name of a group for people, or the number where it has none. May wait for a directory service.
+    /// The name of a group for people, or the number if there is no name. May wait for a directory service.
     package static func shown(group: UInt32) -> String {
         var buffer = [CChar](repeating: 0, count: 64 << 10)
         var entry = Glibc.group()
@@ -62,10 +63,10 @@ package enum Accounts {
         return Set(all.prefix(max(0, Int(count)))).union([getegid()])
     }
 
-    /// The group that has rights to what stands at a path, where this process is not in it; `nil` for that of root, where it has none, or
-    /// where that cannot be seen.
+    /// The group with rights to a file or folder, if this process is not in it; `nil` for root's group, where the group
+    /// has no rights, or where they cannot be read.
     ///
-    /// - Parameter writes: Whether writing is meant, and not reading alone.
+    /// - Parameter writes: Whether rights to write are required, and not only to read.
     package static func groupToJoin(for path: FilePath, writes: Bool) -> String? {
         var look = stat()
         guard path.withCString({ stat($0, &look) }) == 0, look.st_gid != 0, !groups.contains(look.st_gid) else {

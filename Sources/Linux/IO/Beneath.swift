@@ -2,8 +2,8 @@ internal import CLinux
 package import Core
 internal import Glibc
 
-// Names below a folder that strangers choose: every step is relative to an open folder and follows no symbolic link, so
-// that a link planted inside leads nowhere.
+// Operations on names below a folder where other users choose names. Every step is relative to an open folder and
+// follows no symbolic link, so that a planted link leads nowhere.
 
 extension Files {
     /// Opens a folder by one name below `folder`, without following a symbolic link (`ELOOP` or `ENOTDIR` then).
@@ -18,7 +18,7 @@ extension Files {
         }
     }
 
-    /// Makes a folder by one name below `folder`. `false` when something of that name is there already.
+    /// Makes a folder by one name below `folder`. `false` when the name exists already.
     package static func makeFolder(
         _ name: FilePath, in folder: borrowing Descriptor, mode: UInt32 = 0o750
     ) throws(SystemError) -> Bool {
@@ -33,10 +33,10 @@ extension Files {
         }
     }
 
-    /// Opens a file by one name below `folder` to write and read it; anything but a regular file is left to the caller.
+    /// Opens a file by one name below `folder` to write and read it. The caller handles files that are not regular.
     ///
-    /// - Parameter mode: Makes it, and refuses a name that is there (`EEXIST`); the process's umask is taken off. `nil`
-    ///   opens what is there.
+    /// - Parameter mode: Makes the file with this mode minus the process's umask, and refuses an existing name
+    ///   (`EEXIST`). `nil` opens an existing file.
     package static func openFile(
         _ name: FilePath, in folder: borrowing Descriptor, creating mode: UInt32?
     ) throws(SystemError) -> Descriptor {
@@ -49,7 +49,7 @@ extension Files {
         }
     }
 
-    /// Whether files can be made in `folder`, found out without a name that anybody sees (`O_TMPFILE`).
+    /// Whether files can be made in `folder`, found out without a visible name (`O_TMPFILE`).
     ///
     /// - Returns: `nil` where the file system cannot do that.
     package static func canMakeFiles(in folder: borrowing Descriptor, named path: FilePath) throws(SystemError) -> Bool?
@@ -60,13 +60,13 @@ extension Files {
             }
             return true
         } catch {
-            // EISDIR: a kernel or a network file system that takes the flag for something else.
+            // EISDIR: a kernel or a network file system that misunderstands the flag.
             guard error.code == EOPNOTSUPP || error.code == EISDIR || error.code == EINVAL else { throw error }
             return nil
         }
     }
 
-    /// Renames from one name below `folder` to another, and replaces what stands there.
+    /// Renames from one name below `folder` to another, and replaces an existing file.
     package static func rename(
         _ from: FilePath, to: FilePath, in folder: borrowing Descriptor
     ) throws(SystemError) {
@@ -98,9 +98,9 @@ extension Files {
 }
 
 extension Descriptor {
-    /// Writes at `offset` as much as goes.
+    /// Writes as much as possible at `offset`.
     ///
-    /// - Returns: How many bytes are written, and why not all of them.
+    /// - Returns: How many bytes were written, and why not all of them.
     package borrowing func write(
         _ content: UnsafeRawBufferPointer, at offset: Int64, named path: FilePath
     ) -> (count: Int, error: SystemError?) {
@@ -132,9 +132,9 @@ extension Descriptor {
         }
     }
 
-    /// Takes the lock of an open file, which the kernel gives back when the process ends, however it ends (flock(2)).
+    /// Takes the lock of an open file. The kernel releases it when the process ends, in any way (flock(2)).
     ///
-    /// - Returns: `false` when somebody else has it.
+    /// - Returns: `false` when another process has it.
     package borrowing func tryLock(named path: FilePath) throws(SystemError) -> Bool {
         try withNumber { number throws(SystemError) in
             do throws(SystemError) {
@@ -147,9 +147,9 @@ extension Descriptor {
         }
     }
 
-    /// Gives the lock back.
+    /// Releases the lock.
     ///
-    /// A program that is started at this moment has a copy of the descriptor until its exec: only closing ours would leave the
-    /// lock to it for as long.
+    /// A program that is being started has a copy of the descriptor until its exec: if this call only closed ours, that
+    /// copy would hold the lock until then.
     package borrowing func unlock() { withNumber { _ = flock($0, LOCK_UN) } }
 }

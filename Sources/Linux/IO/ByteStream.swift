@@ -1,7 +1,7 @@
 internal import Core
 internal import Glibc
 
-/// Bytes that come from an open descriptor until its end, as from a pipe. The descriptor stays its owner's.
+/// Bytes that are read from an open descriptor until its end, for example a pipe. The owner of the descriptor keeps it.
 package struct ByteStream: Hashable, Sendable {
     package let number: CInt
 
@@ -9,10 +9,10 @@ package struct ByteStream: Hashable, Sendable {
 
     package static let standardInput = ByteStream(number: STDIN_FILENO)
 
-    /// A person types there.
+    /// Whether it is a terminal, at which a person types.
     package var isTerminal: Bool { isatty(number) == 1 }
 
-    /// Why nothing can be read from it, for a person; `nil` where it can.
+    /// Why it cannot be read, for a person; `nil` where it can.
     package var obstacle: String? {
         if isTerminal { return "is a terminal: pipe the bytes" }
         let mode = fcntl(number, F_GETFL)
@@ -21,22 +21,22 @@ package struct ByteStream: Hashable, Sendable {
         return fstat(number, &look) == 0 && look.st_mode & S_IFMT == S_IFDIR ? "is a folder: pipe the bytes" : nil
     }
 
-    /// Bytes, the end or an error are there to be read at once.
+    /// Whether bytes, the end or an error can be read without waiting.
     package var isReady: Bool {
         var look = pollfd(fd: number, events: Int16(POLLIN), revents: 0)
         return poll(&look, 1, 0) != 0
     }
 
-    /// Whether bytes are still to come; takes one of them.
+    /// Whether there are more bytes; takes one of them.
     package var hasMore: Bool {
         if !isReady { return true }
         var byte: UInt8 = 0
-        // What cannot be read has not ended either.
+        // A stream that cannot be read has not ended either.
         return ((try? withUnsafeMutableBytes(of: &byte) { bytes throws(SystemError) in try read(into: bytes) }) ?? 1)
             > 0
     }
 
-    /// Waits where nothing is there.
+    /// Waits when there are no bytes.
     ///
     /// - Returns: 0 at the end.
     package func read(into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int {

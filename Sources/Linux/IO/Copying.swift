@@ -2,10 +2,10 @@ internal import CLinux
 package import Core
 internal import Glibc
 
-// What a copy of a large file asks of the kernel: holes, room, the page cache, and to be let by others.
+// Kernel calls for copying large files: holes, reservations, the page cache, and low priority.
 
 extension Descriptor {
-    /// Bytes that the file takes on its disk, as far as the file system tells: less than its size when it has holes.
+    /// Bytes that the file occupies on its disk, as far as the file system tells: less than its size when it has holes.
     package borrowing func allocated(named path: FilePath) throws(SystemError) -> Int64 {
         var look = sluice_look()
         try withNumber { number throws(SystemError) in
@@ -14,9 +14,10 @@ extension Descriptor {
         return look.blocks * 512
     }
 
-    /// The next stretch that holds data, from `offset` on (lseek(2), `SEEK_DATA`); `nil` when only a hole is left.
+    /// The next range with data, from `offset` on (lseek(2), `SEEK_DATA`); `nil` when only a hole is left.
     ///
-    /// For how much room a copy needs and where, not for what it holds: file systems were wrong about their holes.
+    /// Use it for the amount and place of the space that a copy needs, not for its content: file systems were wrong
+    /// about their holes.
     package borrowing func data(from offset: Int64, named path: FilePath) throws(SystemError) -> Range<Int64>? {
         try withNumber { number throws(SystemError) in
             let start: Int64
@@ -33,7 +34,7 @@ extension Descriptor {
 
     /// Reserves blocks for a part of the file without changing its size (fallocate(2)).
     ///
-    /// - Returns: `nil` when it worked; else why not: full, or the file system cannot.
+    /// - Returns: `nil` on success; otherwise the reason: the disk is full, or the file system cannot do it.
     package borrowing func reserve(_ range: Range<Int64>, named path: FilePath) -> SystemError? {
         withNumber { number in
             sluice_reserve_range(number, range.lowerBound, Int64(range.count)) == 0
@@ -41,39 +42,40 @@ extension Descriptor {
         }
     }
 
-    /// Returns when these bytes are with the disk or the server, without its promise to keep them (sync_file_range(2)), and what went
-    /// wrong on the way: the kernel tells it here, and the sync that follows would not hear of it.
+    /// Returns when these bytes have reached the disk or the server, which has not promised to keep them yet
+    /// (sync_file_range(2)). Throws the errors on the way: the kernel reports them here, and a later sync would not
+    /// report them.
     package borrowing func flush(from offset: Int64, count: Int64, named path: FilePath) throws(SystemError) {
         do throws(SystemError) {
             try withNumber { number throws(SystemError) in
                 _ = try systemCall("sync_file_range", on: path.display) { sluice_wait_range(number, offset, count) }
             }
         } catch {
-            // Some file systems cannot: the sync does all of it then.
+            // Some file systems cannot do this: then the sync does all the work.
             guard [EINVAL, ENOSYS, ESPIPE].contains(error.code) else { throw error }
         }
     }
 }
 
-/// The priority of this thread's reads and writes, as ioprio_get(2) has it.
+/// The I/O priority of this thread, in the form of ioprio_get(2).
 func ioPriority() -> CInt { sluice_io_priority() }
 func setIOPriority(_ priority: CInt) -> Bool { sluice_set_io_priority(priority) == 0 }
 
-/// Whether there is nothing but zeros.
+/// Whether all bytes are zero.
 package func isZero(_ bytes: UnsafeRawBufferPointer) -> Bool {
     guard let start = bytes.baseAddress else { return true }
     return sluice_is_zero(start, bytes.count) != 0
 }
 
-/// Runs `body` with its reads and writes behind everybody else's, where the disk's scheduler heeds that (ioprio_set(2)).
+/// Runs `body` with the lowest I/O priority, where the disk's scheduler respects it (ioprio_set(2)).
 ///
-/// The last place of the ordinary class and not the idle class, which a camera that never stops writing would starve. A
-/// service's sandbox may forbid it, which costs nothing but the courtesy.
+/// It uses the last level of the ordinary class and not the idle class, which a camera that never stops writing would
+/// starve. If a service's sandbox forbids the call, `body` runs with normal priority.
 package func withLowPriority<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
     let before = sluice_io_priority()
-    // linux/ioprio.h: the class above bit 13, below it the place, 7 being the last.
+    // linux/ioprio.h: the class is above bit 13, the level below it, and 7 is the last level.
     let (idle, last): (CInt, CInt) = (3, 2 << 13 | 7)
-    // Whoever started us may have put all of it behind everybody already.
+    // The parent process may have set a low priority already.
     let isLowered = before >= 0 && before >> 13 != idle && sluice_set_io_priority(last) == 0
     // The thread does other work after this.
     defer { if isLowered { _ = sluice_set_io_priority(before) } }
@@ -81,10 +83,10 @@ package func withLowPriority<R, E: Error>(_ body: () throws(E) -> R) throws(E) -
 }
 
 extension Files {
-    /// Why a file of `source` could not share its blocks with a file in `folder`, found out without leaving a trace;
+    /// Why a file of `source` could not share its blocks with a file in `folder`, found out without changing anything;
     /// `nil` when it could.
     ///
-    /// - Throws: What keeps it from being found out.
+    /// - Throws: An error that prevents the test.
     package static func refusesSharing(
         from source: borrowing OpenFolder, into folder: FilePath
     ) throws(SystemError) -> SystemError? {
@@ -103,7 +105,7 @@ extension Files {
         }
     }
 
-    /// Removes a folder with everything in it; links are removed and not followed. Not there is fine.
+    /// Removes a folder with its content; links are removed and not followed. A missing folder is no error.
     package static func removeTree(_ folder: FilePath) throws(SystemError) {
         guard let look = try FileLook.ifPresent(at: folder) else { return }
         guard look.isDirectory else { return try removeIfPresent(folder) }
@@ -113,7 +115,7 @@ extension Files {
         }
     }
 
-    /// How many names a file has.
+    /// The number of names of a file.
     package static func links(of file: borrowing Descriptor, named path: FilePath) throws(SystemError) -> Int {
         var look = sluice_look()
         try file.withNumber { number throws(SystemError) in
@@ -124,10 +126,10 @@ extension Files {
 }
 
 extension SystemError {
-    /// FICLONE was refused because these two files can never share blocks: other file systems, or one that cannot
-    /// (ioctl_ficlonerange(2)).
+    /// FICLONE was refused because these two files can never share blocks: they are on different file systems, or on
+    /// one without the feature (ioctl_ficlonerange(2)).
     package var refusesSharing: Bool { [EXDEV, EOPNOTSUPP, ENOTTY, EINVAL, ENOSYS].contains(code) }
-    /// EIO and its like: the disk, and not a person, has to be asked.
+    /// EIO and similar: the error comes from the disk, and a person has to check it.
     package var isOfDisk: Bool {
         [EIO, ENODEV, ENXIO, EREMOTEIO, EUCLEAN, ESHUTDOWN, ENOMEDIUM, ENOTCONN].contains(code)
     }

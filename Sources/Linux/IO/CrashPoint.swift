@@ -1,8 +1,8 @@
 internal import Glibc
 internal import Synchronization
 
-/// The places where a test ends the process as a power cut would: `SLUICE_TEST_CRASH=renamed:3` sends SIGKILL to
-/// itself when `renamed` is reached for the third time. Without the variable it costs one comparison.
+/// Places where a test can end the process like a power cut: with `SLUICE_TEST_CRASH=renamed:3` the process sends
+/// SIGKILL to itself when `renamed` is reached for the third time. Without the variable it costs one comparison.
 package enum CrashPoint {
     private static let plan: (name: String, nth: Int)? = {
         guard let text = getenv("SLUICE_TEST_CRASH").map({ String(cString: $0) }) else { return nil }

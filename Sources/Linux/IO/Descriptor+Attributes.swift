@@ -2,10 +2,10 @@ internal import CLinux
 package import Core
 internal import Glibc
 
-// Extended attributes (xattr(7)): a few words that a file system keeps with a file.
+// Extended attributes (xattr(7)): small values that a file system keeps with a file.
 
 extension Descriptor {
-    /// - Throws: `ENOTSUP` where the file system keeps none, `ENOSPC` and `E2BIG` where so many bytes do not fit.
+    /// - Throws: `ENOTSUP` where the file system has no attributes, `ENOSPC` and `E2BIG` where the value does not fit.
     package borrowing func setAttribute(
         _ name: String, to value: [UInt8], named path: FilePath
     ) throws(SystemError) {
@@ -17,7 +17,7 @@ extension Descriptor {
     }
 
     /// - Parameter limit: A longer value is refused with `ERANGE`.
-    /// - Returns: `nil` when the file has none of this name, or the file system keeps none.
+    /// - Returns: `nil` when the file has no such attribute, or the file system has no attributes.
     package borrowing func attribute(
         _ name: String, limit: Int = 8192, named path: FilePath
     ) throws(SystemError) -> [UInt8]? {
@@ -37,7 +37,7 @@ extension Descriptor {
 }
 
 extension Files {
-    /// An attribute of what has this name itself; `nil` when it has none, or it cannot be read.
+    /// An attribute of the file or link itself; `nil` when it does not exist or cannot be read.
     static func attribute(_ name: String, of path: FilePath, limit: Int = 8192) -> [UInt8]? {
         var buffer = [UInt8](repeating: 0, count: limit)
         let count = path.withCString { path in

@@ -3,21 +3,21 @@ internal import Glibc
 
 /// An open file descriptor with exactly one owner.
 ///
-/// The compiler refuses a copy, so "who closes this?" has one answer: whoever holds it last.
+/// The compiler refuses a copy, so exactly one owner closes it: the last one that holds it.
 package struct Descriptor: ~Copyable, Sendable {
     private let number: CInt
 
-    /// Takes ownership of `number`, which must be open and owned by nobody else.
+    /// Takes ownership of `number`, which must be open and have no other owner.
     package init(adopting number: CInt) { self.number = number }
 
     package enum Purpose: Sendable {
-        /// An existing file, to read. A final symbolic link is refused (`ELOOP`); a FIFO does not block.
+        /// An existing file, for reading. A final symbolic link is refused (`ELOOP`); a FIFO does not block.
         case reading
-        /// A new file, to write and read back; an existing name is refused (`EEXIST`). Mode 0600.
+        /// A new file, for writing and reading back; an existing name is refused (`EEXIST`). Mode 0600.
         case creating
-        /// To write, made when missing, its content kept. Mode 0600.
+        /// A file for writing, created when missing; its content stays. Mode 0600.
         case updating
-        /// A folder, as the base of other calls or to sync it.
+        /// A folder, as the base of other calls or for syncing it.
         case folder
     }
 
@@ -56,10 +56,10 @@ package struct Descriptor: ~Copyable, Sendable {
         try body(number)
     }
 
-    /// Closes now, and says what the kernel said.
+    /// Closes now, and throws the kernel's error.
     ///
-    /// Use this after writing: on a network mount or a full quota the first and only report of lost data may come
-    /// here. Letting the value go out of scope closes it too, in silence.
+    /// Use this after writing: on a network mount or with a full quota, close may give the first and only report of
+    /// lost data. A value that goes out of scope is closed too, but its error is ignored.
     package consuming func close(named path: FilePath) throws(SystemError) {
         let number = self.number
         discard self

@@ -26,18 +26,20 @@ struct NameAt: Sendable {
 extension Files {
     /// Renames, and never replaces: `EEXIST` when `to` is there (renameat2(2), `RENAME_NOREPLACE`).
     ///
-    /// File systems that do not know the flag (`EINVAL`: some FUSE and network mounts) get a hard link and an unlink,
-    /// which does not replace either. Where a link is refused too (a file system without links, or a file of another user
-    /// under `fs.protected_hardlinks`), an empty file takes the name, which fails where it is there, and a plain rename replaces that.
+    /// On file systems that do not know the flag (`EINVAL`: some FUSE and network mounts), it makes a hard link and
+    /// unlinks the old name, which does not replace either. Where a link is refused too (a file system without links,
+    /// or a file of another user under `fs.protected_hardlinks`), it creates an empty file with the name, which fails
+    /// where the name exists, and replaces that file with a plain rename.
     ///
-    /// - Parameter isOurs: Nobody else makes the name `to`: it is looked for, and no empty file of that name is left by a crash.
+    /// - Parameter isOurs: No other program makes the name `to`. Then a check for the name is enough, and a crash
+    ///   leaves no empty file with it.
     package static func renameNoReplace(
         _ from: FilePath, to: FilePath, isOurs: Bool = false
     ) throws(SystemError) {
         try renameNoReplace(NameAt(from), to: NameAt(to), isOurs: isOurs, by: .kernel)
     }
 
-    /// The same, from one open folder into another.
+    /// The same, from one open folder to another.
     package static func renameNoReplace(
         _ from: FilePath, in source: borrowing Descriptor, to: FilePath, in target: borrowing Descriptor
     ) throws(SystemError) {
@@ -50,7 +52,7 @@ extension Files {
         }
     }
 
-    /// The two calls that rename without replacing; for tests others, since few file systems refuse them.
+    /// The two calls that rename without replacing. Tests replace them, since few file systems refuse them.
     struct ExclusiveRename: Sendable {
         /// `RENAME_NOREPLACE` of renameat2(2).
         var rename: @Sendable (_ from: NameAt, _ to: NameAt) throws(SystemError) -> Void
@@ -99,7 +101,7 @@ extension Files {
                 to.withCString { openat($0, $1, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600) }
             })
         do { return try replace(from, to: to) } catch {
-            // Empty, and ours. Why the rename failed matters more than that it may stay.
+            // The file is empty, and ours. The error of the rename matters more than a file that may stay.
             try? unlink(to)
             throw error
         }
@@ -117,7 +119,7 @@ extension Files {
 extension OpenFolder {
     /// Renames from this directory into another and never replaces: `EEXIST` when `to` is there.
     ///
-    /// - Parameter isOurs: As of ``Files/renameNoReplace(_:to:isOurs:)``.
+    /// - Parameter isOurs: As in ``Files/renameNoReplace(_:to:isOurs:)``.
     package borrowing func renameNoReplace(
         _ from: FilePath, to: FilePath, in target: borrowing OpenFolder, isOurs: Bool = false
     ) throws(SystemError) {

@@ -7,7 +7,7 @@ extension Descriptor {
     package static func open(_ place: FilePlace) throws(SystemError) -> Descriptor {
         switch place {
         case .path(let path): try open(path, for: .reading)
-        // Readers name their offsets, so that they do not share one.
+        // Readers pass their offsets, so that they do not share one.
         case .open(let number, let path):
             Descriptor(
                 adopting: try systemCall("fcntl", on: path.display) { fcntl(number, F_DUPFD_CLOEXEC, 0) })
@@ -15,10 +15,10 @@ extension Descriptor {
     }
 }
 
-/// A source that is held open for as long as an attempt reads it.
+/// A source that is kept open while an attempt reads it.
 package final class LentFile: Sendable {
     private let descriptor: Descriptor
-    /// Valid while this lives.
+    /// Valid while this object lives.
     package let place: FilePlace
 
     package init(_ descriptor: consuming Descriptor, shown: FilePath) {
@@ -28,7 +28,7 @@ package final class LentFile: Sendable {
 }
 
 extension FileLook {
-    /// Looks at the bytes of an upload.
+    /// The status of an upload's bytes.
     package init(at place: FilePlace) throws(SystemError) {
         switch place {
         case .path(let path): try self.init(at: path)

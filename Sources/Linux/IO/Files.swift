@@ -2,19 +2,20 @@ internal import CLinux
 package import Core
 internal import Glibc
 
-// Names, folders and looks. Each function is one system call, or the few that always belong together.
+// Operations on names, folders and file status. Each function is one system call, or the few that always belong
+// together.
 
 extension FileLook {
-    /// Looks at `path` without following a final symbolic link.
+    /// The status of `path`, without following a final symbolic link.
     package init(at path: FilePath) throws(SystemError) { try self.init(AT_FDCWD, path, shown: path) }
 
-    /// Looks at an open file.
+    /// The status of an open file.
     package init(of descriptor: borrowing Descriptor, named path: FilePath) throws(SystemError) {
         self = try descriptor.withNumber { number throws(SystemError) in try FileLook(number, FilePath(""), shown: path)
         }
     }
 
-    /// Looks at a name below an open folder.
+    /// The status of a name below an open folder.
     package init(at relative: FilePath, in folder: borrowing Descriptor) throws(SystemError) {
         self = try folder.withNumber { number throws(SystemError) in try FileLook(number, relative, shown: relative) }
     }
@@ -27,7 +28,7 @@ extension FileLook {
             born: look.has_born != 0 ? look.born : nil, mode: look.mode)
     }
 
-    /// As below, for a name below an open folder.
+    /// Like ``ifPresent(at:)``, for a name below an open folder.
     package static func ifPresent(
         at relative: FilePath, in folder: borrowing Descriptor
     ) throws(SystemError) -> FileLook? {
@@ -37,7 +38,7 @@ extension FileLook {
         }
     }
 
-    /// `nil` when the name is not there; other errors are thrown.
+    /// `nil` when the name does not exist; other errors are thrown.
     package static func ifPresent(at path: FilePath) throws(SystemError) -> FileLook? {
         do { return try FileLook(at: path) } catch {
             if error.isMissing { return nil }
@@ -50,8 +51,8 @@ extension FileLook {
 package enum Files {
     /// Makes `path` and its missing parents, each with `mode`. Existing folders stay as they are.
     ///
-    /// - Parameter durably: Syncs the parent of each folder that was made, so that what is put there durably cannot go
-    ///   with its folder.
+    /// - Parameter durably: Syncs the parent of each folder that was made, so that a durable file in it cannot
+    ///   disappear with its folder.
     package static func makeFolders(
         _ path: FilePath, mode: UInt32 = 0o750, durably: Bool = false
     ) throws(SystemError) {
@@ -75,7 +76,7 @@ package enum Files {
         try systemCall("unlink", on: path.display) { path.withCString { unlink($0) } }
     }
 
-    /// Removes a file's name; a name that is not there is fine.
+    /// Removes a file's name; a missing name is no error.
     package static func removeIfPresent(_ path: FilePath) throws(SystemError) {
         do { try remove(path) } catch { guard error.isMissing else { throw error } }
     }
@@ -92,7 +93,7 @@ package enum Files {
         try Descriptor.open(folder, for: .folder).sync(named: folder)
     }
 
-    /// The names in `folder`, without `.` and `..`, in no order.
+    /// The names in `folder`, without `.` and `..`, unsorted.
     package static func names(in folder: FilePath) throws(SystemError) -> [FilePath] {
         let descriptor = try Descriptor.open(folder, for: .folder)
         let copy = try descriptor.withNumber { number throws(SystemError) in
@@ -134,7 +135,7 @@ package enum Files {
         }
     }
 
-    /// Puts a small file in place whole or not at all, and durably: temporary name, sync, rename, sync of the folder.
+    /// Replaces a small file atomically and durably: temporary name, sync, rename, sync of the folder.
     package static func replace(_ path: FilePath, with content: [UInt8]) throws(SystemError) {
         let partial = FilePath(bytes: path.bytes + Array(".part".utf8))
         try removeIfPresent(partial)
@@ -145,15 +146,17 @@ package enum Files {
             try descriptor.close(named: partial)
             try rename(partial, to: path)
         } catch {
-            // On a full disk a half one would take the room of the next. The first error is the one worth reporting.
+            // On a full disk a partial file would take the space of the next. The first error is the one worth
+            // reporting.
             try? removeIfPresent(partial)
             throw error
         }
         try syncFolder(path.parent.isEmpty ? "." : path.parent)
     }
 
-    /// Puts a small file in place whole or not at all, for whoever reads it: temporary name beside it, exact mode, rename. It is not
-    /// synced: what is written anew in a moment is not worth a wait of the disk, and after a power cut it is written again.
+    /// Replaces a small file atomically for its readers: temporary name beside it, exact mode, rename. It is not
+    /// synced: a file that is rewritten soon is not worth a wait for the disk, and after a power cut it is written
+    /// again.
     package static func publish(_ path: FilePath, _ content: [UInt8], mode: UInt32) throws(SystemError) {
         let partial = FilePath(bytes: path.bytes + Array(".part".utf8))
         try removeIfPresent(partial)
@@ -164,7 +167,8 @@ package enum Files {
             try descriptor.close(named: partial)
             try rename(partial, to: path)
         } catch {
-            // On a full disk a half one would take the room of the next. The first error is the one worth reporting.
+            // On a full disk a partial file would take the space of the next. The first error is the one worth
+            // reporting.
             try? removeIfPresent(partial)
             throw error
         }
@@ -172,12 +176,12 @@ package enum Files {
 }
 
 extension Descriptor {
-    /// Returns when what was written would survive a power cut (fsync(2)).
+    /// Returns when the written bytes would survive a power cut (fsync(2)).
     package borrowing func sync(named path: FilePath) throws(SystemError) {
         try withNumber { number throws(SystemError) in _ = try systemCall("fsync", on: path.display) { fsync(number) } }
     }
 
-    /// Reads from where the descriptor stands. 0 at the end.
+    /// Reads at the descriptor's position. 0 at the end.
     package borrowing func read(into buffer: inout [UInt8], named path: FilePath) throws(SystemError) -> Int {
         try withNumber { number throws(SystemError) in
             try systemCall("read", on: path.display) {
@@ -186,7 +190,7 @@ extension Descriptor {
         }
     }
 
-    /// Reads at `offset`. Fewer bytes than asked only at the end.
+    /// Reads at `offset`. Returns fewer bytes than requested only at the end.
     package borrowing func read(
         into buffer: UnsafeMutableRawBufferPointer, at offset: Int64, named path: FilePath
     ) throws(SystemError) -> Int {
@@ -203,7 +207,7 @@ extension Descriptor {
         return done
     }
 
-    /// Writes all of `content` where the descriptor stands.
+    /// Writes all of `content` at the descriptor's position.
     package borrowing func write(_ content: [UInt8], named path: FilePath) throws(SystemError) {
         var done = 0
         while done < content.count {
@@ -246,25 +250,26 @@ extension Descriptor {
             _ = try systemCall("fstat", on: path.display) { fstat(number, &status) }
         }
         let (owner, group, mode) = (status.st_uid, status.st_gid, status.st_mode)
-        // With an access control list the middle bits are what it gives at most, and not what the group may (acl(5)).
+        // With an access control list the middle bits are the mask, and not the rights of the group (acl(5)).
         let list = try original.attribute("system.posix_acl_access", named: path)
         try withNumber { number throws(SystemError) in
-            // Only root may give files away, and others only to groups of theirs: what stays is this user's.
+            // Only root may give files away, and other users only to groups of theirs: otherwise the file stays this
+            // user's.
             let isOfGroup = fchown(number, owner, group) == 0 || fchown(number, uid_t.max, group) == 0
             var kept = mode & 0o777
             if let list { kept = kept & ~0o070 | (AccessList.group(in: list) & (mode >> 3) & 0o7) << 3 }
-            // Another group may not do more than everybody.
+            // Another group must not have more rights than all other users.
             if !isOfGroup { kept = kept & ~0o070 | kept & (kept & 0o007) << 3 }
-            // Last: a change of the owner takes bits away.
+            // Last, because a change of the owner clears bits.
             _ = try systemCall("fchmod", on: path.display) { fchmod(number, kept) }
         }
-        // Where the file system keeps none, the bits are all that there is.
+        // Where the file system has no lists, only the bits remain.
         if let list { try? setAttribute("system.posix_acl_access", to: list, named: path) }
     }
 
-    /// Tells the kernel that these bytes will not be needed again; has no effect on pages not yet written.
+    /// Tells the kernel that these bytes will not be needed again; has no effect on unwritten pages.
     package borrowing func forget(from offset: Int64, count: Int64) {
-        // Advice only: a file system that does not take it costs nothing but cache.
+        // Only advice: on a file system that ignores it, only cache is wasted.
         withNumber { _ = posix_fadvise($0, Int(offset), Int(count), POSIX_FADV_DONTNEED) }
     }
 }

@@ -2,15 +2,15 @@ internal import CLinux
 package import Core
 internal import Glibc
 
-/// An open folder, read name by name without making a value of each.
+/// An open folder that is read name by name, without making a value for each.
 ///
-/// Owned by one thread. It goes on reading the same folder when that is renamed.
+/// Owned by one thread. It continues to read the same folder when that is renamed.
 package final class FolderStream {
     package enum Kind: Sendable {
         case file, folder
         /// Links, sockets, devices, FIFOs.
         case other
-        /// The file system does not say in the listing: look.
+        /// The listing contains no type: the caller has to look.
         case unknown
     }
 
@@ -19,7 +19,8 @@ package final class FolderStream {
     let number: CInt
     private let path: FilePath
 
-    /// - Parameter followsLink: A symbolic link under this name is followed; else it is refused (`ENOTDIR` or `ELOOP`).
+    /// - Parameter followsLink: Follows a symbolic link under this name; otherwise it is refused (`ENOTDIR` or
+    ///   `ELOOP`).
     package convenience init(_ path: FilePath, followsLink: Bool = false) throws(SystemError) {
         let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK | (followsLink ? 0 : O_NOFOLLOW)
         try self.init(
@@ -28,7 +29,7 @@ package final class FolderStream {
 
     /// Lists an open directory.
     convenience init(_ folder: consuming Descriptor, named path: FilePath) throws(SystemError) {
-        // The stream closes its descriptor itself, so that it gets one of its own.
+        // The stream closes its descriptor itself, so it gets one of its own.
         let number = try folder.withNumber { number throws(SystemError) in
             try systemCall("fcntl", on: path.display) { fcntl(number, F_DUPFD_CLOEXEC, 0) }
         }
@@ -48,14 +49,14 @@ package final class FolderStream {
 
     deinit { closedir(stream) }
 
-    /// A look at the folder itself.
+    /// The status of the folder itself.
     package func look() throws(SystemError) -> FileLook {
         var look = sluice_look()
         try systemCall("statx", on: path.display) { sluice_statx(number, "", &look) }
         return FileLook(look)
     }
 
-    /// Where the folder really is, with every link resolved; `nil` without `/proc`.
+    /// The real path of the folder, with every link resolved; `nil` without `/proc`.
     package var realPath: FilePath? {
         var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
         let count = buffer.withUnsafeMutableBytes { buffer in
@@ -65,13 +66,13 @@ package final class FolderStream {
         return count > 0 ? FilePath(bytes: buffer[..<count]) : nil
     }
 
-    /// Begins the listing anew, with what is there now.
+    /// Restarts the listing, with the present names.
     ///
-    /// Needed also before the first name: Btrfs lists what was there when the folder was opened (Linux 6.5 and later; what
-    /// rewinddir(3) does to that, since 6.6).
+    /// Needed also before the first name: Btrfs lists the names from the time when the folder was opened (Linux 6.5 and
+    /// later; rewinddir(3) corrects that since 6.6).
     package func rewind() { rewinddir(stream) }
 
-    /// Lends the next name (without `.` and `..`), the NUL behind it included in what the pointer may be read for.
+    /// Lends the next name (without `.` and `..`). The pointer may also be read for the NUL after it.
     ///
     /// - Returns: Whether there was one.
     package func next(_ body: (UnsafeBufferPointer<UInt8>, Kind) -> Void) throws(SystemError) -> Bool {
@@ -100,14 +101,14 @@ package final class FolderStream {
         }
     }
 
-    /// All names that are left to read.
+    /// All names that are not read yet.
     package func names() throws(SystemError) -> [FilePath] {
         var names: [FilePath] = []
         while try next({ name, _ in names.append(FilePath(fromKernel: name)) }) {}
         return names
     }
 
-    /// Looks at a name that ``next(_:)`` lends; `nil` when it is gone by now.
+    /// The status of a name that ``next(_:)`` lends; `nil` when it is gone by now.
     package func look(at name: UnsafeBufferPointer<UInt8>) throws(SystemError) -> FileLook? {
         guard let start = name.baseAddress else { return nil }
         var look = sluice_look()
@@ -122,13 +123,13 @@ package final class FolderStream {
         return FileLook(look)
     }
 
-    /// Why a look at a name failed.
+    /// The error of a failed status call for a name.
     func failure(at name: UnsafeBufferPointer<UInt8>, code: CInt) -> SystemError {
         SystemError(call: "statx", subject: "\(path.display)/\(FilePath(fromKernel: name).display)", code: code)
     }
 }
 
-/// A name in the kernel's bytes, as C wants it.
+/// A name in the kernel's bytes, as a C string.
 func entryName(_ start: UnsafePointer<UInt8>) -> UnsafePointer<CChar> {
     UnsafeRawPointer(start).assumingMemoryBound(to: CChar.self)
 }

@@ -2,16 +2,16 @@ internal import CLinux
 package import Core
 internal import Glibc
 
-/// Looks through the descriptors of all processes for one that a file is open for writing by (proc_pid_fd(5)), and through their
-/// memory for a shared mapping that writes to it (proc_pid_maps(5)), which outlives its descriptor.
+/// Searches the descriptors of all processes for one that has a file open for writing (proc_pid_fd(5)), and their
+/// memory for a shared writable mapping of it (proc_pid_maps(5)), which outlives its descriptor.
 ///
-/// Sees nothing of another user's process without `CAP_SYS_PTRACE` and `CAP_DAC_READ_SEARCH`, nothing on another machine, and no
-/// descriptor that is on its way through a Unix socket. Where not every process is listed (``ProcessSight``), that nobody was seen
-/// says nothing. Used by one thread at a time.
+/// It sees nothing of another user's process without `CAP_SYS_PTRACE` and `CAP_DAC_READ_SEARCH`, nothing on another
+/// machine, and no descriptor in transit through a Unix socket. Where not every process is listed (``ProcessSight``),
+/// finding no writer proves nothing. Used by one thread at a time.
 package final class OpenFiles {
     package struct Answer {
         package var writer: OpenWriter
-        /// Processes that could not be looked into.
+        /// Number of processes that could not be examined.
         package var closed: Int
         /// Not every process of the machine is listed.
         package var hidesProcesses = false
@@ -26,26 +26,27 @@ package final class OpenFiles {
     private let clocks: any Clocks
     private var taken: MonotonicTime?
     private var written: Set<File> = []
-    /// Inodes that are mapped for writing on a file system whose mappings name another device than its files do (Btrfs).
+    /// Inodes that are mapped for writing on a file system whose mappings name another device than its files do
+    /// (Btrfs).
     private var mapped: Set<UInt64> = []
     private var closed = 0
     private var isWhole = false
     private var listsAll = false
 
-    /// One walk through all processes answers every question of so long.
+    /// One walk through all processes answers every question for this long.
     private static let freshness = Duration.milliseconds(250)
-    /// The most descriptors that one walk looks at.
+    /// The most descriptors that one walk examines.
     private static let most = 200_000
 
-    /// - Parameter root: Where the processes are; for tests another place.
+    /// - Parameter root: The folder of the processes; tests use another.
     package init(clocks: any Clocks, root: FilePath = "/proc") {
         self.clocks = clocks
         self.root = root
     }
 
-    /// - Parameter look: Of before the question.
+    /// - Parameter look: The status from before the question.
     package func writer(of look: FileLook, seen: MonotonicTime) -> Answer {
-        // A walk that began before the look says nothing about a writer that came between.
+        // A walk that began before the status says nothing about a writer that came in between.
         if taken.map({ $0 < seen || clocks.monotonic().since($0) > Self.freshness }) ?? true { walk() }
         if written.contains(File(device: look.device, inode: look.inode)) || mapped.contains(look.inode) {
             return Answer(writer: .somebody, closed: closed)
@@ -60,7 +61,7 @@ package final class OpenFiles {
         closed = 0
         (isWhole, listsAll) = (false, false)
         var left = Self.most
-        // Without /proc nobody is seen, and nothing is said.
+        // Without /proc no process is visible, and nothing is concluded.
         guard let processes = try? Files.names(in: root) else { return }
         listsAll = ProcessSight.listsAll(root)
         for process in processes where process.bytes.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) {
@@ -77,7 +78,7 @@ package final class OpenFiles {
             for name in try Files.names(in: folder) {
                 left -= 1
                 if left <= 0 { return }
-                // Closed meanwhile, or something that is no file.
+                // It was closed meanwhile, or is no file.
                 guard let look = FileLook.behind(folder.appending(name)), look.isRegular else { continue }
                 switch isForWriting(process.appending("fdinfo").appending(name)) {
                 case true?: written.insert(File(device: look.device, inode: look.inode))
@@ -88,12 +89,12 @@ package final class OpenFiles {
             if isWithheld { closed += 1 }
             noteMappings(try Files.read(process.appending("maps"), limit: Self.longestMaps))
         } catch {
-            // One that has ended has nothing open.
+            // A process that has ended has nothing open.
             if !error.isMissing && error.code != ESRCH { closed += 1 }
         }
     }
 
-    /// The largest text of a process's mappings that is read. One that has more counts as not looked into.
+    /// The largest text of a process's mappings that is read. A process with more counts as not examined.
     private static let longestMaps = 64 << 20
 
     /// `7f3c9a600000-7f3c9a601000 rw-s 00000000 08:01 1835023    /srv/drop/a.bin`
@@ -109,19 +110,19 @@ package final class OpenFiles {
             guard device.count == 2, let major = device[0], let minor = device[1],
                 let inode = UInt64(String(decoding: words[4], as: UTF8.self))
             else { continue }
-            // Without a disk of its own, a file system may say one thing here and another to who looks at the file.
+            // A file system without a disk of its own may report one device here and another to a caller of stat.
             if major == 0 { mapped.insert(inode) }
             written.insert(File(device: sluice_device_number(major, minor), inode: inode))
         }
     }
 
-    /// `flags:	02100001`: the octal flags of open(2) (proc_pid_fdinfo(5)).
+    /// `flags: 02100001`: the octal flags of open(2) (proc_pid_fdinfo(5)).
     ///
     /// - Returns: `nil` when it cannot be read how a descriptor was opened.
     private func isForWriting(_ info: FilePath) -> Bool? {
         let text: [UInt8]
         do { text = try Files.read(info, limit: 64 << 10) } catch {
-            // Closed meanwhile, or its process has ended.
+            // It was closed meanwhile, or its process has ended.
             return error.isMissing || error.code == ESRCH ? false : nil
         }
         for line in text.split(separator: UInt8(ascii: "\n")) where line.starts(with: Array("flags:".utf8)) {

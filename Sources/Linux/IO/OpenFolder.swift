@@ -4,30 +4,30 @@ internal import Glibc
 
 /// An open directory, and the names below it.
 ///
-/// No symbolic link below it is followed, and no name leads out of it, whoever may write there: openat2(2) with
-/// `RESOLVE_BENEATH`, `RESOLVE_NO_SYMLINKS` and `RESOLVE_NO_MAGICLINKS`, or one openat(2) with `O_NOFOLLOW` for each
-/// directory on the way. A link ends in `ELOOP`. Mounts below it are entered: bind mounts, subvolumes and automounts are
-/// what they seem to be.
+/// No symbolic link below it is followed, and no name leads out of it, regardless of who may write there: openat2(2)
+/// with `RESOLVE_BENEATH`, `RESOLVE_NO_SYMLINKS` and `RESOLVE_NO_MAGICLINKS`, or one openat(2) with `O_NOFOLLOW` for
+/// each directory on the way. A link ends in `ELOOP`. Mounts below it are entered: bind mounts, subvolumes and
+/// automounts work as usual.
 package struct OpenFolder: ~Copyable, Sendable {
-    /// How names of several parts are resolved.
+    /// How names with several components are resolved.
     enum Resolver: Sendable {
         /// By the kernel, in one call (openat2(2), Linux 5.6).
         case kernel
-        /// One directory after another: for older kernels, and where a filter of system calls refuses openat2.
+        /// One directory after another: for older kernels, and where a system call filter refuses openat2.
         case steps
 
-        /// Asked once: a filter answers `EPERM`, an older kernel `ENOSYS`.
+        /// Tested once: a filter answers `EPERM`, an older kernel `ENOSYS`.
         static let standard: Resolver = {
             let probe = sluice_open_beneath(AT_FDCWD, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
             if probe >= 0 { _ = Glibc.close(probe) }
-            // What else it may say is about that directory, and not about the call.
+            // Any other error is about that directory, and not about the call.
             return probe < 0 && (errno == ENOSYS || errno == EPERM) ? .steps : .kernel
         }()
     }
 
     private let descriptor: Descriptor
     private let resolver: Resolver
-    /// Where it was opened, for messages.
+    /// The path at which it was opened, for messages.
     package let path: FilePath
 
     init(_ descriptor: consuming Descriptor, named path: FilePath, by resolver: Resolver = .standard) {
@@ -36,7 +36,7 @@ package struct OpenFolder: ~Copyable, Sendable {
         self.resolver = resolver
     }
 
-    /// Opens a directory by its path, in which symbolic links are followed.
+    /// Opens a directory by its path; symbolic links in the path are followed.
     package init(following path: FilePath) throws(SystemError) {
         self.init(try Descriptor.open(path, for: .folder), named: path)
     }
@@ -49,9 +49,9 @@ package struct OpenFolder: ~Copyable, Sendable {
     /// Makes the names in it durable (fsync(2)).
     package borrowing func sync() throws(SystemError) { try descriptor.sync(named: path) }
 
-    // MARK: Looking
+    // MARK: File status
 
-    /// Looks at what has a name, without following a link.
+    /// The status of a name, without following a link.
     ///
     /// - Parameter relative: Empty for the directory itself.
     package borrowing func look(at relative: FilePath) throws(SystemError) -> FileLook {
@@ -62,7 +62,7 @@ package struct OpenFolder: ~Copyable, Sendable {
         }
     }
 
-    /// As ``look(at:)``; `nil` when the name is not there.
+    /// Like ``look(at:)``; `nil` when the name does not exist.
     package borrowing func lookIfPresent(at relative: FilePath) throws(SystemError) -> FileLook? {
         do { return try look(at: relative) } catch {
             if error.isMissing { return nil }
@@ -70,7 +70,7 @@ package struct OpenFolder: ~Copyable, Sendable {
         }
     }
 
-    /// As ``look(at:)``; a network file system asks its server, and does not tell what it knew a minute ago.
+    /// Like ``look(at:)``, but a network file system asks its server instead of using its cache.
     package borrowing func look(freshAt relative: FilePath) throws(SystemError) -> FileLook {
         try withParent(of: relative) { folder, name throws(SystemError) in
             var look = sluice_look()
@@ -79,9 +79,10 @@ package struct OpenFolder: ~Copyable, Sendable {
         }
     }
 
-    /// The number of the mount that holds a name, as in mountinfo; `nil` where the kernel does not tell (before 5.8).
+    /// The number of the mount that contains a name, as in mountinfo; `nil` where the kernel does not tell (before
+    /// 5.8).
     borrowing func mountNumber(at relative: FilePath) -> UInt64? {
-        // What cannot be reached lies on no mount that anybody could name.
+        // A name that cannot be reached has no mount that could be named.
         let number =
             (try? withParent(of: relative) { folder, name throws(SystemError) in
                 name.withCString { sluice_mount_number(folder, $0) }
@@ -89,31 +90,32 @@ package struct OpenFolder: ~Copyable, Sendable {
         return number == 0 ? nil : number
     }
 
-    /// The number of the mount that holds it; `nil` where the kernel does not tell (before 5.8).
+    /// The number of the mount that contains it; `nil` where the kernel does not tell (before 5.8).
     package var mount: UInt64? { mountNumber(at: "") }
 
-    /// The number of its mount, which no later mount of this boot gets; `nil` when the kernel does not tell (before 6.8).
+    /// The number of its mount, which no later mount of this boot gets; `nil` where the kernel does not tell (before
+    /// 6.8).
     package var uniqueMount: UInt64? {
         let number = withNumber { sluice_unique_mount_number($0, "") }
         return number == 0 ? nil : number
     }
 
-    /// Whether something has this name, whatever it is.
+    /// Whether the name exists, for any kind of file.
     package borrowing func has(_ relative: FilePath) throws(SystemError) -> Bool {
         try lookIfPresent(at: relative) != nil
     }
 
-    /// Where the directory really is, with every link resolved; `nil` without `/proc`.
+    /// The real path of the directory, with every link resolved; `nil` without `/proc`.
     package var realPath: FilePath? { withNumber { Files.linkTarget(FilePath("/proc/self/fd/\($0)")) } }
 
-    /// Asks whether what lies here could share its blocks with a file: the kernel refuses a directory last (`EISDIR`).
+    /// Tests whether files in it could share their blocks with a file: the kernel refuses a directory last (`EISDIR`).
     borrowing func clone(to file: borrowing Descriptor) -> SystemError? {
         Files.clone(descriptor, to: file, named: path)
     }
 
     // MARK: Opening
 
-    /// Opens a file below it. Anything but a regular file is left to the caller; a FIFO does not block.
+    /// Opens a file below it. The caller handles files that are not regular; a FIFO does not block.
     package borrowing func open(_ relative: FilePath, for purpose: Descriptor.Purpose) throws(SystemError) -> Descriptor
     {
         try open(relative, flags: purpose.flags | O_NOFOLLOW, mode: 0o600)
@@ -126,7 +128,7 @@ package struct OpenFolder: ~Copyable, Sendable {
             by: resolver)
     }
 
-    /// Opens the directory that a name lies in.
+    /// Opens the directory that contains a name.
     package borrowing func parent(of relative: FilePath) throws(SystemError) -> OpenFolder {
         try folder(relative.parent)
     }
@@ -149,7 +151,7 @@ package struct OpenFolder: ~Copyable, Sendable {
                 Descriptor(
                     adopting: try systemCall("openat2", on: shown(relative)) {
                         name.withCString { name in
-                            // EAGAIN: something was renamed on the way meanwhile.
+                            // EAGAIN: a component was renamed meanwhile.
                             for _ in 0..<100 {
                                 let opened = sluice_open_beneath(
                                     number, name, flags, flags & O_CREAT == 0 ? 0 : mode)
@@ -170,7 +172,8 @@ package struct OpenFolder: ~Copyable, Sendable {
         }
     }
 
-    /// Lends the directory that a name lies in, and the name in it; both are its own where `relative` is empty.
+    /// Lends the directory that contains a name, and the name in it; for an empty `relative` the directory itself and
+    /// an empty name.
     private borrowing func withParent<R: ~Copyable>(
         of relative: FilePath, _ body: (_ folder: CInt, _ name: FilePath) throws(SystemError) -> R
     ) throws(SystemError) -> R {
@@ -204,7 +207,8 @@ package struct OpenFolder: ~Copyable, Sendable {
             adopting: try refusingLinks(folder, part, relative) { part.withCString { openat(folder, $0, flags) } })
     }
 
-    /// With `O_DIRECTORY` a link is refused as no directory (`ENOTDIR`): said as what it is, as openat2 does.
+    /// With `O_DIRECTORY` the kernel reports a link as no directory (`ENOTDIR`): the error is changed to the one of
+    /// openat2.
     private borrowing func refusingLinks(
         _ folder: CInt, _ name: FilePath, _ relative: FilePath, _ call: () -> CInt
     ) throws(SystemError) -> CInt {
@@ -233,12 +237,12 @@ package struct OpenFolder: ~Copyable, Sendable {
         }
     }
 
-    /// Removes a file's name in this directory; a name that is not there is fine.
+    /// Removes a file's name in this directory; a missing name is no error.
     package borrowing func removeIfPresent(_ name: FilePath) throws(SystemError) {
         do { try remove(name) } catch { guard error.isMissing else { throw error } }
     }
 
-    /// Renames in this directory, and replaces what stands there.
+    /// Renames in this directory, and replaces an existing file.
     borrowing func rename(_ from: FilePath, to: FilePath, in target: borrowing OpenFolder) throws(SystemError) {
         try descriptor.withNumber { source throws(SystemError) in
             try target.withNumber { number throws(SystemError) in
@@ -251,8 +255,8 @@ package struct OpenFolder: ~Copyable, Sendable {
 
     /// Makes the directories of `relative` that are missing, each with `mode`, and opens the last.
     ///
-    /// - Parameter durably: Syncs the parent of each directory that was made, so that what is put there durably cannot go
-    ///   with its directory.
+    /// - Parameter durably: Syncs the parent of each directory that was made, so that a durable file in it cannot
+    ///   disappear with its directory.
     package borrowing func makingFolders(
         _ relative: FilePath, mode: UInt32 = 0o750, durably: Bool = false
     ) throws(SystemError) -> OpenFolder {
@@ -277,7 +281,7 @@ package struct OpenFolder: ~Copyable, Sendable {
 }
 
 extension Descriptor.Purpose {
-    /// For open(2), without what says which links are followed.
+    /// For open(2), without the flags that say which links are followed.
     fileprivate var flags: CInt {
         switch self {
         case .reading: O_RDONLY | O_NONBLOCK

@@ -2,8 +2,8 @@ package import Core
 internal import Glibc
 
 extension Files {
-    /// Why this process may not make and remove files in a folder, by its effective rights; `nil` when it may (faccessat(2),
-    /// `AT_EACCESS`).
+    /// Why this process may not create and remove files in a folder, by its effective rights; `nil` when it may
+    /// (faccessat(2), `AT_EACCESS`).
     package static func refusal(toWriteIn folder: FilePath) -> SystemError? {
         do {
             try systemCall("access", on: folder.display) {

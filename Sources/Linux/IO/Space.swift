@@ -2,12 +2,12 @@ internal import CLinux
 package import Core
 internal import Glibc
 
-/// What a file system has left, and what kind it is (statfs(2)).
+/// The free space and the type of a file system (statfs(2)).
 package struct Space: Hashable, Sendable {
-    /// Bytes for an ordinary user.
+    /// Bytes available to an ordinary user.
     package let free: Int64
     package let total: Int64
-    /// Files that can still be made; `Int64.max` where the file system does not count them.
+    /// Number of files that can still be created; `Int64.max` where the file system does not count them.
     package let filesFree: Int64
     /// `f_type`, as in statfs(2).
     package let type: Int64
@@ -18,7 +18,7 @@ package struct Space: Hashable, Sendable {
         self.init(space)
     }
 
-    /// Of the file system that an open file or folder lies on.
+    /// For the file system of an open file or folder.
     package init(of file: borrowing Descriptor, named path: FilePath) throws(SystemError) {
         var space = sluice_space()
         try systemCall("fstatfs", on: path.display) { file.withNumber { sluice_fstatfs($0, &space) } }
@@ -32,17 +32,17 @@ package struct Space: Hashable, Sendable {
         type = space.type
     }
 
-    /// A program tells what there is (FUSE), and some tell nonsense.
+    /// A program reports the figures (FUSE), and some report nonsense.
     package var isToldByProgram: Bool { type == 0x6573_5546 }
 
-    /// A file system that forgets everything at a reboot: tmpfs or ramfs.
+    /// Whether the file system loses its content at a reboot: tmpfs or ramfs.
     package var isMemory: Bool { type == 0x0102_1994 || type == 0x8584_58F6 }
 }
 
 extension Files {
     /// Makes `to` share the blocks of `from` (ioctl_ficlonerange(2)).
     ///
-    /// - Returns: `nil` when it worked; else why not: mostly that the file system cannot.
+    /// - Returns: `nil` on success; otherwise the reason: mostly that the file system cannot do it.
     package static func clone(
         _ from: borrowing Descriptor, to: borrowing Descriptor, named path: FilePath
     ) -> SystemError? {
@@ -56,7 +56,7 @@ extension Files {
 
     /// Reserves blocks without changing the size, so that a full disk shows at the start (fallocate(2)).
     ///
-    /// - Returns: `nil` when it worked; else why not: full, or the file system cannot.
+    /// - Returns: `nil` on success; otherwise the reason: the disk is full, or the file system cannot do it.
     package static func reserve(_ size: Int64, _ file: borrowing Descriptor, named path: FilePath) -> SystemError? {
         file.withNumber { number in
             sluice_reserve(number, size) == 0
@@ -66,9 +66,9 @@ extension Files {
 }
 
 extension Descriptor {
-    /// Begins to write these bytes to the disk, without waiting (sync_file_range(2)).
+    /// Starts writing these bytes to the disk, without waiting (sync_file_range(2)).
     package borrowing func startFlushing(from offset: Int64, count: Int64) {
-        // Only a head start for the fsync that follows, which reports every error.
+        // Only a head start for the later fsync, which reports every error.
         withNumber { _ = sluice_sync_range($0, offset, count) }
     }
 }

@@ -1,15 +1,15 @@
 internal import Glibc
 
-/// A system call that said no: which call, about what, and why.
+/// The error of a system call: the call, its subject, and the reason.
 ///
 /// Printed as `rename /cache/ab12.part: No space left on device (errno 28)`.
 package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     package let call: String
-    /// The path or descriptor the call was about, for the reader of a log. Already fit to print.
+    /// The path or descriptor of the call, for the reader of a log. Already safe to print.
     package let subject: String
     /// The value of `errno`, as in errno(3).
     package let code: CInt
-    /// What the kernel's words for the code do not say, and what to do about it.
+    /// Details that the kernel's message for the code does not contain, and what to do.
     package let detail: String?
 
     package init(call: String, subject: String, code: CInt, detail: String? = nil) {
@@ -19,30 +19,30 @@ package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
         self.detail = detail
     }
 
-    /// A configured folder is another directory than the one that is meant (``SourceFolder/open()``).
+    /// A configured folder is another directory than the intended one (``SourceFolder/open()``).
     package var isOfAnotherFolder: Bool { code == ESTALE && detail != nil }
 
-    /// ENOENT or ENOTDIR: the name is not there.
+    /// ENOENT or ENOTDIR: the name does not exist.
     package var isMissing: Bool { code == ENOENT || code == ENOTDIR }
     /// ENOSPC or EDQUOT.
     package var isFull: Bool { code == ENOSPC || code == EDQUOT }
-    /// The file system, or a limit of this process (`LimitFSIZE=`), takes no file of that size.
+    /// The file system, or a limit of this process (`LimitFSIZE=`), allows no file of that size.
     package var isOfFileSize: Bool { code == EFBIG }
     /// EACCES or EPERM.
     package var isDenied: Bool { code == EACCES || code == EPERM }
-    /// Refused whatever the permissions are: a sticky folder, or a file or folder that is immutable or append-only.
+    /// Refused regardless of permissions: a sticky folder, or a file or folder that is immutable or append-only.
     package var isNotPermitted: Bool { code == EPERM }
     package var isReadOnly: Bool { code == EROFS }
     package var exists: Bool { code == EEXIST }
-    /// The path or a name in it is longer than the kernel takes.
+    /// The path or a name in it is longer than the kernel allows.
     package var isTooLong: Bool { code == ENAMETOOLONG }
-    /// EFBIG: there is more than the reader takes.
+    /// EFBIG: there is more than the reader accepts.
     package var isTooLarge: Bool { code == EFBIG }
     /// EINVAL, ENXIO or EISDIR from a read: it is a folder, a socket, a FIFO, a device.
     package var isOfWrongKind: Bool { code == EINVAL || code == ENXIO || code == EISDIR }
     package var crossesFileSystems: Bool { code == EXDEV }
 
-    /// The kernel's own words for the code, or what is said in their place.
+    /// The kernel's message for the code, or its replacement.
     package var reason: String { detail ?? String(cString: strerror(code)) }
     package var description: String {
         detail.map { "\(subject): \($0)" } ?? "\(call) \(subject): \(reason) (errno \(code))"
@@ -52,8 +52,8 @@ package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
 /// Runs a system call that reports failure as -1, again if a signal interrupted it.
 ///
 /// - Parameters:
-///   - call: The name in the manual, section 2.
-///   - subject: Built only on failure; the happy path pays nothing for it.
+///   - call: The name in section 2 of the manual.
+///   - subject: Built only on failure, so that success costs nothing.
 /// - Throws: ``SystemError`` with the `errno` of the last attempt.
 /// - Warning: Not for `close(2)`: on Linux the descriptor is gone even after EINTR, and a second close may hit a
 ///   descriptor that another thread has just opened.
@@ -64,7 +64,7 @@ package func systemCall<R: FixedWidthInteger>(
     while true {
         let result = body()
         if result != -1 { return result }
-        let code = errno  // first thing after the call: even building a string may change it
+        let code = errno  // right after the call: even building a string may change it
         if code != EINTR { throw SystemError(call: "\(call)", subject: subject(), code: code) }
     }
 }

@@ -10,7 +10,7 @@ struct TopFolder: ~Copyable {
     let born: Int64?
     let owner: UInt32
 
-    /// - Throws: With `detail` and `ESTALE` where a link on the way belongs to somebody whose links are not followed.
+    /// - Throws: With `detail` and `ESTALE` where a link on the way belongs to a user whose links are not followed.
     init(_ path: FilePath) throws(SystemError) {
         let opened = try Self.open(path)
         var look = sluice_look()
@@ -38,10 +38,10 @@ struct TopFolder: ~Copyable {
         return try followingLinks(path)
     }
 
-    /// What is left to do on the way down.
+    /// The next step on the way down.
     private enum Step {
         case enter(FilePath)
-        /// Where a link leads to is reached now.
+        /// The target of a link is reached.
         case arrived(link: FilePath, owner: UInt32)
     }
 
@@ -83,7 +83,7 @@ struct TopFolder: ~Copyable {
                 }
             case .enter(let name):
                 do {
-                    // With O_DIRECTORY, so that what mounts itself on demand does.
+                    // With O_DIRECTORY, so that an automount is mounted.
                     at = try enter(at, name, way | O_DIRECTORY | O_NOFOLLOW)
                 } catch {
                     guard error.code == ENOTDIR || error.code == ELOOP else { throw error }
@@ -108,7 +108,7 @@ struct TopFolder: ~Copyable {
         return look.owner
     }
 
-    /// Where a link leads to; `nil` for what is none.
+    /// The target of a link; `nil` if it is not a link.
     private static func target(of link: borrowing Descriptor, _ path: FilePath) throws(SystemError) -> FilePath? {
         var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
         let count = link.withNumber { number in

@@ -2,33 +2,35 @@ internal import CLinux
 package import Core
 internal import Synchronization
 
-/// Who is asked whether anybody has a file open for writing; for tests another one than ``WriterSearch``.
+/// Tells whether a process has a file open for writing. Implemented by ``WriterSearch``; tests have their own.
 package protocol WriterAsking: Sendable {
-    /// Looks at a file and asks.
+    /// Reads a file's status and searches for writers.
     ///
-    /// - Throws: Only what the look itself throws, among it a name that is gone.
+    /// - Throws: Only errors of the status call, including a missing name.
     func ask(
         _ relative: FilePath, in folder: borrowing OpenFolder
     ) throws(SystemError) -> (look: FileLook, answer: WriterSearch.Answer)
 }
 
-/// Asks whether anybody has a file open for writing, with all means that there are, and says when it cannot be known.
+/// Finds out by every available means whether a process has a file open for writing, and says when that cannot be
+/// known.
 ///
 /// May be used by any number of threads.
 package final class WriterSearch: WriterAsking {
     package enum Answer: Hashable, Sendable {
-        /// Nobody on this machine, and nobody else can reach the file.
+        /// No process on this machine, and the file cannot be reached from elsewhere.
         case nobody
         case somebody
         case unknown(Doubt)
     }
 
-    /// Why it cannot be known.
+    /// The reason why it cannot be known.
     package enum Doubt: Hashable, Sendable {
-        /// The file lies on a file system that other machines or programs write to as well, and this kernel does not hear of it.
+        /// The file is on a file system to which other machines or programs write as well, without this kernel
+        /// noticing.
         case elsewhere
-        /// The kernel grants no lease on it (it belongs to another user, and this process has no `CAP_LEASE`), and not
-        /// the open files of every process are visible.
+        /// The kernel grants no lease on it (it belongs to another user, and this process has no `CAP_LEASE`), and the
+        /// open files of some processes are not visible.
         case notTold
     }
 
@@ -40,8 +42,8 @@ package final class WriterSearch: WriterAsking {
         processes = Mutex(OpenFiles(clocks: clocks))
     }
 
-    /// A lease that is granted, and a walk through all processes that finds nobody, count on file systems of this machine alone
-    /// (``FileSystemKind/hidesWriters(_:)``); a writer that is found counts everywhere.
+    /// A granted lease, and a walk through all processes that finds no writer, count only on file systems of this
+    /// machine alone (``FileSystemKind/hidesWriters(_:)``). A writer that is found counts everywhere.
     package func ask(
         _ relative: FilePath, in folder: borrowing OpenFolder
     ) throws(SystemError) -> (look: FileLook, answer: Answer) {
@@ -58,17 +60,19 @@ package final class WriterSearch: WriterAsking {
         }
     }
 
-    /// Whether a folder lies on a file system of which this kernel does not hear everything, or does not tell it: overlay is one.
+    /// Whether a folder is on a file system whose changes this kernel does not see completely, or does not report:
+    /// overlay is one.
     package static func isElsewhere(_ folder: borrowing OpenFolder) -> Bool { FileSystemKind.hidesWriters(folder) }
 
     private static func isElsewhere(_ relative: FilePath, in folder: borrowing OpenFolder) -> Bool {
-        // A folder that cannot be opened (it may be entered and not be listed) says nothing of its disk: the file's own answer counts.
+        // A folder that cannot be opened (it may be entered but not listed) does not tell its file system: then the
+        // file's own answer counts.
         guard let folder = try? folder.folder(relative) else { return false }
         return isElsewhere(folder)
     }
 }
 
-/// How much of the processes of this machine a `/proc` shows (proc(5), pid_namespaces(7)).
+/// How many of this machine's processes a `/proc` shows (proc(5), pid_namespaces(7)).
 package enum ProcessSight {
     /// `PROC_PID_INIT_INO` and `PROC_USER_INIT_INO` of the kernel: the namespaces of the machine itself.
     private static let firstPIDs: FilePath = "pid:[4026531836]"
@@ -77,19 +81,19 @@ package enum ProcessSight {
     /// Whether every process of the machine is listed there. In a container those of the host are not; with
     /// `hidepid=invisible` (systemd's `ProtectProc=invisible`) those of other users are not.
     ///
-    /// - Parameter process: Who looks.
+    /// - Parameter process: The process that looks.
     package static func listsAll(
         _ root: FilePath = "/proc", for process: FilePath = "/proc/self", mounts: [UInt8]? = nil
     ) -> Bool {
         let own = process.appending("ns")
         guard Files.linkTarget(own.appending("pid")) == firstPIDs,
             let table = mounts ?? (try? Files.read(process.appending("mountinfo"), limit: 16 << 20)),
-            // Of two at one point the later one covers the earlier.
+            // Of two mounts at one point the later one covers the earlier.
             let mount = Mount.parse(table).last(where: { $0.point == root }), mount.type == "proc"
         else { return false }
         let hides = mount.options.contains { option in
             guard option.hasPrefix("hidepid=") else { return false }
-            // With `noaccess` they are listed, and what may not be looked into shows when it is tried.
+            // With `noaccess` they are listed, and a failed attempt shows which must not be examined.
             return !["0", "off", "1", "noaccess"].contains(option.dropFirst("hidepid=".count))
         }
         if !hides { return true }
@@ -98,7 +102,7 @@ package enum ProcessSight {
     }
 }
 
-/// What a process may do (proc_pid_status(5)).
+/// The rights of a process (proc_pid_status(5)).
 package struct ProcessRights: Sendable {
     /// Its effective user.
     private let user: UInt32
@@ -106,7 +110,7 @@ package struct ProcessRights: Sendable {
     private let process: FilePath
 
     /// - Parameter process: Its place in `/proc`.
-    /// - Returns: `nil` where that does not say, or the process is gone.
+    /// - Returns: `nil` where it does not tell, or the process is gone.
     package init?(_ process: FilePath = "/proc/self") {
         guard let status = try? Files.read(process.appending("status"), limit: 64 << 10) else { return nil }
         var (user, capabilities): (UInt32?, UInt64?)
@@ -124,15 +128,15 @@ package struct ProcessRights: Sendable {
 
     package func has(_ capability: Machine.Capability) -> Bool { capabilities & (1 << capability.rawValue) != 0 }
 
-    /// Whether it can find out who has files of other users open.
+    /// Whether it can find out which processes have files of other users open.
     package var seesOthers: Bool { has(.lease) || looksIntoOthers && ProcessSight.listsAll(for: process) }
 
-    /// Whether it may look into the processes of other users. `CAP_SYS_PTRACE` follows what a descriptor points to;
-    /// listing them takes `CAP_DAC_READ_SEARCH` besides, since the folder is its owner's alone.
+    /// Whether it may examine the processes of other users. `CAP_SYS_PTRACE` allows following a descriptor; listing
+    /// them also needs `CAP_DAC_READ_SEARCH`, since only the owner may read the folder.
     package var looksIntoOthers: Bool { has(.ptrace) && has(.readEverything) }
 
-    /// Whether a folder belongs to its user, and no other may make files in it: their files are its own, for which the kernel
-    /// answers.
+    /// Whether a folder belongs to its user, and no other may create files in it: then the files are its own, and the
+    /// kernel answers for them.
     package func owns(_ folder: FilePath) -> Bool {
         var look = sluice_look()
         guard folder.withCString({ sluice_statx_following($0, &look) }) == 0 else { return false }

@@ -2,18 +2,18 @@ internal import CLinux
 internal import Core
 internal import Glibc
 
-/// Tells when the kernel says something of the devices of one class, such as a battery that is plugged in
+/// Reports kernel events about the devices of one class, such as a battery that is plugged in
 /// (`NETLINK_KOBJECT_UEVENT`; `kobject_uevent_env` in lib/kobject_uevent.c).
 ///
-/// One socket and one thread, which sleeps in the kernel until there is something to tell. Both go with ``stop()``, or with
-/// this object.
+/// Uses one socket and one thread, which sleeps in the kernel until there is an event. Both end with ``stop()``, or
+/// with this object.
 package final class DeviceNews: Sendable {
     private let bell: Bell
 
     /// - Parameters:
-    ///   - subsystem: The class as in `/sys/class`, `power_supply` for example.
+    ///   - subsystem: The class as in `/sys/class`, for example `power_supply`.
     ///   - threadName: At most 15 bytes.
-    ///   - tell: Called on the thread of the news, once for all that came at once; it must not wait for long.
+    ///   - tell: Called on the thread of the events, once for all that came together; it must not wait for long.
     package init(
         of subsystem: String, threadName: String = "device-news", _ tell: @escaping @Sendable () -> Void
     ) throws(SystemError) {
@@ -30,13 +30,13 @@ package final class DeviceNews: Sendable {
 
     deinit { bell.ring() }
 
-    /// Ends the thread, which closes its socket. What it is telling at this moment is told to the end.
+    /// Ends the thread, which closes its socket. A running call is completed.
     package func stop() { bell.ring() }
 
-    /// The kernel's own news; what udev makes of them goes to group 2.
+    /// The kernel's own events; udev's are in group 2.
     private static let kernelGroup: CInt = 1
 
-    /// Whether a datagram is about the class: `ACTION@DEVPATH`, then `KEY=VALUE`, with a zero behind each.
+    /// Whether a datagram is about the class: `ACTION@DEVPATH`, then `KEY=VALUE`, each followed by a zero byte.
     static func isNews(_ datagram: ArraySlice<UInt8>, of subsystem: [UInt8]) -> Bool {
         datagram.split(separator: 0).dropFirst().contains { $0.elementsEqual(subsystem) }
     }
@@ -60,7 +60,7 @@ package final class DeviceNews: Sendable {
             }
         }
 
-        /// Reads until there is no more; whether anything was about the class.
+        /// Reads until there is no more. Returns whether any event was about the class.
         private func readAll(_ buffer: inout [UInt8]) -> Bool {
             var isNews = false
             while true {
@@ -75,10 +75,10 @@ package final class DeviceNews: Sendable {
                         }
                     }
                 } catch {
-                    // ENOBUFS: more came than there is room for, and nobody knows what.
+                    // ENOBUFS: events were lost, and it is unknown which.
                     return isNews || error.code != EAGAIN
                 }
-                // Only the kernel knows. What does not fit may be about anything.
+                // Only the kernel is trusted. A datagram that does not fit may be about anything.
                 if sender != 0 { continue }
                 isNews = isNews || got > buffer.count || DeviceNews.isNews(buffer[..<Int(got)], of: subsystem)
             }

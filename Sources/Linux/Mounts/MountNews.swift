@@ -1,13 +1,14 @@
 internal import Core
 internal import Glibc
 
-/// Tells that something was mounted or unmounted, for ``Bell/wait(orNewsOf:mounts:longest:)``: no inotify event does.
+/// Reports that a file system was mounted or unmounted, for ``Bell/wait(orNewsOf:mounts:longest:)``: no inotify event
+/// does.
 package final class MountNews: Sendable {
     private let table: Descriptor
 
     package init() throws(SystemError) { table = try Descriptor.open("/proc/self/mountinfo", for: .reading) }
 
-    /// Whether mounts changed since the last time that somebody asked.
+    /// Whether mounts changed since the last call.
     package func hasCome() -> Bool {
         table.withNumber { number in
             var watched = pollfd(fd: number, events: Int16(POLLPRI), revents: 0)
@@ -15,6 +16,6 @@ package final class MountNews: Sendable {
         }
     }
 
-    /// The kernel raises `POLLPRI` on the open table once for each change; asking takes it back (proc(5)).
+    /// The kernel raises `POLLPRI` on the open table once for each change; polling clears it (proc(5)).
     func withNumber<R>(_ body: (CInt) -> R) -> R { table.withNumber { body($0) } }
 }

@@ -3,9 +3,9 @@ package import Core
 internal import Glibc
 internal import Synchronization
 
-/// A place where a file system is to be mounted, asked again and again whether it is.
+/// A place where a file system must be mounted. It is checked again and again.
 ///
-/// A mount that is missing looks like an empty folder; whoever writes into that fills the system's own disk.
+/// A missing mount looks like an empty folder; writing into it would fill the system's own disk.
 package final class MountPoint: Sendable {
     package let path: FilePath
 
@@ -19,11 +19,11 @@ package final class MountPoint: Sendable {
     /// - Parameter path: As a person wrote it; links in it are followed.
     package init(_ path: FilePath) {
         self.path = path
-        // Without it the table is read each time.
+        // Without notifications the table is read each time.
         news = try? MountNews()
     }
 
-    /// Whether an open folder lies on what is mounted here, or on something mounted below it.
+    /// Whether an open folder is on the file system that is mounted here, or on one mounted below it.
     package func holds(_ folder: borrowing Descriptor, named shown: FilePath) throws(SystemError) -> Bool {
         let device = try FileLook(of: folder, named: shown).device
         return try holds(folder.withNumber { sluice_mount_number($0, "") }, device: device)
@@ -39,7 +39,7 @@ package final class MountPoint: Sendable {
         if let seen = seen.withLock({ $0 }), seen.number == number, number != 0 { return seen.isOn }
         let point = Files.real(path) ?? path
         let mounts = Mount.parse(try Files.read("/proc/self/mountinfo", limit: 16 << 20))
-        // By its number; by device on kernels that do not tell it.
+        // By mount number; by device on kernels that do not tell the number.
         let isOn = mounts.contains { mount in
             (number != 0 ? mount.number == number : mount.device == device)
                 && (mount.point == point || mount.point.relative(to: point) != nil)
@@ -48,14 +48,14 @@ package final class MountPoint: Sendable {
         return isOn
     }
 
-    /// The nearest place above `path`, or `path` itself, where fstab(5) wants something mounted; never `/`.
+    /// The nearest place above `path`, or `path` itself, that has an entry in fstab(5); never `/`.
     package static func expected(for path: FilePath, table: FilePath = "/etc/fstab") -> FilePath? {
         expected(among: [path.normalised, Files.real(path) ?? path.normalised], table: table)
     }
 
-    /// As above, for a path under all the names that it goes by.
+    /// The same for a path under all its names.
     static func expected(among names: Set<FilePath>, table: FilePath = "/etc/fstab") -> FilePath? {
-        // A system without the file mounts by other means, and says so in the configuration.
+        // A system without the file mounts by other means, and a person configures that.
         guard let lines = try? Files.read(table) else { return nil }
         let points = lines.split(separator: UInt8(ascii: "\n")).compactMap { line -> FilePath? in
             let fields = line.split { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
@@ -67,14 +67,15 @@ package final class MountPoint: Sendable {
         }.max { $0.bytes.count < $1.bytes.count }
     }
 
-    /// What is mounted where an open folder lies, for people: `nfs4 from nas:/export`; `nil` where `/proc` does not tell.
+    /// Describes the mount that contains an open folder, for people: `nfs4 from nas:/export`; `nil` where `/proc` does
+    /// not tell.
     package static func described(_ path: FilePath, device: UInt64) -> String? {
         Mount.holding(path, device: device).map { "\($0.type) from \($0.source.display)" }
     }
 }
 
 extension Files {
-    /// The path with every symbolic link followed (realpath(3)); `nil` when it is not there.
+    /// The path with every symbolic link followed (realpath(3)); `nil` when it does not exist.
     package static func real(_ path: FilePath) -> FilePath? {
         guard let resolved = path.withCString({ realpath($0, nil) }) else { return nil }
         defer { free(resolved) }

@@ -1,23 +1,23 @@
 package import Core
 internal import Glibc
 
-/// All mounts, as they are at one moment.
+/// All mounts at one moment.
 package struct MountTable: Sendable {
     private let mounts: [Mount]
     private let covering: [FilePath: Mount]
 
-    /// - Parameter text: As `/proc/self/mountinfo` has it. Where there is none, every path is its own origin.
+    /// - Parameter text: In the form of `/proc/self/mountinfo`. Without it, every path is its own origin.
     package init(_ text: [UInt8]? = try? Files.read("/proc/self/mountinfo", limit: 16 << 20)) {
         mounts = text.map { Mount.parse($0) } ?? []
-        // Of two at one point the later one covers the earlier.
+        // Of two mounts at one point the later one covers the earlier.
         covering = Dictionary(mounts.map { ($0.point, $0) }, uniquingKeysWith: { $1 })
     }
 
-    /// Where a path leads, with links followed as far as it exists. Nothing is asked of a file system that may not answer:
-    /// at its mount point the way ends, and the rest is taken as it is written.
+    /// Where a path leads, with links followed as far as it exists. A file system that may not answer is not accessed:
+    /// at its mount point the resolution ends, and the rest of the path is used as it is written.
     ///
     /// - Parameter path: Absolute.
-    /// - Returns: `slow` is where such a file system is mounted, if the way leads onto one.
+    /// - Returns: `slow` is the mount point of such a file system, if the path leads onto one.
     package func place(of path: FilePath) -> (path: FilePath, slow: FilePath?) {
         var way = Array(path.components.reversed())
         var here: FilePath = "/"
@@ -32,7 +32,7 @@ package struct MountTable: Sendable {
             if let mount = covering[next], FileSystemKind.isSlow(mount.type) {
                 return (way.reversed().reduce(next) { $0.appending($1) }, next)
             }
-            // Whatever the reason: what cannot be looked at is taken as it is written.
+            // For any error, the rest of the path is used as it is written.
             guard let look = try? FileLook(at: next) else {
                 return (way.reversed().reduce(next) { $0.appending($1) }, nil)
             }
@@ -47,12 +47,12 @@ package struct MountTable: Sendable {
         return (here, nil)
     }
 
-    /// Whether something is mounted below a place that may not answer.
+    /// Whether a file system that may not answer is mounted below a place.
     package func hasSlow(below path: FilePath) -> Bool {
         mounts.contains { FileSystemKind.isSlow($0.type) && $0.point.relative(to: path) != nil }
     }
 
-    /// What is mounted below a place, each with a value that changes when something else is.
+    /// The mount points below a place, each with a value that changes when another file system is mounted there.
     package func points(below path: FilePath) -> [FilePath: UInt64] {
         var points: [FilePath: UInt64] = [:]
         for mount in mounts {
@@ -61,21 +61,21 @@ package struct MountTable: Sendable {
         return points
     }
 
-    /// What the file system is mounted from that holds a path: a device, a server's share.
+    /// The source of the file system that contains a path: a device, or a server's share.
     ///
     /// - Parameter path: Absolute, without symbolic links.
     func source(of path: FilePath) -> FilePath? { nearest(to: path)?.source }
 
     private func nearest(to path: FilePath) -> Mount? {
         var nearest: Mount?
-        // Of two at one point the later one covers the earlier.
+        // Of two mounts at one point the later one covers the earlier.
         for mount in mounts where path == mount.point || path.relative(to: mount.point) != nil {
             if mount.point.bytes.count >= nearest?.point.bytes.count ?? 0 { nearest = mount }
         }
         return nearest
     }
 
-    /// The same path for a place however it is reached: a bind mount shows one folder at two.
+    /// The canonical path of a place, for every way to reach it: a bind mount shows one folder at two places.
     ///
     /// - Parameter path: Without symbolic links.
     package func origin(of path: FilePath) -> FilePath {
@@ -94,7 +94,7 @@ extension FilePath {
 }
 
 extension Files {
-    /// What a symbolic link says (readlink(2)); `nil` when it is none or gone.
+    /// The target of a symbolic link (readlink(2)); `nil` when it is no link or gone.
     static func linkTarget(_ path: FilePath) -> FilePath? {
         var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
         let count = path.withCString { path in

@@ -3,10 +3,10 @@ package import Core
 internal import Glibc
 internal import Synchronization
 
-/// A file system, in words that hold after a reboot.
+/// The identity of a file system, in values that stay the same after a reboot.
 package struct FileSystemIdentity: Hashable, Sendable {
-    /// Its UUID; else type and source (`nfs4:nas:/export`), or type and place where the source says nothing
-    /// (`tmpfs:/tmp`). Never the device number.
+    /// Its UUID; otherwise type and source (`nfs4:nas:/export`), or type and mount point where the source has no
+    /// meaning (`tmpfs:/tmp`). Never the device number.
     package var name: String
     /// As in mountinfo: `ext4`, `vfat`.
     package var type: String
@@ -14,24 +14,25 @@ package struct FileSystemIdentity: Hashable, Sendable {
     package var keepsInodes: Bool
 }
 
-/// Tells file systems apart. Answers are kept until ``forget()``, because a scan asks for every folder.
+/// Distinguishes file systems. Answers are kept until ``forget()``, because a scan asks for every folder.
 package final class FileSystems: Sendable {
     private let known = Mutex<[UInt64: FileSystemIdentity]>([:])
 
     package init() {}
 
-    /// Device numbers are given to the next card that is plugged in: to be called when mounts may have changed.
+    /// Device numbers are reused for the next card that is plugged in, so call this when mounts may have changed.
     package func forget() { known.withLock { $0 = [:] } }
 
-    /// The number of the mount that holds `path`, in which links are followed; `nil` where the kernel does not tell (before 5.8).
+    /// The number of the mount that contains `path`, after following links; `nil` where the kernel does not tell
+    /// (before 5.8).
     package static func mount(of path: FilePath) -> UInt64? {
         let number = path.withCString { sluice_mount_number(AT_FDCWD, $0) }
         return number == 0 ? nil : number
     }
 
-    /// The file system that holds `path`, in which links are followed.
+    /// The file system that contains `path`, after following links.
     ///
-    /// - Parameter device: What a look at `path` showed.
+    /// - Parameter device: The device in the status of `path`.
     /// - Returns: `nil` where `/proc` does not tell.
     package func identity(at path: FilePath, device: UInt64) -> FileSystemIdentity? {
         identity(device) {
@@ -43,7 +44,7 @@ package final class FileSystems: Sendable {
         }
     }
 
-    /// The file system that holds an open folder, or what has a name below it.
+    /// The file system that contains an open folder, or a name below it.
     package func identity(
         of folder: borrowing OpenFolder, at relative: FilePath = "", device: UInt64
     ) -> FileSystemIdentity? {
@@ -53,7 +54,7 @@ package final class FileSystems: Sendable {
         if relative.isEmpty {
             uuid = folder.withNumber { Self.uuid(of: $0) }
         } else if let file = try? folder.open(relative, for: .reading) {
-            // What cannot be opened does not say.
+            // A file that cannot be opened does not tell.
             uuid = Self.uuid(of: file)
         }
         return identity(device) {
@@ -63,7 +64,7 @@ package final class FileSystems: Sendable {
         }
     }
 
-    /// The file system that holds a folder that is being listed.
+    /// The file system that contains a folder that is being listed.
     package func identity(of folder: FolderStream, device: UInt64) -> FileSystemIdentity? {
         identity(device) {
             sluice_mount_number(folder.number, "")
@@ -90,7 +91,7 @@ package final class FileSystems: Sendable {
         "tmpfs", "overlay", "nfs", "nfs4",
     ]
 
-    /// Types that keep the UUID on the disk; tmpfs and others make one up at every mount.
+    /// Types that keep the UUID on the disk; tmpfs and others make a new one at every mount.
     private static let keepingUUID: Set<String> = ["ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "bcachefs"]
 
     private static func uuid(of file: borrowing Descriptor) -> [UInt8]? { file.withNumber { uuid(of: $0) } }
@@ -110,11 +111,12 @@ package final class FileSystems: Sendable {
         return text
     }
 
-    /// What udev wrote down for the device. Kernels before 6.9 and file systems such as FAT have only this.
+    /// The link that udev made for the device. On kernels before 6.9, and for file systems such as FAT, this is the
+    /// only source.
     private static func linkedUUID(to source: FilePath) -> String? {
         guard source.bytes.starts(with: Array("/dev/".utf8)) else { return nil }
         let folder: FilePath = "/dev/disk/by-uuid"
-        // Both are often not there (containers, early boot); the fallback name serves then.
+        // Both are often missing (containers, early boot); then the fallback name is used.
         guard let device = try? FileLook.following(source), let names = try? Files.names(in: folder) else { return nil }
         for name in names {
             guard let linked = try? FileLook.following(folder.appending(name)) else { continue }
@@ -128,21 +130,21 @@ package final class FileSystems: Sendable {
 struct Mount {
     let number: UInt64
     let device: UInt64
-    /// What of the file system is seen at the point: `/`, or less by a bind mount or a subvolume.
+    /// The part of the file system that is visible at the mount point: `/`, or less for a bind mount or a subvolume.
     let root: FilePath
     let point: FilePath
     let type: String
     let source: FilePath
-    /// Of the file system, which all of its mounts share: `rw`, `hidepid=invisible`.
+    /// Options of the file system, which all its mounts share: `rw`, `hidepid=invisible`.
     var options: [Substring] = []
 
-    /// Found by the number of the mount; by device on kernels before 5.8 (where a Btrfs subvolume is not found so).
+    /// Found by the number of the mount; by device on kernels before 5.8 (which does not find a Btrfs subvolume).
     static func holding(_ path: FilePath, device: UInt64) -> Mount? {
         of(path.withCString { sluice_mount_number(AT_FDCWD, $0) }, device: device)
     }
 
     static func of(_ number: UInt64, device: UInt64) -> Mount? {
-        // Without /proc there is nothing to tell.
+        // Without /proc nothing is known.
         guard let table = try? Files.read("/proc/self/mountinfo", limit: 16 << 20) else { return nil }
         let mounts = parse(table)
         return mounts.last { $0.number == number } ?? mounts.last { $0.device == device }
@@ -170,7 +172,7 @@ struct Mount {
     }
 
     var fallbackName: String {
-        // `/dev/sda1`, `nas:/export`, `//nas/share` mean something; `tmpfs`, `none`, `overlay` do not.
+        // `/dev/sda1`, `nas:/export`, `//nas/share` identify a source; `tmpfs`, `none`, `overlay` do not.
         let says = source.bytes.contains { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: ":") }
         return "\(type):\((says ? source : point).display)"
     }
@@ -195,7 +197,7 @@ struct Mount {
 }
 
 extension FileLook {
-    /// Looks at what a symbolic link points to.
+    /// The status of a symbolic link's target.
     static func behind(_ path: FilePath) -> FileLook? { try? following(path) }
 
     fileprivate static func following(_ path: FilePath) throws(SystemError) -> FileLook {
@@ -205,7 +207,7 @@ extension FileLook {
     }
 }
 
-/// The number of the mount that holds `path`, which no later mount of this boot gets.
+/// The number of the mount that contains `path`, which no later mount of this boot gets.
 ///
 /// - Returns: `nil` when the kernel does not tell (before 6.8).
 package func uniqueMount(holding path: FilePath) -> UInt64? {
@@ -217,7 +219,7 @@ extension StoredIdentity {
     /// - Parameters:
     ///   - folder: The configured folder's name.
     ///   - relative: The path below it.
-    ///   - fileSystem: What holds it; `nil` where that is not told.
+    ///   - fileSystem: The file system that contains it; `nil` where that is unknown.
     package init(_ look: FileLook, folder: String, relative: FilePath, on fileSystem: FileSystemIdentity?) {
         self.init(
             folder: folder, relative: relative, size: look.size, modified: look.modified,

@@ -1,6 +1,6 @@
 package import Core
 
-/// Whether a folder lies on something that people pull out: a memory card, a disk on USB.
+/// Whether a folder is on a medium that can be removed: a memory card, a disk on USB.
 package struct RemovableDisk: Sendable {
     /// Where the kernel lists its block devices.
     private let blocks: FilePath
@@ -11,7 +11,7 @@ package struct RemovableDisk: Sendable {
         self.mounts = mounts
     }
 
-    /// A disk that also holds the root file system is none: nobody pulls that out.
+    /// A disk that also contains the root file system does not count, since it is never removed.
     ///
     /// - Parameter folder: Absolute, without symbolic links.
     package func holds(_ folder: FilePath) -> Bool {
@@ -20,20 +20,19 @@ package struct RemovableDisk: Sendable {
         return disks(of: device).contains { isRemovable($0) }
     }
 
-    /// Whether the device that a folder's file system is mounted from is no longer there: somebody pulled it out.
+    /// Whether the device from which a folder's file system is mounted no longer exists: the medium was removed.
     package func isGone(under folder: FilePath) -> Bool {
         guard let device = device(of: folder) else { return false }
         return Files.linkTarget(blocks.appending(device)) == nil
     }
 
-    /// The name of the block device that a folder's file system is mounted from.
+    /// The name of the block device from which a folder's file system is mounted.
     private func device(of folder: FilePath) -> FilePath? {
         guard let source = mounts.source(of: folder), source.relative(to: "/dev") != nil else { return nil }
         return mounts.place(of: source).path.name
     }
 
-    /// The whole disks behind a device: of a partition the one that it is on, of a mapped one (LUKS, LVM, RAID) all that
-    /// it is made of.
+    /// The whole disks behind a device: for a partition its disk, for a mapped device (LUKS, LVM, RAID) all its disks.
     private func disks(of device: FilePath) -> [FilePath] {
         let folder = blocks.appending(device)
         // Without /sys nothing is known to be removable.
@@ -46,17 +45,17 @@ package struct RemovableDisk: Sendable {
 
     private func isRemovable(_ disk: FilePath) -> Bool {
         let folder = blocks.appending(disk)
-        // Documentation/ABI/stable/sysfs-block: 1 where the medium can be taken out, as of a card reader.
+        // Documentation/ABI/stable/sysfs-block: 1 where the medium can be taken out, as with a card reader.
         if text(folder.appending("removable")) == "1" { return true }
         let way = Files.linkTarget(folder)?.components ?? []
-        // A disk in a case of its own says 0, but hangs on a plug: `…/usb2/2-1/…`.
+        // An external disk has 0, but is attached to a USB port: `…/usb2/2-1/…`.
         if way.contains(where: { $0.bytes.starts(with: Array("usb".utf8)) }) { return true }
-        // A slot of its own: `…/mmc_host/mmc0/mmc0:aaaa/block/mmcblk0`. Soldered ones are of type MMC.
+        // A card slot: `…/mmc_host/mmc0/mmc0:aaaa/block/mmcblk0`. Soldered ones have type MMC.
         return disk.bytes.starts(with: Array("mmcblk".utf8)) && text(folder.appending("device/type")) == "SD"
     }
 
     private func text(_ path: FilePath) -> String? {
-        // Devices come and go while they are asked.
+        // Devices may disappear meanwhile.
         guard let bytes = try? Files.read(path) else { return nil }
         return String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
     }

@@ -1,19 +1,19 @@
 package import Core
 internal import Glibc
 
-/// What is put around each packet on its way out of this machine, by tunnels and by IPsec: a link that carries a tunnel carries that
-/// as well.
+/// Bytes that tunnels and IPsec add to each packet before it leaves this machine: a link that carries a tunnel carries
+/// these bytes as well.
 package enum Encapsulation {
-    /// More than any single one is known to add: a program's tunnel over IPv6.
+    /// More than any single encapsulation is known to add: a program's tunnel over IPv6.
     package static let most: Int64 = 40 + 8 + 82
 
     /// The most bytes that are added to each IP packet of a connection before it leaves the machine.
     ///
-    /// What a program's tunnel adds is supposed, since nobody tells; where a tunnel's packets go is followed as far as the kernel
-    /// tells.
+    /// The bytes of a program's tunnel are assumed, since they cannot be found out. The route of a tunnel's packets is
+    /// followed as far as the kernel tells.
     ///
-    /// - Parameter interface: That the socket is bound to.
-    /// - Returns: `nil` for an address of this machine: nothing leaves it.
+    /// - Parameter interface: The interface to which the socket is bound.
+    /// - Returns: `nil` for an address of this machine: no packet leaves it.
     package static func overhead(
         to address: IPAddress, port: UInt16, over interface: String?
     ) throws(SystemError) -> Int64? {
@@ -30,7 +30,7 @@ package enum Encapsulation {
         return total
     }
 
-    /// Of an interface and what it stands on.
+    /// For an interface and those that it stands on.
     private static func overhead(
         of index: Int32, by socket: borrowing NetlinkSocket, seen: Set<Int32>
     ) throws(SystemError) -> Int64 {
@@ -38,7 +38,7 @@ package enum Encapsulation {
         let seen = seen.union([index])
         guard let header = link.tunnelHeader else { return try below(link, by: socket, seen: seen) }
         guard let peer = link.peer else {
-            // What carries it leaves by no other tunnel, as far as anybody knows.
+            // The outer packets leave by no further tunnel, as far as is known.
             return header + (try hasIPv6(by: socket) ? 40 : 20)
         }
         var most: Int64 = 0
@@ -48,21 +48,22 @@ package enum Encapsulation {
         return header + (peer.isIPv6 ? 40 : 20) + most
     }
 
-    /// Of what carries an interface that adds nothing itself: of several the most.
+    /// The largest overhead of the interfaces below one that adds nothing itself.
     private static func below(
         _ link: LinkFacts, by socket: borrowing NetlinkSocket, seen: Set<Int32>
     ) throws(SystemError) -> Int64 {
         if let below = link.below { return try overhead(of: below, by: socket, seen: seen) }
         guard let kind = link.kind, ["bridge", "bond", "team"].contains(kind) else { return 0 }
         var ports = try Links.ports(of: link.index, by: socket)
-        // Its guests send over it, and do not carry it, but where there are only guests.
+        // A bridge's guests send over it, and do not carry it, unless there are only guests.
         if ports.contains(where: { !$0.link.isGuest }) { ports.removeAll { $0.link.isGuest } }
         var most: Int64 = 0
         for port in ports { most = max(most, try overhead(of: port.index, by: socket, seen: seen)) }
         return most
     }
 
-    /// Whether a tunnel's packets may leave by IPv6: some route of it leads everywhere (an address of RFC 3849 is nobody's).
+    /// Whether a tunnel's packets may leave by IPv6: there is a route that leads everywhere (an address of RFC 3849 is
+    /// never assigned).
     private static func hasIPv6(by socket: borrowing NetlinkSocket) throws(SystemError) -> Bool {
         guard let address = IPAddress("2001:db8::1") else { return false }
         guard let route = try Routes.route(RouteQuestion(address: address), by: socket) else { return false }

@@ -2,25 +2,25 @@ internal import CLinux
 internal import Core
 internal import Glibc
 
-/// Policies by which the kernel encrypts packets behind its routes (IPsec, ip-xfrm(8)), and routes that encapsulate by themselves
-/// (ip-route(8), `encap`).
+/// Policies by which the kernel encrypts packets after routing (IPsec, ip-xfrm(8)), and routes that encapsulate by
+/// themselves (ip-route(8), `encap`).
 ///
-/// Only root may read the policies. But whoever connects a socket is told the longest packet that fits (`IP_MTU`), and where a policy
-/// applies that is not what the route and its interface say. A policy that is for TCP alone does not show.
+/// Only root may read the policies. But a connected socket tells the longest packet that fits (`IP_MTU`), and where a
+/// policy applies, it differs from the MTU of the route and its interface. A policy for TCP alone is not visible.
 enum IPsec {
-    /// A header, a vector, filling and a tag as long as they get, behind UDP (RFC 4303, RFC 3948).
+    /// A header, a vector, padding and a tag of maximum size, inside UDP (RFC 4303, RFC 3948).
     static let most: Int64 = 8 + 8 + 16 + 17 + 32
 
-    /// What happens to packets of a connection.
+    /// The treatment of a connection's packets.
     enum Answer: Hashable {
         case untouched
-        /// So many bytes are added to each at the most.
+        /// At most this many bytes are added to each.
         case encapsulated(Int64)
     }
 
     /// - Parameters:
-    ///   - link: That the socket is bound to.
-    ///   - route: The kernel's answer for the same.
+    ///   - link: The interface to which the socket is bound.
+    ///   - route: The kernel's route for the same connection.
     static func answer(
         to address: IPAddress, port: UInt16?, over link: Int32?, _ route: NetworkRoute,
         by socket: borrowing NetlinkSocket
@@ -30,21 +30,21 @@ enum IPsec {
         let told = address.bytes.withUnsafeBytes {
             Int(sluice_path_mtu(link ?? 0, $0.baseAddress, $0.count, CInt(port ?? 9)))
         }
-        // The route is there: what else refuses is a policy.
+        // There is a route: so another refusal comes from a policy.
         guard told > 0 else { return unknown }
         if told == usual { return .untouched }
         // Without a key yet, packets go nowhere, and any length fits.
         return told < usual ? .encapsulated(Int64(usual - told) + 15) : unknown
     }
 
-    /// The longest packet as route and interface have it; `nil` where that is not known.
+    /// The longest packet by route and interface; `nil` where that is unknown.
     private static func usual(
         _ address: IPAddress, _ route: NetworkRoute, by socket: borrowing NetlinkSocket
     ) throws(SystemError) -> Int? {
         if let own = route.mtu { return min(own, longest(address)) }
         guard let link = try Links.facts(of: route.link, by: socket), let mtu = link.mtu else { return nil }
         if !address.isIPv6 { return min(Int(mtu), longest(address)) }
-        // A router may have announced a lower one.
+        // A router may have announced a smaller one.
         let file = FilePath("/proc/sys/net/ipv6/conf/\(link.name.display)/mtu")
         guard let text = try? Files.read(file, limit: 64),
             let announced = Int(String(decoding: text, as: UTF8.self).filter(\.isNumber))

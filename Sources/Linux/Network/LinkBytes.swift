@@ -2,15 +2,15 @@ internal import CLinux
 package import Core
 internal import Glibc
 
-/// What every link of this network namespace had sent and received at one moment, as the kernel counts it (proc_net(5),
-/// `/proc/net/dev`).
+/// The bytes that every link of this network namespace had sent and received at one moment, as the kernel counts them
+/// (proc_net(5), `/proc/net/dev`).
 ///
-/// What went in between is the most that any process here can have sent and received.
+/// The difference between two moments is the most that any process here can have sent and received.
 package struct LinkBytes: Hashable, Sendable {
-    /// One start of the machine, and one network namespace of it.
+    /// Identifies this boot of the machine, and its network namespace.
     private let place: String
     private let at: MonotonicTime
-    /// By name and number: a link that was made anew has another number.
+    /// By name and number: a link that was created again has another number.
     private let bytes: [String: Counts]
 
     struct Counts: Hashable, Sendable {
@@ -20,26 +20,26 @@ package struct LinkBytes: Hashable, Sendable {
         static let none = Counts(sent: 0, received: 0)
     }
 
-    /// What one link has sent.
+    /// The traffic that one link has sent.
     package struct Sent: Hashable, Sendable {
         package var bytes: UInt64
-        /// As the driver counts them: what it was handed, or what it made of that.
+        /// As the driver counts them: the packets that it was given, or those that it made of them.
         package var packets: UInt64
 
         package init(bytes: UInt64, packets: UInt64) { (self.bytes, self.packets) = (bytes, packets) }
     }
 
-    /// What the kernel's table says of one link.
+    /// The counters of one link in the kernel's table.
     struct Row: Hashable {
         var received: UInt64
         var sent: Sent
     }
 
-    /// Later than that, a counter of 32 bits may have begun anew, which drivers of small machines have.
+    /// After a longer time a counter of 32 bits, as in drivers of small machines, may have wrapped.
     private static let longest = Duration.seconds(30)
 
-    /// - Parameter now: What the clock says.
-    /// - Returns: `nil` where `/proc` does not say.
+    /// - Parameter now: The time of the reading.
+    /// - Returns: `nil` where `/proc` does not tell.
     package init?(at now: MonotonicTime) {
         guard let boot = Machine.boot, let space = Files.linkTarget("/proc/self/ns/net"),
             let table = try? Files.read("/proc/self/net/dev", limit: 1 << 20)
@@ -54,10 +54,10 @@ package struct LinkBytes: Hashable, Sendable {
         (self.place, self.at, self.bytes) = (place, at, bytes)
     }
 
-    /// What links have sent by now, by name and number.
+    /// The traffic that links have sent so far, by name and number.
     ///
     /// - Parameter interface: Its name; `nil` for all that lead out of this machine.
-    /// - Returns: `nil` where `/proc` does not say.
+    /// - Returns: `nil` where `/proc` does not tell.
     package static func sent(by interface: String?) -> [String: Sent]? {
         guard let table = try? Files.read("/proc/self/net/dev", limit: 1 << 20) else { return nil }
         let all = read(String(decoding: table, as: UTF8.self)) { if_nametoindex($0) }
@@ -65,14 +65,14 @@ package struct LinkBytes: Hashable, Sendable {
         return meant.isEmpty ? nil : meant.mapValues(\.sent)
     }
 
-    /// Whether a link may be handed many segments as one, with one header.
+    /// Whether the kernel may pass many segments to a link as one, with one header.
     ///
-    /// - Parameter link: Its name and number, as ``sent(by:)`` has them.
+    /// - Parameter link: Its name and number, as in ``sent(by:)``.
     package static func joinsSegments(_ link: String) -> Bool {
         sluice_link_joins_segments(String(link.prefix { $0 != ":" })) != 0
     }
 
-    /// Two lines of titles, then `name: received bytes, and seven more, sent bytes, sent packets, …`.
+    /// Two header lines, then `name: received bytes, and seven more, sent bytes, sent packets, …`.
     static func read(_ table: String, number: (String) -> UInt32) -> [String: Row] {
         var rows: [String: Row] = [:]
         for line in table.split(separator: "\n").dropFirst(2) {
@@ -90,14 +90,14 @@ package struct LinkBytes: Hashable, Sendable {
 
     // MARK: As text
 
-    /// No name of a link has a blank or a colon in it.
+    /// Names of links contain neither blanks nor colons.
     package var text: String {
         ([place, "\(at.nanoseconds)"]
             + bytes.sorted { $0.key < $1.key }.map { "\($0.key):\($0.value.sent):\($0.value.received)" })
             .joined(separator: " ")
     }
 
-    /// - Returns: `nil` for what is none.
+    /// - Returns: `nil` for a text of another form.
     package init?(_ text: String) {
         let fields = text.split(separator: " ")
         guard fields.count >= 2, let nanoseconds = Int64(fields[1]) else { return nil }
@@ -110,10 +110,10 @@ package struct LinkBytes: Hashable, Sendable {
         self.init(place: String(fields[0]), at: MonotonicTime(nanoseconds: nanoseconds), bytes: bytes)
     }
 
-    // MARK: Answers
+    // MARK: Differences
 
-    /// The most that can have been sent and received since an earlier moment; `nil` where nobody can tell: after a start of the machine,
-    /// after a link has gone, or after long.
+    /// The most that can have been sent and received since an earlier moment; `nil` where that is unknown: after a
+    /// reboot, after a link has gone, or after a long time.
     package func most(since earlier: LinkBytes) -> Spending? {
         let time = at.since(earlier.at)
         guard place == earlier.place, time >= .zero, time <= Self.longest else { return nil }
@@ -127,8 +127,8 @@ package struct LinkBytes: Hashable, Sendable {
         return earlier.bytes.keys.allSatisfy { bytes[$0] != nil } ? most : nil
     }
 
-    /// Whether the kernel may still send for TCP connections that no process has any more: bytes that are yet to leave. `true` where
-    /// `/proc` does not say.
+    /// Whether the kernel may still send bytes of TCP connections that no process owns any more. `true` where `/proc`
+    /// does not tell.
     package static var isStillSending: Bool {
         for name in ["/proc/self/net/tcp", "/proc/self/net/tcp6"] as [FilePath] {
             do {
@@ -141,7 +141,7 @@ package struct LinkBytes: Hashable, Sendable {
         return false
     }
 
-    /// FIN_WAIT1, LAST_ACK, CLOSING (include/net/tcp_states.h): closed here, and not acknowledged to the end.
+    /// FIN_WAIT1, LAST_ACK, CLOSING (include/net/tcp_states.h): closed here, and not completely acknowledged.
     static func hasUnsent(_ table: String) -> Bool {
         table.split(separator: "\n").dropFirst().contains { line in
             let fields = line.split(separator: " ", maxSplits: 4)

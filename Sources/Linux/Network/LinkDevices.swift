@@ -2,9 +2,9 @@ internal import CLinux
 internal import Core
 internal import Glibc
 
-/// What sysfs and the driver say of network interfaces (Documentation/ABI/testing/sysfs-class-net).
+/// Facts about network interfaces from sysfs and drivers (Documentation/ABI/testing/sysfs-class-net).
 struct LinkDevices {
-    /// One interface. Empty where nothing is to be seen, as in a container without `/sys`.
+    /// One interface. Empty where nothing is visible, as in a container without `/sys`.
     struct Device: Hashable {
         var type: String?
         var driver: String?
@@ -21,8 +21,8 @@ struct LinkDevices {
 
     func device(named name: FilePath, index: Int32) -> Device {
         var device = inSysfs(name, index) ?? Device()
-        // Also where /sys is another container's, the driver answers for itself. It does for virtual ones, which say what they
-        // are by their kind; so only what has a place on a bus counts.
+        // The driver answers also where /sys belongs to another container. It answers for virtual interfaces too, whose
+        // kind is known otherwise; so only an interface with a place on a bus counts.
         if !device.isReal, let told = byDriver(name) {
             device.driver = device.driver ?? told.driver
             device.isOnUSB = device.isOnUSB || told.bus.hasPrefix("usb-")
@@ -31,10 +31,10 @@ struct LinkDevices {
     }
 
     private func inSysfs(_ name: FilePath, _ index: Int32) -> Device? {
-        // The kernel refuses such names, and a path made of one would lead elsewhere.
+        // The kernel refuses such names, and a path made from one would lead elsewhere.
         guard !name.isEmpty, name != ".", name != "..", name.components.count == 1 else { return nil }
         let folder = root.appending(name)
-        // /sys shows the interfaces of whoever mounted it, and one of the same name may be another one.
+        // /sys shows the interfaces of the namespace that mounted it, and one with the same name may be another one.
         guard text(folder.appending("ifindex")) == "\(index)", let names = try? Files.names(in: folder) else {
             return nil
         }
@@ -59,7 +59,7 @@ struct LinkDevices {
     }
 
     private func uevent(_ folder: FilePath) -> String? {
-        // Interfaces come and go while they are asked.
+        // Interfaces may disappear meanwhile.
         guard let bytes = try? Files.read(folder.appending("uevent")) else { return nil }
         for line in bytes.split(separator: UInt8(ascii: "\n")) where line.starts(with: Array("DEVTYPE=".utf8)) {
             return printable(String(decoding: line.dropFirst(8), as: UTF8.self))
@@ -79,7 +79,7 @@ struct LinkDevices {
         let texts = [driver, bus].map { text in
             printable(String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self))
         }
-        // Virtual interfaces say nothing, `tap`, or `N/A`.
+        // Virtual interfaces answer with an empty text, `tap`, or `N/A`.
         let hasPlace = texts[1].contains(":") || texts[1].contains(".") || texts[1].hasPrefix("usb-")
         return hasPlace && !texts[0].isEmpty ? (texts[0], texts[1]) : nil
     }

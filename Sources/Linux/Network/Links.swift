@@ -4,14 +4,14 @@ internal import Glibc
 /// The network interfaces of this machine, or of the container that the process is in (rtnetlink(7), sysfs). Needs no
 /// privileges.
 ///
-/// It is a look at one moment, for ``NetworkNews`` to say when it is out of date.
+/// It is a snapshot; ``NetworkNews`` reports when it is out of date.
 package enum Links {
     /// All of them, by number.
     package static func all() throws(SystemError) -> [NetworkLink] {
         try all(devices: LinkDevices())
     }
 
-    /// - Parameter devices: What sysfs says of each.
+    /// - Parameter devices: Sysfs data of each.
     static func all(devices: LinkDevices) throws(SystemError) -> [NetworkLink] {
         let socket = try NetlinkSocket()
         let found = Dictionary(try facts(by: socket).map { ($0.index, $0) }, uniquingKeysWith: { $1 })
@@ -52,7 +52,7 @@ package enum Links {
         try facts(by: socket).filter { $0.master == index }
     }
 
-    /// One of them; `nil` when it is not there.
+    /// One of them; `nil` when it does not exist.
     static func facts(of index: Int32, by socket: borrowing NetlinkSocket) throws(SystemError) -> LinkFacts? {
         let question = NetlinkRequest(
             Netlink.Kind.getLink, header: [0, 0, 0, 0] + raw(index) + raw(UInt64(0)))
@@ -73,13 +73,13 @@ package enum Links {
         return found
     }
 
-    /// What a message about an address says (`struct ifaddrmsg`).
+    /// The contents of a message about an address (`struct ifaddrmsg`).
     static func address(in message: NetlinkMessage) -> (link: Int32, address: IPSubnet)? {
         guard message.type == Netlink.Kind.newAddress, let length = message.body.number(at: 1, as: UInt8.self),
             let link = message.body.number(at: 4, as: Int32.self)
         else { return nil }
         let attributes = message.attributes(after: 8)
-        // On a point-to-point link the first is the other end's, and the second our own.
+        // On a point-to-point link the first is the other end's address, and the second our own.
         guard let bytes = attributes[2] ?? attributes[1], let address = IPAddress(bytes),
             let subnet = IPSubnet(address, prefix: Int(length))
         else { return nil }
@@ -87,7 +87,7 @@ package enum Links {
     }
 }
 
-/// What a message about an interface says (`struct ifinfomsg`, linux/if_link.h).
+/// The contents of a message about an interface (`struct ifinfomsg`, linux/if_link.h).
 struct LinkFacts: Hashable {
     var index: Int32
     var name: FilePath
@@ -96,19 +96,19 @@ struct LinkFacts: Hashable {
     var kind: String?
     var hardwareAddress: HardwareAddress?
     var master: Int32?
-    /// What it is put on; `nil` for what is not on anything, or on something of another namespace.
+    /// The interface below; `nil` if there is none, or if it is in another namespace.
     var below: Int32?
-    /// Of a tunnel, where its packets are sent to.
+    /// For a tunnel, the target of its packets.
     var tunnelEnds: TunnelEnds?
     var peer: IPAddress? { tunnelEnds?.peer }
-    /// What a tunnel puts around a packet, without its own header of IP; `nil` for what is none.
+    /// Bytes that a tunnel adds to a packet, without its own IP header; `nil` if it is no tunnel.
     var tunnelHeader: Int64?
-    /// The longest packet that it takes.
+    /// The longest packet that it accepts.
     var mtu: UInt32?
-    /// It only passes on what a Wi-Fi driver says of scans and the like.
+    /// The message only reports events of a Wi-Fi driver, such as scans.
     var isWirelessEvent: Bool
 
-    /// - Returns: `nil` when it is no such message or too short for one.
+    /// - Returns: `nil` when it is another message or too short.
     init?(_ message: NetlinkMessage) {
         guard message.type == Netlink.Kind.newLink || message.type == Netlink.Kind.deleteLink,
             let family = message.body.first, family == UInt8(AF_UNSPEC),
@@ -120,14 +120,14 @@ struct LinkFacts: Hashable {
         self.index = index
         name = FilePath(bytes: attributes.text(3) ?? [])
         medium = NetworkLink.Medium(type)
-        // RFC 2863 by way of Documentation/networking/operstates.rst: 6 is up, and 0 is what does not tell.
+        // RFC 2863 by way of Documentation/networking/operstates.rst: 6 is up, and 0 is unknown.
         let state = attributes.number(16, as: UInt8.self) ?? 0
         let isRunning = flags & 0x41 == 0x41
         isUsable = isRunning && (state == 6 || state == 0)
         kind = attributes.nested(18)?.text(1).map { printable(String(decoding: $0, as: UTF8.self)) }
         hardwareAddress = attributes[1].flatMap { HardwareAddress($0) }
         master = attributes.number(10, as: Int32.self)
-        // The other end of a veth is no carrier, and a number of another namespace says nothing here.
+        // The other end of a veth does not carry it, and a number from another namespace has no meaning here.
         let isElsewhere = attributes.contains(37) || kind == "veth"
         below = isElsewhere ? nil : attributes.number(5, as: Int32.self).flatMap { $0 == index || $0 == 0 ? nil : $0 }
         isWirelessEvent = attributes.contains(11)

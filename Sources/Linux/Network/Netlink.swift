@@ -1,7 +1,7 @@
 internal import CLinux
 internal import Glibc
 
-// Messages to and from the kernel's networking (netlink(7)), as bytes. Nothing here trusts a length.
+// Messages to and from the kernel's networking (netlink(7)), as bytes. Every length is checked.
 
 /// Numbers of netlink(7), rtnetlink(7), linux/genetlink.h and linux/nl80211.h.
 enum Netlink {
@@ -28,7 +28,8 @@ enum Netlink {
         static let newRule: UInt16 = 32
         static let deleteRule: UInt16 = 33
         static let getRule: UInt16 = 34
-        /// From this one on, types are of subsystems that netlink itself knows nothing of; those below are about the transfer.
+        /// From this one on, types belong to subsystems that netlink itself does not know; those below are about the
+        /// transfer.
         static let first: UInt16 = 16
     }
 
@@ -36,10 +37,10 @@ enum Netlink {
         static let request: UInt16 = 0x1
         /// More messages follow, up to a ``Kind/done``.
         static let many: UInt16 = 0x2
-        /// The list changed while it was made.
+        /// The list changed while it was being made.
         static let interrupted: UInt16 = 0x10
         static let dump: UInt16 = 0x300
-        /// Of a new one: it took the place of another.
+        /// For a new object: it replaced another.
         static let replaces: UInt16 = 0x100
     }
 
@@ -57,7 +58,7 @@ struct NetlinkMessage: Hashable {
 
     /// The messages in a datagram.
     ///
-    /// - Returns: `nil` when a length says something that cannot be.
+    /// - Returns: `nil` when a length is impossible.
     static func all(in datagram: ArraySlice<UInt8>) -> [NetlinkMessage]? {
         var rest = datagram
         var messages: [NetlinkMessage] = []
@@ -74,12 +75,12 @@ struct NetlinkMessage: Hashable {
         return messages
     }
 
-    /// What follows the first `count` bytes of the body, by number. Of several with one number the first counts. What
-    /// does not fit ends the list.
+    /// The attributes after the first `count` bytes of the body, by number. Of several with one number the first
+    /// counts. An attribute that does not fit ends the list.
     func attributes(after count: Int) -> NetlinkAttributes { NetlinkAttributes(body.dropFirst(aligned(count))) }
 }
 
-/// Attributes by number: each a length, a number and as many bytes (netlink(7)).
+/// Attributes by number: each consists of a length, a number and the value (netlink(7)).
 struct NetlinkAttributes: Hashable {
     private var values: [UInt16: ArraySlice<UInt8>] = [:]
 
@@ -88,7 +89,7 @@ struct NetlinkAttributes: Hashable {
         while let length = rest.number(at: 0, as: UInt16.self), let number = rest.number(at: 2, as: UInt16.self),
             length >= 4, Int(length) <= rest.count
         {
-            // The two highest bits say how the value is written.
+            // The two highest bits describe how the value is written.
             let number = number & 0x3FFF
             if values[number] == nil { values[number] = rest.prefix(Int(length)).dropFirst(4) }
             rest = rest.dropFirst(aligned(Int(length)))
@@ -97,21 +98,21 @@ struct NetlinkAttributes: Hashable {
 
     subscript(number: UInt16) -> ArraySlice<UInt8>? { values[number] }
     func number<N: FixedWidthInteger>(_ number: UInt16, as type: N.Type = N.self) -> N? {
-        // A longer one is another attribute than the one that is meant.
+        // An attribute of another length is not the expected one.
         values[number].flatMap { $0.count == MemoryLayout<N>.size ? $0.number(at: 0, as: N.self) : nil }
     }
     func nested(_ number: UInt16) -> NetlinkAttributes? { values[number].map { NetlinkAttributes($0) } }
-    /// Up to its zero byte.
+    /// The text up to its zero byte.
     func text(_ number: UInt16) -> ArraySlice<UInt8>? { values[number].map { $0.prefix { $0 != 0 } } }
     var isEmpty: Bool { values.isEmpty }
     func contains(_ number: UInt16) -> Bool { values[number] != nil }
 }
 
-/// A question, which its attributes are added to.
+/// A question, to which attributes are appended.
 struct NetlinkRequest {
     private(set) var bytes: [UInt8] = []
 
-    /// - Parameter header: What the type has in front of its attributes.
+    /// - Parameter header: The bytes of the type before its attributes.
     init(_ type: UInt16, dump: Bool = false, header: [UInt8]) {
         bytes = raw(UInt32(0)) + raw(type) + raw(Netlink.Flag.request | (dump ? Netlink.Flag.dump : 0))
         bytes += raw(UInt32(1)) + raw(UInt32(0)) + header
@@ -133,7 +134,7 @@ struct NetlinkRequest {
     }
 }
 
-/// A socket by which the kernel is asked. Short-lived: a question or a few, and it is closed.
+/// A socket for questions to the kernel. It is closed after one or a few questions.
 struct NetlinkSocket: ~Copyable {
     private let descriptor: Descriptor
 
@@ -142,12 +143,12 @@ struct NetlinkSocket: ~Copyable {
             adopting: try systemCall("socket", on: "netlink") { sluice_netlink(protocolNumber, 1) })
     }
 
-    /// - Parameter subject: What is asked, for the error.
+    /// - Parameter subject: The subject of the question, for the error.
     /// - Returns: The messages of the answer.
-    /// - Throws: What the kernel says instead; `EBADMSG` for an answer that is none.
+    /// - Throws: The kernel's error; `EBADMSG` for an invalid answer.
     borrowing func ask(_ request: NetlinkRequest, about subject: String) throws(SystemError) -> [NetlinkMessage] {
-        // A list that changed meanwhile is asked for again, and the last one counts: on a machine that never comes to rest
-        // the next event brings the next look.
+        // A list that changed meanwhile is requested again, and the last one counts: on a machine that is never quiet
+        // the next event causes the next reading.
         var answer: [NetlinkMessage] = []
         for _ in 0..<5 {
             let (messages, isWhole) = try once(request, about: subject)
@@ -172,7 +173,7 @@ struct NetlinkSocket: ~Copyable {
                 if message.flags & Netlink.Flag.interrupted != 0 { isWhole = false }
                 switch message.type {
                 case Netlink.Kind.error, Netlink.Kind.done:
-                    // The end of a list carries a number as well, where it did not end well.
+                    // The end of a list contains an error number as well, if it did not end well.
                     let code = message.body.number(at: 0, as: Int32.self) ?? 0
                     if code != 0 { throw SystemError(call: "netlink", subject: subject, code: 0 &- code) }
                     return (answer, isWhole)
@@ -184,9 +185,9 @@ struct NetlinkSocket: ~Copyable {
         }
     }
 
-    /// The next datagram of the kernel's.
+    /// The next datagram from the kernel.
     private borrowing func receive(about subject: String) throws(SystemError) -> [NetlinkMessage] {
-        // The kernel makes none that are larger than 32 KiB, but of single messages.
+        // The kernel makes none larger than 32 KiB, except for single messages.
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
         while true {
             var sender: UInt32 = 0
@@ -205,14 +206,14 @@ struct NetlinkSocket: ~Copyable {
 }
 
 extension ArraySlice<UInt8> {
-    /// The number at `offset` from the start, as this machine writes numbers; `nil` when the bytes end before it does.
+    /// The number at `offset` from the start, in this machine's byte order; `nil` when there are too few bytes.
     func number<N: FixedWidthInteger>(at offset: Int, as type: N.Type = N.self) -> N? {
         guard offset >= 0, offset <= count, count - offset >= MemoryLayout<N>.size else { return nil }
         return withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: N.self) }
     }
 }
 
-/// A number as this machine writes it.
+/// The bytes of a number in this machine's byte order.
 func raw(_ number: some FixedWidthInteger) -> [UInt8] { withUnsafeBytes(of: number) { Array($0) } }
 
 /// Messages and attributes begin at multiples of four.

@@ -3,16 +3,16 @@ package import Core
 internal import Glibc
 internal import Synchronization
 
-/// Tells when something changed about interfaces, addresses, routes or their rules (rtnetlink(7)).
+/// Reports changes of interfaces, addresses, routes or their rules (rtnetlink(7)).
 ///
-/// One socket and one thread, which sleeps in the kernel until there is something to tell. Both go with ``stop()``, or with
-/// this object.
+/// Uses one socket and one thread, which sleeps in the kernel until there is an event. Both end with ``stop()``, or
+/// with this object.
 package final class NetworkNews: Sendable {
     package enum Kind: Int, Hashable, Sendable, Comparable {
-        /// Nothing that was good can have become worse: to be looked at when no more has come for a moment.
+        /// No route can have become worse. The network is examined when no more events have come for a moment.
         case other
-        /// Bytes may go another way from now on, or none: a link is down or gone, a route is gone or another one is
-        /// taken before it, an address is gone, or news were lost. To be looked at before anything else is sent.
+        /// Bytes may take another route from now on, or none: a link is down or gone, a route is gone or replaced by
+        /// another, an address is gone, or events were lost. The network is examined before more bytes are sent.
         case mayForbid
 
         package static func < (one: Kind, other: Kind) -> Bool { one.rawValue < other.rawValue }
@@ -21,11 +21,11 @@ package final class NetworkNews: Sendable {
     private let bell: Bell
     private let listener: Listener
 
-    /// Whoever wants to miss nothing makes this first, and looks at the network then.
+    /// To miss no change, make this object first, and examine the network then.
     ///
     /// - Parameters:
     ///   - threadName: At most 15 bytes.
-    ///   - tell: Called on the thread of the news, once for all that came at once; it must not wait for long.
+    ///   - tell: Called on the thread of the events, once for all that came together; it must not wait for long.
     package init(
         threadName: String = "network-news", _ tell: @escaping @Sendable (Kind) -> Void
     ) throws(SystemError) {
@@ -40,7 +40,7 @@ package final class NetworkNews: Sendable {
                     }
                 }
             } catch {
-                // A kernel before 5.3 has no next hops of their own to tell of.
+                // A kernel before 5.3 has no next hop objects to report.
                 guard group == Self.nextHops, error.code == EINVAL else { throw error }
             }
         }
@@ -52,25 +52,26 @@ package final class NetworkNews: Sendable {
 
     deinit { bell.ring() }
 
-    /// Ends the thread, which closes its socket. What it is telling at this moment is told to the end.
+    /// Ends the thread, which closes its socket. A running call is completed.
     package func stop() { bell.ring() }
 
-    /// Hears of these routers too, from now on and in place of those of before: a rule may know a network by the hardware
-    /// address of its router, and another one may come to stand there without any change of a link or a route. Where one has
-    /// another address already than is said here, that is told.
+    /// Replaces the routers that are observed too. A rule may identify a network by the hardware address of its router,
+    /// and the router may change without any change of a link or a route. If a router already has another address than
+    /// given here, that is reported.
     ///
-    /// - Parameter routers: Each with what was found; `nil` where it was not known.
-    ///   - hasOverlay: Also hears what a vxlan learns of its other ends.
-    /// - Throws: When they cannot be heard of.
+    /// - Parameter routers: Each with its known address; `nil` where it was unknown.
+    ///   - hasOverlay: Also observes the other ends that a vxlan learns.
+    /// - Throws: When they cannot be observed.
     package func follow(_ routers: [Neighbour: HardwareAddress?], hasOverlay: Bool = false) throws(SystemError) {
         try listener.follow(routers, hasOverlay: hasOverlay)
     }
 
-    /// Links, addresses, routes and rules of IPv4 and IPv6, and next hops, whose change tells of no route
+    /// Links, addresses, routes and rules of IPv4 and IPv6, and next hops, whose change causes no event of a route
     /// (`RTNLGRP_…`, linux/rtnetlink.h).
     private static let groups: [CInt] = [1, 5, 7, 8, 9, 11, 19, nextHops]
     private static let nextHops: CInt = 32
-    /// `RTNLGRP_NEIGH`: also whenever somebody was not heard from for a while, so it is joined only where it matters.
+    /// `RTNLGRP_NEIGH`: it also has an event whenever a neighbour was silent for a while, so it is joined only where it
+    /// matters.
     private static let neighbours: CInt = 3
 
     private final class Listener: Sendable {
@@ -107,7 +108,7 @@ package final class NetworkNews: Sendable {
             }
             let news = wanted.filter { before[$0.key] != .some($0.value) }
             if news.isEmpty { return }
-            // What came after it was found and before it was listened for.
+            // A change after the address was found and before the subscription.
             let question = try NetlinkSocket()
             for (router, known) in news {
                 guard let now = Routes.hardwareAddress(of: router, by: question), now != known else { continue }
@@ -122,7 +123,7 @@ package final class NetworkNews: Sendable {
             }
         }
 
-        /// Reads until there is no more; the strictest of what came, `nil` for nothing.
+        /// Reads until there is no more. Returns the strictest kind of event; `nil` for none.
         private func readAll(_ buffer: inout [UInt8]) -> Kind? {
             var worst: Kind?
             while true {
@@ -137,11 +138,11 @@ package final class NetworkNews: Sendable {
                         }
                     }
                 } catch {
-                    // ENOBUFS: more came than there is room for, and nobody knows what. The kernel says so once, and the
-                    // rest can be read.
+                    // ENOBUFS: events were lost, and it is unknown which. The kernel says so once, and the rest can be
+                    // read.
                     return error.code == EAGAIN ? worst : .mayForbid
                 }
-                // Only the kernel knows.
+                // Only the kernel is trusted.
                 if sender != 0 { continue }
                 let kind =
                     got <= buffer.count
@@ -151,11 +152,11 @@ package final class NetworkNews: Sendable {
         }
     }
 
-    /// What a datagram tells; `nil` for nothing.
+    /// The kind of event in a datagram; `nil` for none.
     static func kind(
         of datagram: ArraySlice<UInt8>, following routers: [Neighbour: HardwareAddress?] = [:]
     ) -> Kind? {
-        // What cannot be read may be anything.
+        // An unreadable datagram may be about anything.
         guard let messages = NetlinkMessage.all(in: datagram) else { return .mayForbid }
         return messages.compactMap { kind(of: $0, routers) }.max()
     }
@@ -163,17 +164,17 @@ package final class NetworkNews: Sendable {
     private static func kind(of message: NetlinkMessage, _ routers: [Neighbour: HardwareAddress?]) -> Kind? {
         switch message.type {
         case Netlink.Kind.newNeighbour where message.body.first == Netlink.bridgeFamily:
-            // NDA_DST: another end of a vxlan. What a bridge learns has none.
+            // NDA_DST: another end of a vxlan. Entries that a bridge learns have none.
             return message.attributes(after: 12).contains(1) ? .mayForbid : nil
         case Netlink.Kind.newNeighbour:
-            // One that does not answer carries nothing either.
+            // A router that does not answer carries nothing either.
             guard let neighbour = Routes.neighbour(in: message), let known = routers[neighbour],
                 let address = Routes.hardwareAddress(in: message), address != known
             else { return nil }
             return .mayForbid
         case Netlink.Kind.deleteNeighbour: return nil
         case Netlink.Kind.newLink:
-            // The ports of bridges have messages of another family. What cannot be read may be anything.
+            // The ports of bridges have messages of another family. An unreadable message may be about anything.
             if message.body.first.map({ $0 != UInt8(AF_UNSPEC) }) ?? false { return .other }
             guard let facts = LinkFacts(message) else { return .mayForbid }
             if facts.isWirelessEvent { return nil }
@@ -182,7 +183,7 @@ package final class NetworkNews: Sendable {
             guard let facts = RouteFacts(message) else { return .mayForbid }
             if facts.isCloned { return nil }
             if message.flags & Netlink.Flag.replaces != 0 { return .mayForbid }
-            // What the kernel makes for an address leads to the neighbours alone.
+            // Routes that the kernel makes for an address lead only to the neighbours.
             return facts.isKernelMade || facts.type == .local ? .other : .mayForbid
         case Netlink.Kind.deleteRoute:
             return RouteFacts(message)?.isCloned == true ? nil : .mayForbid

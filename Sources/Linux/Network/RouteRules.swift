@@ -1,17 +1,17 @@
 internal import Core
 internal import Glibc
 
-/// The rules by which the kernel chooses a table of routes (ip-rule(8)), as far as no question to it decides whether they match: which
-/// firewall mark a packet gets, and which port it comes from, nobody knows before it is sent.
+/// The rules by which the kernel chooses a routing table (ip-rule(8)), where a question to the kernel does not show
+/// whether they match: the firewall mark and the source port of a packet are unknown before it is sent.
 enum RouteRules {
-    /// Packets of which a way is asked.
+    /// The packets whose route is requested.
     struct Flow: Hashable {
         var question: RouteQuestion
-        /// `IPPROTO_…`; `nil` where that is not known.
+        /// `IPPROTO_…`; `nil` where it is unknown.
         var transport: UInt8? = UInt8(IPPROTO_TCP)
     }
 
-    /// Interfaces by which packets would leave if rules matched of which that is not known.
+    /// Interfaces by which packets would leave if rules matched for which that is unknown.
     static func otherLinks(
         than own: Int32, for flow: Flow, by socket: borrowing NetlinkSocket
     ) throws(SystemError) -> [Int32] {
@@ -21,7 +21,8 @@ enum RouteRules {
         let rules = try socket.ask(question, about: "rules").compactMap { RuleFacts($0) }
         let tables = Set(rules.filter { $0.family == family && $0.mayMatch(flow) }.map(\.table))
         if tables.isEmpty { return [] }
-        // Of each table the route that it would be: to the fewest addresses, and of those the one with the least metric.
+        // The route of each table that would be used: the one to the fewest addresses, and of those the one with the
+        // smallest metric.
         var best: [UInt32: RouteFacts] = [:]
         let dump = NetlinkRequest(
             Netlink.Kind.getRoute, dump: true, header: [family, 0, 0, 0, 0, 0, 0, 0] + raw(UInt32(0)))
@@ -37,7 +38,7 @@ enum RouteRules {
     }
 }
 
-/// What a message about a rule says (`struct fib_rule_hdr`, linux/fib_rules.h).
+/// The contents of a message about a rule (`struct fib_rule_hdr`, linux/fib_rules.h).
 struct RuleFacts: Hashable {
     var family: UInt8
     var table: UInt32
@@ -51,7 +52,7 @@ struct RuleFacts: Hashable {
     var sourcePorts: ClosedRange<UInt16>?
     var ports: ClosedRange<UInt16>?
 
-    /// - Returns: `nil` for what is no rule that leads to a table.
+    /// - Returns: `nil` for other messages, and for rules that lead to no table.
     init?(_ message: NetlinkMessage) {
         guard message.type == Netlink.Kind.newRule, let fixed = message.body.number(at: 0, as: UInt64.self),
             let flags = message.body.number(at: 8, as: UInt32.self)
@@ -80,9 +81,10 @@ struct RuleFacts: Hashable {
         (sourcePorts, ports) = (range(23), range(24))
     }
 
-    /// Whether it may match packets of which the kernel's own answer says nothing.
+    /// Whether it may match packets about which the kernel's own answer does not tell.
     func mayMatch(_ flow: RouteRules.Flow) -> Bool {
-        // A VPN's rule is that all go through it but its own packets, which it marks: the answer for what has no mark is right then.
+        // A VPN's rule sends everything through it except its own packets, which are marked: then the answer for
+        // unmarked packets is right.
         if isInverted { return false }
         let question = flow.question
         if let destination, !destination.contains(question.address) { return false }
@@ -100,7 +102,7 @@ extension RouteFacts {
         (length, other.metric) > (other.length, metric)
     }
 
-    /// Whether it is for this address, among others.
+    /// Whether the route covers this address.
     fileprivate func leads(to address: IPAddress) -> Bool {
         if length == 0 { return true }
         guard let destination, let network = IPSubnet(destination, prefix: Int(length)) else { return false }

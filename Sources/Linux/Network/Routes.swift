@@ -2,29 +2,29 @@ internal import CLinux
 package import Core
 internal import Glibc
 
-/// How packets to some address leave this machine, as the kernel would send them now.
+/// The route of packets to an address, as the kernel would send them now.
 package struct NetworkRoute: Hashable, Sendable {
     /// The number of the interface; 1, the loopback one, for the machine's own addresses.
     package var link: Int32
     /// The next hop; `nil` where the destination itself is on the link.
     package var gateway: IPAddress?
-    /// `nil` when it is not known, as long as nothing was sent to the gateway and on links without such addresses.
+    /// `nil` when it is unknown: while nothing was sent to the gateway, and on links without such addresses.
     package var gatewayHardware: HardwareAddress?
-    /// The address that packets would come from.
+    /// The source address of the packets.
     package var source: IPAddress?
-    /// What is sent goes nowhere: the interface is down or has no carrier. The kernel leaves IPv4 routes there in place
-    /// when a cable is pulled, and goes on choosing them.
+    /// Packets go nowhere: the interface is down or has no carrier. The kernel keeps IPv4 routes when a cable is
+    /// pulled, and continues to choose them.
     package var isDead: Bool
-    /// The longest packet that the route takes, where it says so itself.
+    /// The longest packet of the route, where the route itself has one.
     var mtu: Int?
 
-    /// Who packets are handed to, where that is not the destination itself.
+    /// The next hop, where that is not the destination itself.
     package var router: Neighbour? { gateway.map { Neighbour(link: link, address: $0) } }
 
     package var path: NetworkPath { NetworkPath(link: link, gateway: gatewayHardware) }
 }
 
-/// Somebody on a link.
+/// A host on a link.
 package struct Neighbour: Hashable, Sendable {
     package var link: Int32
     package var address: IPAddress
@@ -35,16 +35,17 @@ package struct Neighbour: Hashable, Sendable {
     }
 }
 
-/// What the kernel says of routes (rtnetlink(7)). Needs no privileges, and follows policy routing.
+/// Questions to the kernel about routes (rtnetlink(7)). They need no privileges, and follow policy routing.
 ///
-/// A question is a few datagrams to the kernel and back, but may wait while somebody else changes the network's configuration.
+/// A question is a few datagrams to the kernel and back, but may wait while another process changes the network's
+/// configuration.
 package enum Routes {
-    /// Asks the kernel which way packets to `address` go.
+    /// Asks the kernel for the route of packets to `address`.
     ///
     /// - Parameters:
-    ///   - port: Of TCP at the destination: policy routing may ask for it.
-    ///   - link: As a socket is routed that is bound to this interface (`SO_BINDTODEVICE`).
-    /// - Returns: `nil` when there is no way there: no route, one that refuses, no such protocol, no such interface.
+    ///   - port: The TCP port at the destination, which policy routing may use.
+    ///   - link: Gives the route of a socket that is bound to this interface (`SO_BINDTODEVICE`).
+    /// - Returns: `nil` when there is no route, a route that refuses, no such protocol, or no such interface.
     package static func route(
         to address: IPAddress, port: UInt16? = nil, over link: Int32? = nil
     ) throws(SystemError) -> NetworkRoute? {
@@ -62,13 +63,13 @@ package enum Routes {
             return NetworkRoute(link: 1, gateway: nil, gatewayHardware: nil, source: facts.source, isDead: false)
         case .unicast, .other: break
         }
-        // Of an interface without any route there, the kernel supposes in IPv4 that everybody is on its link. Then there is
-        // none in the table either.
+        // For an interface without any route there, the kernel assumes in IPv4 that every host is on its link. Then the
+        // table has no entry either.
         if link != nil, hop.gateway == nil, !address.isIPv6, try entry(question, by: socket) == nil { return nil }
         var route = NetworkRoute(
             link: hop.link, gateway: hop.gateway, gatewayHardware: nil, source: facts.source, isDead: hop.isDead)
         route.mtu = facts.mtu
-        // The answer itself does not tell what became of the link.
+        // The answer itself does not contain the state of the link.
         let isUsable = try Links.facts(of: hop.link, by: socket)?.isUsable ?? false
         if !isUsable { route.isDead = true }
         if let router = route.router { route.gatewayHardware = hardwareAddress(of: router, by: socket) }
@@ -98,11 +99,12 @@ package enum Routes {
         return facts
     }
 
-    /// Lets the kernel ask a gateway for its hardware address, where that is not known: until something is sent to it, nothing
-    /// asks. The answer is in a later ``route(to:port:over:)``, mostly within a millisecond.
+    /// Makes the kernel ask a gateway for its hardware address, where that is unknown: it only asks when a packet is
+    /// sent. A later ``route(to:port:over:)`` contains the answer, mostly within a millisecond.
     ///
-    /// It is one empty datagram to the gateway itself (UDP port 9, discard), which goes no further, and the question before it.
-    /// On links without such addresses it would be a datagram for nothing, so those are for the caller to leave out.
+    /// It sends one empty datagram to the gateway itself (UDP port 9, discard), which goes no further, and the question
+    /// before it. On links without hardware addresses the datagram would be useless, so the caller must leave those
+    /// out.
     package static func askGateway(of route: NetworkRoute) throws(SystemError) {
         guard let gateway = route.gateway, route.gatewayHardware == nil else { return }
         try systemCall("sendto", on: "gateway \(gateway)") {
@@ -110,7 +112,7 @@ package enum Routes {
         }
     }
 
-    /// What the kernel knows of the hardware address of somebody on a link, without asking on the link.
+    /// The kernel's entry for the hardware address of a neighbour, without sending a packet on the link.
     static func hardwareAddress(
         of neighbour: Neighbour, by socket: borrowing NetlinkSocket
     ) -> HardwareAddress? {
@@ -118,7 +120,7 @@ package enum Routes {
         var question = NetlinkRequest(
             Netlink.Kind.getNeighbour, header: [family, 0, 0, 0] + raw(neighbour.link) + raw(UInt16(0)) + [0, 0])
         question.add(1, neighbour.address.bytes)
-        // Whatever is refused here (an address that was never asked for, a kernel before 5.0), it is not known.
+        // For any error here (an unknown address, a kernel before 5.0), the address counts as unknown.
         guard let answer = try? socket.ask(question, about: "neighbour \(neighbour.address)") else { return nil }
         return answer.lazy.compactMap { hardwareAddress(in: $0) }.first
     }
@@ -127,12 +129,12 @@ package enum Routes {
     static func hardwareAddress(in message: NetlinkMessage) -> HardwareAddress? {
         guard message.type == Netlink.Kind.newNeighbour, let state = message.body.number(at: 8, as: UInt16.self)
         else { return nil }
-        // Reachable, stale, delay, probe, permanent: an address that answered once, or that somebody has set.
+        // Reachable, stale, delay, probe, permanent: an address that answered once, or that was configured.
         guard state & (0x02 | 0x04 | 0x08 | 0x10 | 0x80) != 0 else { return nil }
         return message.attributes(after: 12)[2].flatMap { HardwareAddress($0) }
     }
 
-    /// Whom a message about a neighbour is about.
+    /// The neighbour in a message.
     static func neighbour(in message: NetlinkMessage) -> Neighbour? {
         guard message.type == Netlink.Kind.newNeighbour, let link = message.body.number(at: 4, as: Int32.self),
             let address = message.attributes(after: 12)[1].flatMap({ IPAddress($0) })
@@ -140,7 +142,7 @@ package enum Routes {
         return Neighbour(link: link, address: address)
     }
 
-    /// The interfaces over which some route goes out, to a gateway or to everywhere.
+    /// The interfaces with a route that leads out, to a gateway or to every address.
     static func outgoing(by socket: borrowing NetlinkSocket) throws(SystemError) -> Set<Int32> {
         var found: Set<Int32> = []
         for family in [AF_INET, AF_INET6] {
@@ -152,15 +154,15 @@ package enum Routes {
                     for hop in facts.hops where hop.gateway != nil || facts.length == 0 { found.insert(hop.link) }
                 }
             } catch {
-                // A kernel without IPv6 has no routes of it.
+                // A kernel without IPv6 has no such routes.
                 guard noWay.contains(error.code) else { throw error }
             }
         }
         return found
     }
 
-    /// What the kernel answers when there is no route, when one refuses (`EINVAL` for a black hole), or when it does not
-    /// speak that protocol.
+    /// The kernel's errors when there is no route, when a route refuses (`EINVAL` for a black hole), or when it does
+    /// not support the protocol.
     private static let noWay: Set<CInt> = [
         ENETUNREACH, EHOSTUNREACH, EACCES, EINVAL, ENETDOWN, ENODEV, EOPNOTSUPP, EAFNOSUPPORT,
     ]
@@ -172,7 +174,7 @@ package enum Routes {
         static let gateway: UInt16 = 5
         static let metric: UInt16 = 6
         static let preferredSource: UInt16 = 7
-        /// RTA_METRICS, of which 2 is the longest packet (RTAX_MTU).
+        /// RTA_METRICS, where 2 is the longest packet (RTAX_MTU).
         static let metrics: UInt16 = 8
         static let multipath: UInt16 = 9
         static let table: UInt16 = 15
@@ -184,29 +186,29 @@ package enum Routes {
     }
 }
 
-/// A connection for which a way is looked for.
+/// A connection whose route is requested.
 struct RouteQuestion: Hashable {
     var address: IPAddress
-    /// Of TCP at the destination: policy routing may ask for it.
+    /// The TCP port at the destination, which policy routing may use.
     var port: UInt16?
-    /// That the socket is bound to (`SO_BINDTODEVICE`).
+    /// The interface to which the socket is bound (`SO_BINDTODEVICE`).
     var link: Int32?
-    /// The address that it comes from.
+    /// The source address.
     var source: IPAddress?
     /// Its firewall mark.
     var mark: UInt32 = 0
-    /// The port is one of UDP.
+    /// The port is a UDP port.
     var isUDP = false
     /// Its type of service (DSCP), in the upper six bits.
     var service: UInt8 = 0
     /// The kernel sends it on its own behalf, which counts as root's.
     var isKernels = false
 
-    /// - Parameter matching: Asks for the entry of a table that leads to the answer, and not for the answer.
+    /// - Parameter matching: Asks for the table entry behind the answer, and not for the answer.
     fileprivate func request(matching: Bool) -> NetlinkRequest {
         let family = UInt8(address.isIPv6 ? AF_INET6 : AF_INET)
         let (length, own) = (UInt8(address.bytes.count * 8), UInt8((source?.bytes.count ?? 0) * 8))
-        // RTM_F_FIB_MATCH, and RTM_F_LOOKUP_TABLE, without which every table is called the main one.
+        // RTM_F_FIB_MATCH, and RTM_F_LOOKUP_TABLE, without which every table is reported as the main one.
         let flags: UInt32 = matching ? 0x3000 : 0
         var question = NetlinkRequest(
             Netlink.Kind.getRoute, header: [family, length, own, service & 0xFC, 0, 0, 0, 0] + raw(flags))
@@ -223,7 +225,7 @@ struct RouteQuestion: Hashable {
     }
 }
 
-/// What a message about a route says (`struct rtmsg`, rtnetlink(7)).
+/// The contents of a message about a route (`struct rtmsg`, rtnetlink(7)).
 struct RouteFacts: Hashable {
     enum Kind: UInt8, Hashable {
         case other = 0
@@ -238,27 +240,27 @@ struct RouteFacts: Hashable {
     }
 
     var family: UInt8
-    /// Bits of the destination; 0 is everywhere.
+    /// Length of the destination's prefix in bits; 0 is every address.
     var length: UInt8
     var type: Kind
     /// The number of its table.
     var table: UInt32
     /// How far away the destination is (`RT_SCOPE_…`).
     var scope: UInt8
-    /// Of routes to the same in one table that with the least counts.
+    /// Among routes to the same destination in one table, the one with the smallest counts.
     var metric: UInt32
-    /// The kernel made it by itself, for an address of an interface.
+    /// The kernel made it itself, for an address of an interface.
     var isKernelMade: Bool
-    /// A note of what was looked up, and no route of its own.
+    /// A cached lookup, and no route of its own.
     var isCloned: Bool
     var hops: [Hop]
-    /// Of which ``length`` bits count; `nil` for everywhere.
+    /// ``length`` bits of it count; `nil` for every address.
     var destination: IPAddress?
     var source: IPAddress?
-    /// The longest packet that it takes, where it or what was learned on the way says so.
+    /// The longest packet that it accepts, from the route itself or as learned on the way.
     var mtu: Int?
 
-    /// - Returns: `nil` when it is no such message or too short for one.
+    /// - Returns: `nil` when it is another message or too short.
     init?(_ message: NetlinkMessage) {
         guard message.type == Netlink.Kind.newRoute || message.type == Netlink.Kind.deleteRoute,
             let fixed = message.body.number(at: 0, as: UInt64.self),
@@ -286,7 +288,7 @@ struct RouteFacts: Hashable {
         if let several = attributes[Routes.Attribute.multipath] { hops += Self.hops(in: several) }
     }
 
-    /// The hops of a route that has several (`struct rtnexthop`).
+    /// The hops of a multipath route (`struct rtnexthop`).
     private static func hops(in list: ArraySlice<UInt8>) -> [Hop] {
         var hops: [Hop] = []
         var rest = list
@@ -300,7 +302,7 @@ struct RouteFacts: Hashable {
         return hops
     }
 
-    /// A gateway of the route's own family, or of the other one behind its number (RFC 5549).
+    /// A gateway of the route's own family, or of the other one (RFC 5549).
     private static func gateway(in attributes: NetlinkAttributes) -> IPAddress? {
         if let gateway = attributes[Routes.Attribute.gateway] { return IPAddress(gateway) }
         return attributes[Routes.Attribute.via].flatMap { IPAddress($0.dropFirst(2)) }

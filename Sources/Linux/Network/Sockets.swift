@@ -2,36 +2,39 @@ internal import CLinux
 package import Core
 internal import Glibc
 
-/// What is asked of sockets that somebody else opened (libcurl). Nothing here fails loudly: each is a wish, and a
-/// socket that cannot take it still carries bytes.
+/// Options and counters of sockets that another library opened (libcurl). Failures are ignored: a socket without an
+/// option still carries bytes.
 package enum Sockets {
-    /// For a socket that will send files: little waits in it unsent, so that a stop stops, and a vanished peer is noticed.
+    /// Prepares a socket for sending files: few bytes wait in it unsent, so that a stop takes effect, and a vanished
+    /// peer is noticed.
     ///
-    /// A full socket was seen to deliver 4.3 MB after it was closed; with 128 KiB not yet sent it is 0.13 MB. No fixed
-    /// `SO_SNDBUF`: it would cap long paths.
+    /// A full socket was seen to deliver 4.3 MB after it was closed; with at most 128 KiB unsent it is 0.13 MB. There
+    /// is no fixed `SO_SNDBUF`, which would limit the speed on long paths.
     ///
-    /// - Parameter patience: For how long sent bytes may stay without acknowledgement (`TCP_USER_TIMEOUT`, tcp(7)).
+    /// - Parameter patience: How long sent bytes may stay unacknowledged (`TCP_USER_TIMEOUT`, tcp(7)).
     package static func prepareForUpload(_ socket: CInt, patience: Duration) {
         let milliseconds = UInt32(clamping: patience.components.seconds * 1000)
         sluice_prepare_upload_socket(socket, milliseconds)
     }
 
-    /// The next close throws away what was not sent and resets the connection (`SO_LINGER` 0, socket(7)). Until then nothing
-    /// comes in any more, and so nothing leaves that what comes in would have made room for: what ``counts(_:)`` says
-    /// stays true.
+    /// Makes the next close discard the unsent bytes and reset the connection (`SO_LINGER` 0, socket(7)). Until then
+    /// the socket receives nothing any more, so no acknowledgement can make it send more: the figures of ``counts(_:)``
+    /// stay true.
     package static func resetOnClose(_ socket: CInt) { sluice_reset_on_close(socket) }
 
-    /// Whether the kernel looks now and then if the peer is still there, and ends the connection when it is not.
+    /// Whether the kernel checks from time to time that the peer still exists, and ends the connection when it does
+    /// not.
     package static func keepAlive(_ socket: CInt, _ isOn: Bool) { sluice_keep_alive(socket, isOn ? 1 : 0) }
 
-    /// Nothing leaves this socket but by `interface` (`SO_BINDTODEVICE`, socket(7); needs no privilege since Linux 5.7).
+    /// Binds the socket to `interface`: nothing leaves it by any other (`SO_BINDTODEVICE`, socket(7); needs no
+    /// privilege since Linux 5.7).
     ///
     /// - Throws: `ENODEV` when there is no such interface.
     package static func bind(_ socket: CInt, to interface: String) throws(SystemError) {
         try systemCall("setsockopt", on: "SO_BINDTODEVICE \(interface)") { sluice_bind_to_interface(socket, interface) }
     }
 
-    /// `nil` for what is no TCP, and where the kernel does not count bytes (before 4.19).
+    /// `nil` for a socket that is not TCP, and where the kernel does not count bytes (before 4.19).
     package static func counts(_ socket: CInt) -> SocketCounts? {
         var counts = sluice_tcp_counts()
         guard sluice_tcp_counts(socket, &counts) == 0 else { return nil }
@@ -43,7 +46,7 @@ package enum Sockets {
             acknowledged: counts.acknowledged)
     }
 
-    /// `nil` for what is no TCP, or not connected.
+    /// `nil` for a socket that is not TCP, or not connected.
     package static func ends(_ socket: CInt) -> SocketEnds? {
         var ends = sluice_tcp_ends()
         guard sluice_tcp_ends(socket, &ends) == 0 else { return nil }
@@ -52,7 +55,7 @@ package enum Sockets {
             peerPort: Int(ends.peer_port))
     }
 
-    /// The address of this end, known as soon as it is being connected; `nil` for what has none.
+    /// The address of this end, known as soon as it is being connected; `nil` if there is none.
     package static func local(_ socket: CInt) -> IPAddress? {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { into in
             guard let start = into.baseAddress, sluice_tcp_local(socket, start) == 0 else { return nil }
@@ -60,56 +63,56 @@ package enum Sockets {
         }
     }
 
-    /// Tells a socket from every other that this machine has had since it started (`SO_COOKIE`, socket(7)); `nil` for what is no
-    /// socket, and before Linux 4.12.
+    /// Identifies a socket among all that this machine has had since it started (`SO_COOKIE`, socket(7)); `nil` if it
+    /// is no socket, and before Linux 4.12.
     package static func cookie(_ socket: CInt) -> UInt64? {
         var cookie: UInt64 = 0
         return sluice_socket_cookie(socket, &cookie) == 0 ? cookie : nil
     }
 
-    /// Whoever uses it finds it broken.
+    /// Shuts the socket down, so that its user finds it broken.
     package static func shutDown(_ socket: CInt) { _ = sluice_shut_down(socket) }
 
-    /// The text in one of C's arrays, which Swift sees as a tuple.
+    /// The text in a C array, which Swift represents as a tuple.
     private static func text<Characters>(_ characters: Characters) -> String {
         withUnsafeBytes(of: characters) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
     }
 }
 
-/// What the kernel has counted for a TCP connection so far (`TCP_INFO`, tcp(7)).
+/// The kernel's counters of a TCP connection (`TCP_INFO`, tcp(7)).
 package struct SocketCounts: Hashable, Sendable {
-    /// Bytes of payload that left, what was sent again included.
+    /// Sent bytes of payload, including retransmissions.
     package var sent: Int64
-    /// Bytes of payload that came, each of them once.
+    /// Received bytes of payload, each counted once.
     package var received: Int64
-    /// Segments that left, whatever was in them.
+    /// Sent segments, with any content.
     package var segments: Int64
     /// Bytes in the buffer that have not left.
     package var unsent: Int64
-    /// Bytes in the buffer that the peer's kernel has not acknowledged: ``unsent``, and what is on its way.
+    /// Bytes in the buffer that the peer's kernel has not acknowledged: ``unsent``, and those in flight.
     package var queued: Int64
-    /// Segments that left and are not acknowledged.
+    /// Sent segments that are not acknowledged.
     package var unanswered: Int64
     /// Payload of a full segment.
     package var largest: Int64
-    /// IP and TCP header of a segment.
+    /// Size of a segment's IP and TCP header.
     package var header: Int64
-    /// The connection is over, by a reset for instance: nothing leaves the buffer any more.
+    /// The connection is over, for example by a reset: nothing leaves the buffer any more.
     package var isOver: Bool
-    /// Segments that came, whatever was in them.
+    /// Received segments, with any content.
     package var incoming: Int64
-    /// Grows whenever the peer may have told of gaps in what it got: its acknowledgements are longer then.
+    /// Grows whenever the peer may have reported gaps in the received bytes: its acknowledgements are longer then.
     package var gaps: Int64
-    /// It tells of some now.
+    /// The peer reports gaps now.
     package var isGapped: Bool
-    /// What an acknowledgement that tells of gaps has beyond ``header``, at the most.
+    /// The most bytes that an acknowledgement with gaps has in addition to ``header``.
     package var selective: Int64
-    /// Bytes of payload that came within one round trip of late.
+    /// Payload bytes that were lately received within one round trip.
     package var perTrip: Int64
     /// Bytes of payload that the peer has acknowledged.
     package var acknowledged: Int64
-    /// TCP has handed down some bytes more than once: after a loss, or because a queue of this machine was full, which the kernel counts
-    /// as no retransmission.
+    /// Whether TCP has passed some bytes down more than once: after a loss, or because a queue of this machine was
+    /// full, which the kernel does not count as a retransmission.
     package var hasRepeated: Bool { sent > acknowledged + queued - unsent }
 
     package init(
@@ -135,7 +138,7 @@ package struct SocketCounts: Hashable, Sendable {
     }
 }
 
-/// The two ends of a TCP connection: what tells it from every other one of this machine.
+/// The two ends of a TCP connection, which identify it on this machine.
 package struct SocketEnds: Hashable, Sendable {
     package var local: String
     package var localPort: Int

@@ -1,4 +1,5 @@
-/// What kinds of tunnels put around each packet, without the outer header of IP: the most that it can be where that varies.
+/// The bytes that kinds of tunnels add to each packet, without the outer IP header. Where the number varies, the
+/// largest.
 enum TunnelHeader {
     private static let udp: Int64 = 8
     private static let ethernet: Int64 = 14
@@ -6,11 +7,11 @@ enum TunnelHeader {
     /// - Parameters:
     ///   - kind: `IFLA_INFO_KIND`.
     ///   - data: `IFLA_INFO_DATA`.
-    /// - Returns: `nil` for a kind that is no tunnel.
+    /// - Returns: `nil` for a kind that is not a tunnel.
     static func length(kind: String, _ data: NetlinkAttributes?) -> Int64? {
         switch kind {
         case "ipip", "sit": 0
-        // RFC 2473: an option against packets that go round in tunnels.
+        // RFC 2473: an option against packets that loop through tunnels.
         case "ip6tnl": 8
         case "gre": gre(data)
         case "gretap": gre(data) + ethernet
@@ -23,10 +24,10 @@ enum TunnelHeader {
         // With all of its optional fields.
         case "gtp": udp + 12 + 4
         case "l2tp": udp + 16 + ethernet
-        // A message's header and its tag of 16 bytes each, and packets are filled up to 16.
+        // A message's header and its tag have 16 bytes each, and packets are padded to 16.
         case "wireguard": udp + 32 + 15
         case "vti", "vti6", "xfrm": IPsec.most
-        // Programs choose for themselves: OpenVPN with CBC and SHA-1 as Ethernet takes 82 behind UDP.
+        // Programs choose for themselves: OpenVPN with CBC and SHA-1 on Ethernet adds 82 bytes inside UDP.
         case "tun", "ovpn", "amneziawg", "amt", "fou": udp + 82
         default: nil
         }

@@ -1,21 +1,21 @@
 package import Core
 internal import Glibc
 
-/// Where a tunnel's packets go (`IFLA_INFO_DATA`, linux/if_link.h and linux/if_tunnel.h).
+/// The target of a tunnel's packets (`IFLA_INFO_DATA`, linux/if_link.h and linux/if_tunnel.h).
 struct TunnelEnds: Hashable {
     var peer: IPAddress?
-    /// The address that its packets come from; `nil` where the kernel chooses.
+    /// The source address of its packets; `nil` where the kernel chooses.
     var local: IPAddress?
-    /// Of UDP at the other end; `nil` for tunnels without.
+    /// The UDP port at the other end; `nil` for tunnels without.
     var port: UInt16?
     /// `IPPROTO_…`.
     var transport: UInt8
-    /// Its packets have this firewall mark.
+    /// The firewall mark of its packets.
     var mark: UInt32 = 0
-    /// Their type of service; 0 also where they take that of what they carry, which has none here.
+    /// Their type of service; 0 also where it is copied from the inner packet, which has none here.
     var service: UInt8 = 0
 
-    /// - Returns: `nil` for kinds of which the kernel does not tell.
+    /// - Returns: `nil` for kinds that the kernel does not describe.
     init?(kind: String, _ data: NetlinkAttributes?) {
         guard let data else { return nil }
         func address(_ places: UInt16...) -> IPAddress? {
@@ -25,7 +25,7 @@ struct TunnelEnds: Hashable {
             let value = data.number(place, as: UInt8.self) ?? 0
             return value & 1 == 0 ? value : 0
         }
-        /// Of the first word of IPv6.
+        /// From the first word of the IPv6 header.
         func label(_ place: UInt16) -> UInt8 {
             UInt8(truncatingIfNeeded: UInt32(bigEndian: data.number(place, as: UInt32.self) ?? 0) >> 20)
         }
@@ -59,11 +59,11 @@ struct TunnelEnds: Hashable {
     }
 }
 
-/// The ways that a tunnel's own packets take.
+/// The routes of a tunnel's own packets.
 package enum TunnelWays {
-    /// All that carry it: to each of its other ends, and by each rule (`ip rule`) that may lead its packets.
+    /// All routes that carry it: to each of its other ends, and by each rule (`ip rule`) that may apply to its packets.
     ///
-    /// - Returns: `nil` where that is not to be told: of WireGuard and of programs, or where an end has no way.
+    /// - Returns: `nil` where that is unknown: for WireGuard and for programs, or where an end has no route.
     package static func carriers(of index: Int32) throws(SystemError) -> [NetworkPath]? {
         let socket = try NetlinkSocket()
         guard let link = try Links.facts(of: index, by: socket), let ends = link.tunnelEnds else { return nil }
@@ -90,14 +90,14 @@ package enum TunnelWays {
     private struct Peer: Hashable {
         var address: IPAddress
         var port: UInt16?
-        /// That its packets have to leave by.
+        /// The interface by which its packets have to leave.
         var link: Int32?
     }
 
-    /// The other ends that a vxlan knows besides, by the hardware addresses behind them: written by a person, or learnt
-    /// (bridge-fdb(8)). ``NetworkNews`` tells of changes.
+    /// Further ends that a vxlan knows, by the hardware addresses behind them: configured, or learned (bridge-fdb(8)).
+    /// ``NetworkNews`` reports changes.
     ///
-    /// - Returns: `nil` where one is a group that is not told apart.
+    /// - Returns: `nil` where one is a group whose members are unknown.
     private static func forwarding(
         of index: Int32, _ port: UInt16?, by socket: borrowing NetlinkSocket
     ) throws(SystemError) -> [Peer]? {
@@ -109,7 +109,7 @@ package enum TunnelWays {
             answer = try socket.ask(
                 NetlinkRequest(Netlink.Kind.getNeighbour, dump: true, header: header), about: "forwarding of \(index)")
         } catch {
-            // A kernel that refuses to say is one that nobody knows of.
+            // When the kernel does not tell, there is none that could be known.
             guard error.code == EOPNOTSUPP || error.code == EINVAL else { throw error }
             return nil
         }
@@ -120,9 +120,10 @@ package enum TunnelWays {
             let attributes = message.attributes(after: 12)
             // NDA_NH_ID: a group of next hops.
             if attributes.contains(13) { return nil }
-            // NDA_DST, and NDA_PORT where it is another than the tunnel's.
+            // NDA_DST, and NDA_PORT where it differs from the tunnel's.
             guard let address = attributes[1].flatMap({ IPAddress($0) }) else { continue }
-            // NDA_IFINDEX. Without it the entry goes wherever its address leads to, also where the tunnel has a link of its own.
+            // NDA_IFINDEX. Without it the packets follow the route of the address, also where the tunnel has a link of
+            // its own.
             peers.append(
                 Peer(
                     address: address, port: attributes.number(6, as: UInt16.self).map(UInt16.init(bigEndian:)) ?? port,

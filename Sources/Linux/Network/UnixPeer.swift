@@ -1,7 +1,7 @@
 internal import CLinux
 
-/// Who is at the other end of a Unix socket: the effective user and group it had when it connected (`SO_PEERCRED`,
-/// unix(7)). `nil` for any other socket.
+/// The peer of a Unix socket: its effective user and group when it connected (`SO_PEERCRED`, unix(7)). `nil` for any
+/// other socket.
 package func unixPeer(ofSocket number: CInt) -> (user: UInt32, group: UInt32)? {
     var user: UInt32 = 0
     var group: UInt32 = 0

@@ -1,25 +1,26 @@
 package import Core
 internal import Glibc
 
-/// The ways that packets to an address may take without leaving the one that this machine's configuration gives them.
+/// The routes that packets to an address may take without contradicting this machine's configuration.
 ///
-/// A route to fewer addresses, a table that a rule selects (`ip rule`), a tunnel: somebody has set these so that packets go that
-/// way and no other, and a second link that leads everywhere takes the place of none of them. Only of routes to the same in the
-/// same table any may be chosen.
+/// A route to fewer addresses, a table that a rule selects (`ip rule`), a tunnel: these were configured so that packets
+/// take that route and no other, and a second link that leads everywhere replaces none of them. Only among routes to
+/// the same destination in the same table any may be chosen.
 package enum Ways {
     package struct Way: Hashable, Sendable {
         package var route: NetworkRoute
-        /// Of equal ways that with the least comes first.
+        /// Among equal routes the smallest comes first.
         package var metric: UInt32
-        /// A policy of IPsec, or the route itself, puts packets that go there into others, which may leave by another interface.
+        /// A policy of IPsec, or the route itself, puts its packets into others, which may leave by another interface.
         package var isEncapsulated = false
-        /// Interfaces by which packets would leave if rules (`ip rule`) matched of which nobody can tell beforehand: by mark, say.
+        /// Interfaces by which packets would leave if rules (`ip rule`) matched for which that cannot be known
+        /// beforehand: by mark, for example.
         package var others: [Int32] = []
     }
 
-    /// - Parameter links: The interfaces that are thought of, besides the one that the kernel chooses.
-    /// - Returns: First the kernel's own choice, which may be dead (``NetworkRoute/isDead``); then, by their metrics, the equal ones
-    ///   that are not. Nothing where the kernel has no way.
+    /// - Parameter links: The interfaces to consider, in addition to the one that the kernel chooses.
+    /// - Returns: First the kernel's own choice, which may be dead (``NetworkRoute/isDead``); then, by metric, the
+    ///   equal ones that are not dead. Empty where the kernel has no route.
     package static func ways(
         to address: IPAddress, port: UInt16? = nil, over links: [Int32]
     ) throws(SystemError) -> [Way] {
@@ -34,28 +35,29 @@ package enum Ways {
         return [own.way] + equal.sorted { ($0.metric, $0.route.link) < ($1.metric, $1.route.link) }
     }
 
-    /// Why an interface is no way that may be chosen.
+    /// The reason why an interface may not be chosen.
     package enum Refusal: Hashable, Sendable {
-        /// A rule (`ip rule`) has led to the kernel's own way.
+        /// A rule (`ip rule`) has led to the kernel's own route.
         case ownIsByRule
-        /// A rule may lead elsewhere, by what no question tells (a firewall mark, the port that a connection comes from).
+        /// A rule may lead elsewhere, by criteria that a question does not contain (a firewall mark, the source port of
+        /// a connection).
         case ruleMayLead
         case ownIsTunnel
-        /// A policy of IPsec applies to the kernel's own way.
+        /// A policy of IPsec applies to the kernel's own route.
         case ownIsEncapsulated
-        /// What goes there stays on this machine.
+        /// The packets stay on this machine.
         case ownIsInside
         case noRoute
-        /// It is down, or has no carrier.
+        /// The interface is down, or has no carrier.
         case dead
         /// A policy of IPsec applies there.
         case encapsulated
-        /// Its route is one to other addresses than the kernel's own, in another table, or of another reach.
+        /// Its route leads to other addresses than the kernel's own, is in another table, or has another scope.
         case unequal
     }
 
-    /// - Parameter links: Those that are asked about.
-    /// - Returns: Why each of them may not be chosen; nothing of those that may.
+    /// - Parameter links: The interfaces in question.
+    /// - Returns: Why each of them may not be chosen; no entry for those that may.
     package static func refusals(
         to address: IPAddress, port: UInt16? = nil, over links: [Int32]
     ) throws(SystemError) -> [Int32: Refusal] {
@@ -93,9 +95,9 @@ package enum Ways {
         return choice.entry.map { $0.isEqual(to: entry) } ?? false ? .equal(choice.way) : .refused(.unequal)
     }
 
-    /// Whether a connection to an address may be held to an interface.
+    /// Whether a connection to an address may be bound to an interface.
     ///
-    /// - Throws: `ENODEV` where there is no such interface, and what the kernel refuses.
+    /// - Throws: `ENODEV` where there is no such interface, and other errors of the kernel.
     package static func leads(_ interface: String, to address: IPAddress, port: UInt16) throws(SystemError) -> Bool {
         let link = interface.withCString { if_nametoindex($0) }
         guard link != 0 else { throw SystemError(call: "if_nametoindex", subject: interface, code: ENODEV) }
@@ -106,11 +108,11 @@ package enum Ways {
 
     private struct Choice {
         var way: Way
-        /// `nil` for what stays on this machine.
+        /// `nil` for a route that stays on this machine.
         var entry: RouteFacts?
     }
 
-    /// Chooses as TCP does: a way first, then the source that belongs to it, and with that the way once more.
+    /// Chooses like TCP: a route first, then its source address, and with that the route once more.
     private static func choice(
         _ question: RouteQuestion, by socket: borrowing NetlinkSocket
     ) throws(SystemError) -> Choice? {
@@ -118,18 +120,18 @@ package enum Ways {
         var again = question
         again.source = route.source
         if question.link != nil, route.source != nil {
-            // A rule may lead what comes from there elsewhere, wherever the socket is bound to.
+            // A rule by source may lead elsewhere, regardless of the bound interface.
             var unbound = again
             unbound.link = nil
             guard let entry = try Routes.entry(unbound, by: socket), isOrdinary(entry) else { return nil }
         }
         if question.link != nil, question.address.isIPv6 {
-            // With a source this question takes the interface for a wish, where a socket that is bound to it does not.
+            // With a source, this question treats the interface as a preference, while a bound socket does not.
             again = question
         } else if route.source != nil {
             guard let second = try Routes.route(again, by: socket) else { return nil }
             route = second
-            // It is not told to whoever names it.
+            // The answer does not repeat a source from the question.
             route.source = second.source ?? again.source
         }
         if route.link == 1 { return Choice(way: Way(route: route, metric: 0), entry: nil) }
@@ -145,10 +147,10 @@ package enum Ways {
         return Choice(way: way, entry: entry)
     }
 
-    /// RT_TABLE_MAIN and RT_TABLE_DEFAULT: every other table is there because a rule leads to it.
+    /// RT_TABLE_MAIN and RT_TABLE_DEFAULT: every other table is used because a rule leads to it.
     private static func isOrdinary(_ entry: RouteFacts) -> Bool { entry.table == 254 || entry.table == 253 }
 
-    /// Why no other way may take the place of the kernel's choice; `nil` where one may.
+    /// Why no other route may replace the kernel's choice; `nil` where one may.
     private static func refusal(
         toLeave own: Choice, _ entry: RouteFacts, by socket: borrowing NetlinkSocket
     ) throws(SystemError) -> Refusal? {
@@ -160,9 +162,9 @@ package enum Ways {
 }
 
 extension RouteFacts {
-    /// Whether nothing but its metric tells it from another.
+    /// Whether it differs from another only by its metric.
     ///
-    /// Of those that lead everywhere the scope does not count: that of a modem, which has no gateway, is the link.
+    /// For routes that lead everywhere the scope does not count: a modem has no gateway, so its scope is the link.
     fileprivate func isEqual(to other: RouteFacts) -> Bool {
         table == other.table && length == other.length && (scope == other.scope || length == 0) && type == other.type
     }

@@ -1,16 +1,17 @@
 internal import Core
 internal import Glibc
 
-/// Which Wi-Fi each interface is in, from the kernel's wireless stack (generic netlink, linux/nl80211.h). Needs no privileges.
+/// The Wi-Fi network of each interface, from the kernel's wireless stack (generic netlink, linux/nl80211.h). Needs no
+/// privileges.
 enum Wireless {
     struct Name: Hashable {
         /// `nil` when it is in none, or the kernel is too old to tell.
         var ssid: [UInt8]?
     }
 
-    /// By number, all interfaces that are Wi-Fi. Empty on a machine without, and where the kernel does not tell.
+    /// All Wi-Fi interfaces, by number. Empty on a machine without any, and where the kernel does not tell.
     static func names() -> [Int32: Name] {
-        // Nothing depends on it but a rule about a name, which then does not hold.
+        // Only a rule about a name depends on it, and does not match then.
         guard let socket = try? NetlinkSocket(Netlink.generic), let family = family("nl80211", by: socket),
             let answer = try? socket.ask(
                 NetlinkRequest(family, dump: true, header: header(Command.getInterface)), about: "Wi-Fi")
@@ -22,7 +23,8 @@ enum Wireless {
         return names
     }
 
-    /// The number of a family of messages, which the kernel gives out as its parts are loaded; `nil` when it has none of that name.
+    /// The number of a family of messages, which the kernel assigns as its parts are loaded; `nil` when it has none
+    /// with that name.
     static func family(_ name: String, by socket: borrowing NetlinkSocket) -> UInt16? {
         var question = NetlinkRequest(control, header: header(Command.getFamily))
         question.add(2, Array(name.utf8) + [0])
@@ -30,12 +32,12 @@ enum Wireless {
         return answer.lazy.compactMap { $0.attributes(after: headerSize).number(1, as: UInt16.self) }.first
     }
 
-    /// What a message about a wireless interface says.
+    /// The contents of a message about a wireless interface.
     static func name(in message: NetlinkMessage) -> (link: Int32, name: Name)? {
         guard message.body.first == Command.newInterface else { return nil }
         let attributes = message.attributes(after: headerSize)
         guard let link = attributes.number(3, as: Int32.self) else { return nil }
-        // 32 bytes at most (IEEE 802.11); one that is empty hides the name.
+        // At most 32 bytes (IEEE 802.11); an empty one hides the name.
         let ssid = attributes[52].map { Array($0) }
         return (link, Name(ssid: ssid?.isEmpty == false ? ssid : nil))
     }

@@ -1,16 +1,16 @@
 package import Core
 internal import Glibc
 
-/// journald's own way in: a fact with its fields, each of which it can be asked for (systemd's "Native Journal Protocol",
-/// https://systemd.io/JOURNAL_NATIVE_PROTOCOL/).
+/// A connection to journald by its native protocol: an entry has fields, and each of them can be searched for
+/// (systemd's "Native Journal Protocol", https://systemd.io/JOURNAL_NATIVE_PROTOCOL/).
 package final class JournalSocket: Sendable {
-    /// Where journald listens.
+    /// journald's socket.
     package static let standard: FilePath = "/run/systemd/journal/socket"
 
     private let number: CInt
     private let path: FilePath
 
-    /// - Returns: `nil` where nobody listens there.
+    /// - Returns: `nil` where no service listens there.
     package init?(_ path: FilePath = JournalSocket.standard) {
         number = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         self.path = path
@@ -23,9 +23,9 @@ package final class JournalSocket: Sendable {
 
     deinit { close(number) }
 
-    /// One datagram, to whoever listens now: journald may have been started again. Never waits.
+    /// Sends one datagram to the present listener: journald may have been restarted. Never waits.
     ///
-    /// - Returns: Whether it was taken: not when it is too long for a datagram, or journald is behind.
+    /// - Returns: Whether it was accepted. It is not when it is too long for a datagram, or journald is too slow.
     func send(_ fields: [(name: String, value: String)]) -> Bool {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
@@ -40,7 +40,7 @@ package final class JournalSocket: Sendable {
         } == message.count
     }
 
-    /// A value with a line break has its length before it, in 64 bits, the lowest first.
+    /// A value with a line break is preceded by its length, in 64 bits, the lowest byte first.
     static func append(_ name: String, _ value: String, to message: inout [UInt8]) {
         let (newline, value) = (UInt8(ascii: "\n"), Array(value.utf8))
         message += name.utf8
@@ -54,7 +54,7 @@ package final class JournalSocket: Sendable {
         message.append(newline)
     }
 
-    /// What a field of a line is called there: letters, digits and underscores, after a word of our own.
+    /// The journal's name of a field: letters, digits and underscores, after a prefix of ours.
     static func name(of field: String) -> String {
         "SLUICE_" + String(field.uppercased().map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })
     }

@@ -1,12 +1,13 @@
 package import Core
 internal import Glibc
 
-/// What happened, one line a fact, to standard error or wherever `write` leads.
+/// The log: one line for each event, to standard error or to `write`.
 ///
-/// A line is an event and its fields: `uploaded id=01J… name=a.mp4`. The event is a fixed text that can be searched
-/// for; what differs is in the fields. Control characters are escaped and secrets taken out here, for every line.
+/// A line consists of an event and its fields: `uploaded id=01J… name=a.mp4`. The event is a fixed text that can be
+/// searched for; the fields contain the values. Here control characters are escaped and secrets removed, for every
+/// line.
 package struct Log: Sendable {
-    /// How urgent, with the numbers of syslog(3).
+    /// The severity, with the numbers of syslog(3).
     package enum Level: Int, Sendable, Comparable, CaseIterable {
         case error = 3
         case warning, notice, info, debug
@@ -20,16 +21,16 @@ package struct Log: Sendable {
         package static func < (a: Level, b: Level) -> Bool { a.rawValue < b.rawValue }
     }
 
-    /// How a line looks.
+    /// The form of a line.
     package enum Format: Hashable, Sendable {
-        /// For a person who looks on: local time, no level on what is normal.
+        /// For a person at a terminal: local time, no level on normal lines.
         case terminal(colour: Bool)
-        /// For journald, which adds the time: each field one of its own, and where that cannot be had a line with `<6>` in front,
-        /// as in sd-daemon(3).
+        /// For journald, which adds the time: each field becomes a field of the journal. Where that is not possible, a
+        /// line with `<6>` in front, as in sd-daemon(3).
         case journal
         /// For a file: RFC 3339 in UTC, level, event, fields.
         case plain
-        /// One JSON object a line.
+        /// One JSON object on each line.
         case json
     }
 
@@ -42,7 +43,7 @@ package struct Log: Sendable {
     private let journal: JournalSocket?
     private let write: @Sendable ([UInt8]) -> Void
 
-    /// - Parameter journal: Where journald listens, for a log of its format.
+    /// - Parameter journal: The socket of journald, for a log in its format.
     package init(
         level: Level = .info, format: Format = .standardError, clocks: any Clocks = SystemClocks(),
         journal: FilePath = JournalSocket.standard,
@@ -55,7 +56,7 @@ package struct Log: Sendable {
         self.write = write
     }
 
-    /// A log that keeps nothing.
+    /// A log that discards everything.
     package static let silent = Log(level: .error, format: .plain) { _ in }
 
     package func error(_ event: String, _ fields: @autoclosure () -> Fields = [:]) { line(.error, event, fields) }
@@ -75,7 +76,7 @@ package struct Log: Sendable {
         write(Array((render(level, redacted(event), kept) + "\n").utf8))
     }
 
-    /// The line, for who reads lines, and what is in it, for who asks for it.
+    /// The line for a reader, and its fields for a search.
     private func entry(
         _ level: Level, _ event: String, _ fields: [(name: String, value: String)]
     ) -> [(name: String, value: String)] {
@@ -111,27 +112,27 @@ package struct Log: Sendable {
         ([printable(event)] + fields.map { "\($0.name)=\(quoted(printable($0.value)))" }).joined(separator: " ")
     }
 
-    /// In quotes when a reader could not see where the value ends.
+    /// Quoted when a reader could not see where the value ends.
     private func quoted(_ value: String) -> String {
         guard value.isEmpty || value.contains(where: { $0 == " " || $0 == "\"" || $0 == "=" }) else { return value }
         return "\"" + value.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\\\"") + "\""
     }
 
-    /// Whole lines, so that lines of several threads do not mix: one write(2) each.
+    /// Writes whole lines with one write(2) each, so that lines of several threads do not mix.
     @Sendable package static func writeToStandardError(_ line: [UInt8]) {
-        // A log that cannot be written must not stop the daemon, and there is nowhere to say so.
+        // A log that cannot be written must not stop the daemon, and the error cannot be reported anywhere.
         _ = line.withUnsafeBytes { Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
     }
 }
 
 extension Log.Format {
-    /// What suits standard error: journald, a terminal or a file.
+    /// The format for standard error: journald, a terminal or a file.
     package static var standardError: Log.Format {
         if isJournal(STDERR_FILENO) { return .journal }
         return isatty(STDERR_FILENO) == 1 ? .terminal(colour: getenv("NO_COLOR") == nil) : .plain
     }
 
-    /// journald names the stream that it reads in `$JOURNAL_STREAM` as `device:inode`; after a redirection it differs.
+    /// `$JOURNAL_STREAM` contains the `device:inode` of the stream that journald reads; after a redirection it differs.
     package static func isJournal(_ number: CInt) -> Bool {
         guard let named = getenv("JOURNAL_STREAM") else { return false }
         var look = stat()

@@ -2,11 +2,11 @@ internal import CLinux
 internal import Core
 internal import Synchronization
 
-/// What the process keeps in memory while it has nothing to do.
+/// Returns memory to the kernel while the process is idle.
 ///
-/// Start-up, an upload and an answer each need code and buffers that the waiting after them does not. When nothing has
-/// stirred for a while, the free pieces of the heap and the mapping of the code go back to the kernel. What runs again
-/// comes back from the page cache, a fault for some pages at a time.
+/// Start-up, an upload and an answer each need code and buffers that are not needed while waiting afterwards. When
+/// nothing has happened for a while, the free pieces of the heap and the mapping of the code are returned to the
+/// kernel. Code that runs again comes back from the page cache, some pages with each fault.
 package enum Memory {
     private static let quiet = Duration.seconds(10)
 
@@ -17,7 +17,7 @@ package enum Memory {
 
     private static let state = Mutex(State())
 
-    /// Something was done: a request, a transfer, a start. Cheap; at most one alarm is set, and none once all is quiet.
+    /// Records activity: a request, a transfer, a start. Cheap; at most one alarm is set, and none once all is quiet.
     package static func stir() {
         let isFirst = state.withLock { state in
             state.isStirred = state.isWaiting

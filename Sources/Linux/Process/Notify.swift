@@ -1,23 +1,24 @@
 internal import Core
 internal import Glibc
 
-/// Tells systemd how the service is doing (sd_notify(3)): one datagram to `$NOTIFY_SOCKET`. Without it, does nothing.
+/// Reports the state of the service to systemd (sd_notify(3)): one datagram to `$NOTIFY_SOCKET`. Without it, does
+/// nothing.
 package struct Notify: Sendable {
     private let socket: FilePath?
 
     package init() { self.init(socket: getenv("NOTIFY_SOCKET").map { String(cString: $0) }) }
 
-    /// - Parameter socket: A path, or `@` and an abstract name; `nil` for nobody to tell.
+    /// - Parameter socket: A path, or `@` and an abstract name; `nil` for none.
     package init(socket: String?) {
         self.socket = socket.flatMap { $0.hasPrefix("/") || $0.hasPrefix("@") ? FilePath($0) : nil }
     }
 
-    /// Somebody may listen.
+    /// Whether there is a socket.
     package var isHeard: Bool { socket != nil }
 
     /// Start-up is complete.
     package func ready(_ status: String) { send(["READY=1", "STATUS=\(line(status))"]) }
-    /// The configuration is being read again; ``reloaded()`` follows, whatever came of it. The time is what tells one
+    /// The configuration is being read again; ``reloaded()`` follows, with any result. The time distinguishes one
     /// reload from the next for systemd 253 and later (sd_notify(3)).
     package func reloading() {
         var now = timespec()

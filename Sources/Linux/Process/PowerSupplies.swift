@@ -1,6 +1,6 @@
 package import Core
 
-/// What the kernel says of batteries and of what feeds the machine (`/sys/class/power_supply`,
+/// The kernel's data about batteries and power supplies (`/sys/class/power_supply`,
 /// Documentation/ABI/testing/sysfs-class-power). Reading may wait for a slow bus inside the machine.
 package struct PowerSupplies: Sendable {
     private let root: FilePath
@@ -9,7 +9,7 @@ package struct PowerSupplies: Sendable {
 
     /// All of them; empty where there are none, as on most servers.
     ///
-    /// - Throws: When the folder is there and cannot be read.
+    /// - Throws: When the folder exists and cannot be read.
     package func all() throws(SystemError) -> [Power.Supply] {
         let names: [FilePath]
         do { names = try Files.names(in: root) } catch {
@@ -22,7 +22,7 @@ package struct PowerSupplies: Sendable {
     private func supply(_ name: FilePath) -> Power.Supply? {
         switch word(name, "type") {
         case "Battery"?, "UPS"?:
-            // Of a mouse or a headset.
+            // The battery of a mouse or a headset.
             if word(name, "scope") == "Device" || word(name, "present") == "0" { return nil }
             return .battery(
                 isDraining: word(name, "status") == "Discharging", percent: word(name, "capacity").flatMap { Int($0) })

@@ -1,14 +1,14 @@
 internal import Core
 internal import Glibc
 
-/// What this process takes of the machine now.
+/// The resources that this process uses now.
 package struct ProcessUsage: Hashable, Sendable {
     /// Processor time of user and system together (getrusage(2)).
     package let cpu: Duration
-    /// Bytes in memory; `nil` where `/proc` does not say.
+    /// Bytes in memory; `nil` where `/proc` does not tell.
     package let resident: Int64?
     package let openFiles: Int?
-    /// When the limit is reached, nothing more can be opened.
+    /// When the limit is reached, no file can be opened any more.
     package let openFileLimit: UInt64
 
     package init() {
@@ -18,11 +18,11 @@ package struct ProcessUsage: Hashable, Sendable {
         cpu =
             .seconds(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
             + .microseconds(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec)
-        // proc_pid_statm(5): the second number is what is resident, in pages.
-        let statm = (try? Files.read("/proc/self/statm", limit: 4096)) ?? []  // no number is an answer
+        // proc_pid_statm(5): the second number is the resident memory, in pages.
+        let statm = (try? Files.read("/proc/self/statm", limit: 4096)) ?? []  // a missing number is acceptable
         let pages = String(decoding: statm, as: UTF8.self).split(separator: " ").dropFirst().first
         resident = pages.flatMap { Int64($0) }.map { $0 * Int64(getpagesize()) }
-        // Without the one that reads them.
+        // Without the descriptor that reads them.
         openFiles = (try? Files.names(in: "/proc/self/fd")).map { max(0, $0.count - 2) }
         openFileLimit = Machine.openFileLimit.now
     }

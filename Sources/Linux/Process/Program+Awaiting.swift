@@ -1,5 +1,5 @@
 extension Program {
-    /// As ``answer(atMost:within:isStopped:)``, for a task: the program is killed when it is cancelled.
+    /// Like ``answer(atMost:within:isStopped:)``, for a task: the program is killed when the task is cancelled.
     ///
     /// - Throws: ``Problem``; `CancellationError`.
     package func awaitAnswer(atMost most: Int, within limit: Duration) async throws -> [UInt8] {

@@ -2,35 +2,35 @@ internal import CLinux
 package import Core
 internal import Glibc
 
-/// A program that is started, listened to, and never outlives its caller: one call, on the thread that makes it.
+/// A program that is run and read to its end, and never outlives its caller: one call, on the calling thread.
 ///
-/// No shell. Its standard input is ``input``, and then ends; it has a process group of its own, which is killed as a whole, and the kernel
-/// kills the program when this process ends in whatever way.
+/// No shell is used. Its standard input is ``input``, and then ends. It has a process group of its own, which is killed
+/// as a whole, and the kernel kills the program when this process ends in any way.
 package struct Program: Sendable {
     /// How it ended.
     package enum Ending: Hashable, Sendable {
         case status(Int32)
         case signal(Int32)
-        /// Killed by us: the time was over, or the caller asked.
+        /// Killed by us: the time was over, or the caller requested it.
         case overdue, stopped
     }
 
     package struct Result: Sendable {
         package var ending: Ending
-        /// The last of what it complained about, at most 4 KiB; bytes that are no text are replaced.
+        /// The end of its standard error, at most 4 KiB; invalid text is replaced.
         package var complaint: String
     }
 
-    /// The program and its arguments, as bytes. Without a slash it is looked up in `PATH`.
+    /// The program and its arguments, as bytes. A program without a slash is looked up in `PATH`.
     package var words: [[UInt8]]
-    /// All of it, as `NAME=value`.
+    /// The whole environment, as `NAME=value`.
     package var environment: [String]
-    /// Where it runs.
+    /// The working directory.
     package var folder: FilePath
-    /// What it reads; whoever does not read it is not waited for.
+    /// Its standard input. A program that does not read it is not delayed.
     package var input: [UInt8]
 
-    /// An open file that it has under the same number, for as long as it runs. Whoever runs it keeps that open.
+    /// An open file that it has under the same number while it runs. The caller keeps it open.
     package var lent: CInt?
 
     package init(words: [[UInt8]], environment: [String], folder: FilePath, input: [UInt8] = [], lent: CInt? = nil) {
@@ -41,23 +41,23 @@ package struct Program: Sendable {
         self.folder = folder
     }
 
-    /// What programs need to run; nothing that may be a secret.
+    /// Variables that programs need to run; none of them may be a secret.
     package static let plainEnvironment: [String] = {
         let kept = ["PATH", "HOME", "USER", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "XDG_RUNTIME_DIR"]
         return kept.compactMap { name in getenv(name).map { "\(name)=\(String(cString: $0))" } }
     }()
 
-    /// Between two looks at the caller's wish while the program says nothing.
+    /// Time between two calls of `isStopped` while the program prints nothing.
     private static let pulse: Duration = .milliseconds(100)
 
     /// Runs it to its end.
     ///
     /// - Parameters:
-    ///   - limit: How long it may take.
-    ///   - line: Hears each line that it prints, and each that it complains with; parts of lines after a carriage return
-    ///     count as lines.
-    ///   - isStopped: Asked several times a second.
-    /// - Throws: What keeps it from being started.
+    ///   - limit: Time limit.
+    ///   - line: Called with each line of its standard output and standard error; parts of lines after a carriage
+    ///     return count as lines.
+    ///   - isStopped: Called several times a second.
+    /// - Throws: The error when it cannot be started.
     package func run(
         within limit: Duration, line: (_ text: String, _ isComplaint: Bool) -> Void, isStopped: () -> Bool
     ) throws(SystemError) -> Result {
@@ -69,17 +69,18 @@ package struct Program: Sendable {
         return Result(ending: ending, complaint: String(decoding: complained.last, as: UTF8.self))
     }
 
-    /// Why a program's answer is none, in words that follow its name.
+    /// Why a program's answer cannot be used, as a text that follows its name.
     package struct Problem: Error, CustomStringConvertible {
         package let description: String
     }
 
-    /// Runs it to its end, and gives what it prints. Its complaints are thrown away: they may quote a secret.
+    /// Runs it to its end, and returns its standard output. Its standard error is discarded, since it may quote a
+    /// secret.
     ///
     /// - Parameters:
-    ///   - most: Bytes that it may print.
-    ///   - limit: How long it may take.
-    ///   - isStopped: Asked several times a second; it is killed then.
+    ///   - most: Maximum size of the output in bytes.
+    ///   - limit: Time limit.
+    ///   - isStopped: Called several times a second; when it returns true, the program is killed.
     package func answer(
         atMost most: Int, within limit: Duration, isStopped: () -> Bool = { false }
     ) throws(Problem) -> [UInt8] {
@@ -108,7 +109,7 @@ package struct Program: Sendable {
     ) throws(SystemError) -> Ending {
         let printing = try Pipe()
         let complaining = try Pipe()
-        // Ours of the writing ends go here: the pipes end when their last writers do.
+        // Our writing ends are closed here: the pipes end when their last writers do.
         let pid = try start(try reads(), printing.writing, complaining.writing)
         var printed = Listener(pipe: printing.reading)
         var complained = Listener(pipe: complaining.reading)
@@ -127,7 +128,7 @@ package struct Program: Sendable {
             let got = waitpid(pid, &status, WNOHANG)
             if got == pid || got == -1 && errno != EINTR { ended = status }
         }
-        // Whatever it left behind in its group goes with it, and with that the last writers of the pipes.
+        // Other processes in its group are killed with it, and with them the last writers of the pipes.
         kill(-pid, SIGKILL)
         printed.drain(output)
         complained.drain(errors)
@@ -136,7 +137,7 @@ package struct Program: Sendable {
         return killed ?? (status & 0x7F != 0 ? .signal(status & 0x7F) : .status(status >> 8 & 0xFF))
     }
 
-    /// In memory and not a pipe, which a program that does not read would leave full.
+    /// The input is in memory and not in a pipe, which would stay full if the program does not read.
     private func reads() throws(SystemError) -> Descriptor {
         if input.isEmpty { return try Descriptor.open("/dev/null", for: .reading) }
         let number = try systemCall("memfd_create", on: "standard input") {
@@ -192,19 +193,19 @@ private struct Pipe: ~Copyable {
     }
 }
 
-/// Takes what a pipe holds.
+/// Collects the output of a pipe.
 private struct Listener: ~Copyable {
     let pipe: Descriptor
     private var isOver = false
 
     init(pipe: consuming Descriptor) { self.pipe = pipe }
 
-    /// Waits until one of them has something. When both are over, only the program's end is waited for, which is near.
+    /// Waits until one of them has data. When both are over, only the program's end is awaited, which is near.
     static func wait(for a: borrowing Listener, _ b: borrowing Listener, atMost limit: Duration) {
         let limit = a.isOver && b.isOver ? .milliseconds(5) : limit
         a.pipe.withNumber { first in
             b.pipe.withNumber { second in
-                // A pipe that has ended would be ready for ever: -1 leaves it out.
+                // A pipe that has ended would always be ready: -1 leaves it out.
                 var looks = [
                     pollfd(fd: a.isOver ? -1 : first, events: Int16(POLLIN), revents: 0),
                     pollfd(fd: b.isOver ? -1 : second, events: Int16(POLLIN), revents: 0),
@@ -216,7 +217,7 @@ private struct Listener: ~Copyable {
 
     mutating func drain(_ body: (ArraySlice<UInt8>) -> Void) {
         var buffer = [UInt8](repeating: 0, count: 16 << 10)
-        // A program that prints without end must not keep us from looking at the clock.
+        // A program that prints without end must not keep us from checking the clock.
         for _ in 0..<64 where !isOver {
             let got = pipe.withNumber { number in
                 buffer.withUnsafeMutableBytes { read(number, $0.baseAddress, $0.count) }
@@ -230,7 +231,7 @@ private struct Listener: ~Copyable {
     }
 }
 
-/// Makes lines of what comes in pieces. What it keeps is bounded, however much comes.
+/// Splits pieces of output into lines. Its memory is bounded, regardless of the amount.
 private struct Lines {
     private var line: [UInt8] = []
     /// The last 4 KiB.

@@ -1,23 +1,24 @@
 package import Core
 
-/// With whose rights systemd starts a service, as its unit and the drop-ins beside it say (systemd.unit(5), systemd.exec(5)).
+/// The rights with which systemd starts a service, according to its unit and the drop-ins beside it (systemd.unit(5),
+/// systemd.exec(5)).
 package struct ServiceUnit: Hashable, Sendable {
     /// A name or a number; `nil` where none is set, which means root.
     package private(set) var user: String?
     package private(set) var group: String?
-    /// Those of `SupplementaryGroups=`.
+    /// From `SupplementaryGroups=`.
     package private(set) var groups: [String] = []
 
-    /// Where units are looked for; the first counts.
+    /// The places of units; the first counts.
     package static let places: [FilePath] = [
         "/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system",
         "/lib/systemd/system",
     ]
 
-    /// - Returns: `nil` where there is no such unit, or none that may be read.
+    /// - Returns: `nil` where there is no such unit, or it may not be read.
     package init?(_ name: String, in places: [FilePath] = places) {
         func read(_ path: FilePath) -> String? {
-            // What is not there, or not for us, says nothing.
+            // A missing or unreadable file is ignored.
             (try? Files.read(path, limit: 1 << 20)).map { String(decoding: $0, as: UTF8.self) }
         }
         guard let unit = places.lazy.compactMap({ read($0.appending(FilePath(name))) }).first else { return nil }
@@ -26,7 +27,7 @@ package struct ServiceUnit: Hashable, Sendable {
         for place in places {
             let folder = place.appending(FilePath(name + ".d"))
             for file in (try? Files.names(in: folder)) ?? [] where file.display.hasSuffix(".conf") {
-                // One of the same name in a place of higher rank counts in its stead.
+                // A file with the same name in a place of higher rank replaces it.
                 if dropIns[file] == nil { dropIns[file] = folder.appending(file) }
             }
         }
@@ -48,7 +49,7 @@ package struct ServiceUnit: Hashable, Sendable {
             switch line[..<sign].split(separator: " ").first {
             case "User": user = words.first
             case "Group": group = words.first
-            // An empty one takes back all before it.
+            // An empty value clears all before it.
             case "SupplementaryGroups": groups = words.isEmpty ? [] : groups + words
             default: break
             }

@@ -2,10 +2,10 @@ internal import CLinux
 internal import Glibc
 internal import Synchronization
 
-/// The signals that a long-running verb answers, as a stream (signalfd(2)).
+/// The signals that a long-running command handles, as a stream (signalfd(2)).
 ///
-/// Made in `main` before any other thread exists: threads inherit what is blocked, and a signal that one of them does
-/// not block would end the process.
+/// Made in `main` before any other thread exists: threads inherit the blocked signals, and a signal that one of them
+/// does not block would end the process.
 package final class Signals: Sendable {
     package enum Signal: CInt, Sendable, CaseIterable {
         case hangUp = 1
@@ -13,13 +13,14 @@ package final class Signals: Sendable {
         case terminate = 15
     }
 
-    /// Each signal as it comes. Signals of one kind that come before the first is read count once.
+    /// Each signal as it arrives. Signals of one kind that arrive before the first is read count once.
     package let stream: AsyncStream<Signal>
     private let arrived: AsyncStream<Signal>.Continuation
     private let descriptor: CInt
     private let onStop = Mutex<(@Sendable () -> Void)?>(nil)
 
-    /// Blocks the signals in this thread, and ignores `SIGPIPE`, `SIGXFSZ` and `SIGIO` (a lost lease is told by that) in the process.
+    /// Blocks the signals in this thread, and ignores `SIGPIPE`, `SIGXFSZ` and `SIGIO` (sent for a lost lease) in the
+    /// process.
     package init() throws(SystemError) {
         Self.ignoreNuisances()
         let numbers = Signal.allCases.map(\.rawValue)
@@ -29,11 +30,11 @@ package final class Signals: Sendable {
         (stream, arrived) = AsyncStream.makeStream(of: Signal.self)
     }
 
-    /// Has `action` run for each signal that asks to stop, on the thread that reads them, whatever the tasks wait for. It must
-    /// not wait itself.
+    /// Runs `action` for each signal that asks to stop, on the thread that reads them, even while all tasks wait. It
+    /// must not wait itself.
     package func whenAskedToStop(_ action: @escaping @Sendable () -> Void) { onStop.withLock { $0 = action } }
 
-    /// Reads signals for as long as the process lives: what its main thread does while others work.
+    /// Reads signals for as long as the process lives. The main thread runs this while others work.
     package func serve() -> Never {
         var news = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         while true {
@@ -46,11 +47,11 @@ package final class Signals: Sendable {
         }
     }
 
-    /// A peer that went away is an error of the call that writes to it, not the end of the process.
+    /// With these, a write to a vanished peer fails with an error and does not end the process.
     package static func ignoreNuisances() {
         _ = signal(SIGPIPE, SIG_IGN)
         _ = signal(SIGIO, SIG_IGN)
-        // A limit on the size of files (RLIMIT_FSIZE) is an error of the write then (EFBIG).
+        // A write beyond the limit of file sizes (RLIMIT_FSIZE) then fails with an error (EFBIG).
         _ = signal(SIGXFSZ, SIG_IGN)
     }
 }

@@ -2,7 +2,7 @@ internal import CLinux
 internal import Core
 package import Glibc
 
-/// Wakes a thread that waits in the kernel (eventfd(2)). Any thread may ring; one listens.
+/// Wakes a thread that waits in the kernel (eventfd(2)). Any thread may ring; one thread waits.
 package final class Bell: Sendable {
     private let descriptor: Descriptor
 
@@ -16,9 +16,10 @@ package final class Bell: Sendable {
         descriptor.withNumber { _ = write($0, &one, 8) }
     }
 
-    /// Waits for the bell, for news or for the time, whichever is first, and stops the ringing.
+    /// Waits for the bell, for events or for the time, whichever comes first, and clears the bell.
     ///
-    /// - Parameter longest: `nil` waits as long as it takes. Rounded up to milliseconds, so that nobody wakes too early.
+    /// - Parameter longest: `nil` waits without limit. Rounded up to milliseconds, so that the thread never wakes too
+    ///   early.
     /// - Returns: Whether mounts changed since the last wait.
     @discardableResult
     package func wait(orNewsOf inotify: Inotify?, mounts: MountNews? = nil, longest: Duration?) -> Bool {
@@ -27,15 +28,15 @@ package final class Bell: Sendable {
         return wait(or: [news, table], longest: longest)[1].revents != 0
     }
 
-    /// The same for whatever poll(2) can wait for.
+    /// The same for any descriptors that poll(2) can wait for.
     ///
-    /// - Parameter others: They are polled, and not read: what is ready stays ready.
-    /// - Returns: `others`, and what came of each.
+    /// - Parameter others: They are polled, and not read: a ready descriptor stays ready.
+    /// - Returns: `others`, with the result of each.
     package func wait(or others: [pollfd], longest: Duration?) -> [pollfd] {
         let milliseconds = longest.map { CInt(clamping: max(0, ($0.inNanoseconds + 999_999) / 1_000_000)) } ?? -1
         return descriptor.withNumber { bell in
             var watched = others + [pollfd(fd: bell, events: Int16(POLLIN), revents: 0)]
-            // An interrupted wait is a wake-up like any other: the caller looks around and waits again.
+            // An interrupted wait counts as a wake-up: the caller checks its state and waits again.
             guard poll(&watched, nfds_t(watched.count), milliseconds) > 0 else { return others }
             if let rung = watched.popLast(), rung.revents != 0 {
                 var count: UInt64 = 0
@@ -45,9 +46,9 @@ package final class Bell: Sendable {
         }
     }
 
-    /// Waits for the bell or for something to read, as long as it takes.
+    /// Waits for the bell or for readable data, without limit.
     ///
-    /// - Returns: Whether the bell rang. It goes on ringing, so that nobody who stops a thread by it need do so twice.
+    /// - Returns: Whether the bell rang. It stays set, so that one ring is enough to stop a thread.
     package func wait(orReadingFrom other: borrowing Descriptor) -> Bool {
         descriptor.withNumber { bell in
             other.withNumber { other in
@@ -55,7 +56,7 @@ package final class Bell: Sendable {
                     pollfd(fd: bell, events: Int16(POLLIN), revents: 0),
                     pollfd(fd: other, events: Int16(POLLIN), revents: 0),
                 ]
-                // Interrupted or not, what there is to read is looked at.
+                // The readable data is checked, also after an interruption.
                 _ = poll(&watched, 2, -1)
                 return watched[0].revents != 0
             }

@@ -1,4 +1,5 @@
-/// Runs `body`, which waits in the kernel for as long as the process lives, on a thread of its own, and returns with it.
+/// Runs `body`, which waits in the kernel for as long as the process lives, on a thread of its own, and returns when it
+/// does.
 ///
 /// - Parameter name: At most 15 bytes; shown by `top -H`.
 package func onLongThread(named name: String, _ body: @escaping @Sendable () -> Void) async throws(SystemError) {

@@ -2,21 +2,21 @@ internal import CLinux
 internal import Core
 internal import Glibc
 
-/// A value behind a lock (pthread_mutex_lock(3)), and a way to wait until it has changed (futex(2)).
+/// A value protected by a lock (pthread_mutex_lock(3)), with a way to wait until it has changed (futex(2)).
 ///
-/// The waiting is our own and not pthread_cond_wait(3): up to glibc 2.40 a signal may wake nobody there (bug 25847), and
-/// a daemon that sleeps until it is woken would sleep on. Here every change counts a number up, and who waits sleeps only
-/// while the number is the one that was there when it looked.
+/// It does not use pthread_cond_wait(3): up to glibc 2.40 a signal there may wake no thread (bug 25847), and a daemon
+/// that sleeps until it is woken would sleep on. Here every change increments a number, and a waiting thread sleeps
+/// only while the number is the one that it saw.
 ///
-/// Not for code that runs in Swift's pool: a thread waits in it.
+/// Not for code in Swift's thread pool, since the thread blocks.
 ///
-/// `@unchecked Sendable`, proof: `value`, `sleepers` and `changes` are touched with `lock` held alone, but for the kernel, which
-/// compares `changes` by itself; and both C objects stay at one address from `init` to `deinit`.
+/// `@unchecked Sendable`, proof: `value`, `sleepers` and `changes` are accessed only with `lock` held, except by the
+/// kernel, which compares `changes` itself; and both C objects stay at one address from `init` to `deinit`.
 package final class Monitor<Value>: @unchecked Sendable {
     private var value: Value
     private let lock: UnsafeMutablePointer<pthread_mutex_t>
     private let changes: UnsafeMutablePointer<UInt32>
-    /// Threads that sleep or are about to: without any, the kernel need not be asked to wake them.
+    /// Threads that sleep or are about to: without any, the kernel need not wake one.
     private var sleepers = 0
 
     package init(_ value: sending Value) {
@@ -33,17 +33,17 @@ package final class Monitor<Value>: @unchecked Sendable {
         changes.deallocate()
     }
 
-    /// Looks at the value or changes it. Nobody who waits is woken.
+    /// Reads or changes the value. Wakes no waiting thread.
     package func withLock<R>(_ body: (inout Value) -> R) -> R {
         pthread_mutex_lock(lock)
         defer { pthread_mutex_unlock(lock) }
         return body(&value)
     }
 
-    /// Changes the value, and lets one who waits look again.
+    /// Changes the value, and wakes one waiting thread to check again.
     package func change<R>(_ body: (inout Value) -> R) -> R { change(waking: 1, body) }
 
-    /// Changes the value, and lets everybody who waits look again.
+    /// Changes the value, and wakes all waiting threads to check again.
     package func changeForAll<R>(_ body: (inout Value) -> R) -> R { change(waking: .max, body) }
 
     private func change<R>(waking most: Int32, _ body: (inout Value) -> R) -> R {
@@ -53,7 +53,7 @@ package final class Monitor<Value>: @unchecked Sendable {
         }
     }
 
-    /// Waits until `body` has an answer: asked at once, and again after each change.
+    /// Waits until `body` returns a result: called at once, and again after each change.
     package func wait<R>(_ body: (inout Value) -> R?) -> R {
         pthread_mutex_lock(lock)
         defer { pthread_mutex_unlock(lock) }
@@ -63,9 +63,9 @@ package final class Monitor<Value>: @unchecked Sendable {
         }
     }
 
-    /// As ``wait(_:)``, for at most `limit`.
+    /// Like ``wait(_:)``, for at most `limit`.
     ///
-    /// - Returns: `nil` when `body` had no answer in time; it was asked once more at the end.
+    /// - Returns: `nil` when `body` had no result in time; it was called once more at the end.
     package func wait<R>(atMost limit: Duration, _ body: (inout Value) -> R?) -> R? {
         let start = SuspendingClock().now
         pthread_mutex_lock(lock)
@@ -78,7 +78,7 @@ package final class Monitor<Value>: @unchecked Sendable {
         }
     }
 
-    /// Lets go of the lock until something changes, perhaps for nothing, or the time (in ns, negative for ever) is over.
+    /// Releases the lock until a change, a spurious wake-up, or the end of the time (in ns, negative for no limit).
     private func sleep(atMost nanoseconds: Int64) {
         let seen = changes.pointee
         sleepers += 1

@@ -1,10 +1,10 @@
 internal import Synchronization
 
 extension Alarms {
-    /// Waits for `duration`, a suspended machine's sleep included.
+    /// Waits for `duration`, including the time that the machine is suspended.
     ///
-    /// In place of `Task.sleep`, which goes past the hooks of the runtime to libdispatch (Swift 6.3), starts its pool there,
-    /// and keeps its deadline when it was cut short. `make lint` refuses it.
+    /// Replaces `Task.sleep`, which bypasses the hooks of the runtime and uses libdispatch (Swift 6.3), starts its
+    /// pool, and keeps its deadline when it is cancelled. `make lint` refuses `Task.sleep`.
     ///
     /// - Throws: `CancellationError`, at once when the task is cancelled.
     package func sleep(for duration: Duration) async throws {
@@ -18,7 +18,7 @@ extension Alarms {
         }
     }
 
-    /// As ``sleep(for:)``, not counting the time that the machine was suspended.
+    /// Like ``sleep(for:)``, not counting the time that the machine was suspended.
     package func sleep(awakeFor duration: Duration) async throws {
         let end = SuspendingClock.now.advanced(by: duration)
         repeat {
@@ -27,7 +27,7 @@ extension Alarms {
     }
 }
 
-/// One who waits, and the first of two who end it.
+/// A waiting task. The first of two events ends the wait.
 private final class Sleeper: Sendable {
     private typealias Outcome = Result<Void, any Error>
     private enum State {

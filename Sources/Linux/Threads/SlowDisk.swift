@@ -1,25 +1,25 @@
 internal import Synchronization
 
-/// Runs work on a disk that may stop answering, as a mount does whose server is gone.
+/// Runs work on a disk that may stop answering, such as a mount whose server is gone.
 ///
-/// A call into the kernel may wait there for as long as it likes, and nothing takes it back. So each piece of work has a
-/// thread of its own, which counts for no pool. Whoever waits for it is let go when the task is cancelled, half a
-/// second later at most, or when nothing has moved for `patience`; the thread is free again when its call returns. While a silent
-/// one is still out, work is refused at once, so that tries do not collect threads.
+/// A call into the kernel may block there without limit, and cannot be cancelled. So each piece of work has a thread of
+/// its own, outside every pool. The waiting task continues when it is cancelled, at most half a second later, or when
+/// there was no progress for `patience`; the thread is free again when its call returns. While a silent call has not
+/// returned, new work is refused at once, so that retries do not accumulate threads.
 package final class SlowDisk: Sendable {
-    /// Nothing moved for so long.
+    /// There was no progress for this long.
     package struct Silent: Error, Hashable, Sendable {
         package let patience: Duration
     }
 
-    /// A piece of work as seen from inside: it says that it goes on, and hears that it is to end.
+    /// The work's connection to its caller: it reports progress, and learns that it has to end.
     package final class Pulse: Sendable {
         private let beats = Atomic<Int>(0)
         private let isOver = Atomic<Bool>(false)
 
-        /// To be called between two calls into the kernel.
+        /// Must be called between two calls into the kernel.
         ///
-        /// - Throws: `CancellationError` when nobody waits for the work any more.
+        /// - Throws: `CancellationError` when no task waits for the work any more.
         package func beat() throws {
             if isOver.load(ordering: .acquiring) { throw CancellationError() }
             beats.wrappingAdd(1, ordering: .relaxed)
@@ -29,19 +29,19 @@ package final class SlowDisk: Sendable {
         func end() { isOver.store(true, ordering: .releasing) }
     }
 
-    /// Far more than there are uploads at once: a thread that does not come back is not missed.
+    /// Far more than there are parallel uploads: a thread that does not come back is not missed.
     private static let threads = Workers<@Sendable () -> Void>("slow-disk", most: 256, linger: .seconds(5)) { $0() }
 
     private let patience: Duration
-    /// Pieces of work that fell silent and did not return yet.
+    /// Pieces of work that fell silent and have not returned yet.
     private let out = Atomic<Int>(0)
 
-    /// What a task that is cancelled waits for its work to come back by itself.
+    /// How long a cancelled task waits for its work to return by itself.
     private static let grace: Duration = .milliseconds(500)
 
     package init(patience: Duration) { self.patience = patience }
 
-    /// - Throws: ``Silent``; `CancellationError`; what `body` throws.
+    /// - Throws: ``Silent``; `CancellationError`; errors of `body`.
     package func run<R: Sendable>(_ body: @escaping @Sendable (Pulse) throws -> R) async throws -> R {
         try Task.checkCancellation()
         if out.load(ordering: .acquiring) > 0 { throw Silent(patience: patience) }
@@ -71,7 +71,7 @@ package final class SlowDisk: Sendable {
         }
     }
 
-    /// Calls when a count has stood still for a while.
+    /// Calls back when a counter has not changed for a while.
     private final class Watch: Sendable {
         private struct State {
             var alarm: Alarms.ID?
@@ -104,7 +104,7 @@ package final class SlowDisk: Sendable {
             let count = count()
             let isSilent = state.withLock { state in
                 if state.isOver { return false }
-                // Not the alarm's clock, which counts a suspended machine's sleep.
+                // Not the alarm's clock, which includes the time that the machine is suspended.
                 let now = SuspendingClock().now
                 if count != state.last { state.since = now }
                 state.last = count
@@ -130,8 +130,8 @@ package final class SlowDisk: Sendable {
 
         func wait(_ continuation: CheckedContinuation<R, any Error>) { state.withLock { $0 = .waiting(continuation) } }
 
-        /// - Parameter onSilence: Called when the answer is that none comes, before anybody can hear it.
-        /// - Returns: What was answered before; then this answer is dropped.
+        /// - Parameter onSilence: Called when the answer is ``Silent``, before the waiting task gets it.
+        /// - Returns: The earlier answer, if there is one; then this answer is dropped.
         @discardableResult
         func give(_ result: Result<R, any Error>, onSilence: (() -> Void)? = nil) -> Earlier {
             let (waiting, earlier): (CheckedContinuation<R, any Error>?, Earlier) = state.withLock { state in

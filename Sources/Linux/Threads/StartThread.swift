@@ -1,7 +1,7 @@
 internal import CLinux
 internal import Glibc
 
-/// Starts a thread of its own for `body`, which may wait as long as it likes. It ends when `body` returns.
+/// Starts a thread for `body`, which may block without limit. It ends when `body` returns.
 ///
 /// - Parameter name: At most 15 bytes; shown by `ps -L` and `top -H`.
 package func startThread(_ name: String, _ body: @escaping @Sendable () -> Void) throws(SystemError) {

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Set once, read from any thread.
+/// A flag that is set once and read from any thread.
 package final class StopFlag: Sendable {
     private let flag = Atomic(false)
 

@@ -1,7 +1,7 @@
-/// Threads that take pieces of work in the order in which they come: as many threads as there is work for, up to a bound.
+/// Threads that take pieces of work in the order of arrival: as many threads as there is work for, up to a limit.
 ///
-/// Own threads and not libdispatch's: its pool looks around once a second for as long as the process lives, and a small
-/// box that has nothing to do should sleep.
+/// It does not use libdispatch's threads, because its pool wakes once a second for as long as the process lives, and an
+/// idle machine should sleep.
 package final class Workers<Piece>: Sendable {
     private struct State {
         var waiting = Line<Piece>()
@@ -18,12 +18,12 @@ package final class Workers<Piece>: Sendable {
     private let run: @Sendable (Piece) -> Void
     private let startThread: StartThread
 
-    /// How a thread is started; tests put a kernel that has none in its place.
+    /// Starts a thread; tests replace it with a kernel that has none.
     typealias StartThread =
         @Sendable (_ name: String, _ body: @escaping @Sendable () -> Void) throws(SystemError) -> Void
 
     /// - Parameters:
-    ///   - name: Of each thread, at most 15 bytes.
+    ///   - name: The name of each thread, at most 15 bytes.
     ///   - linger: How long a thread without work stays; `nil` for as long as the process lives.
     package convenience init(
         _ name: String, most: Int, linger: Duration? = nil, run: @escaping @Sendable (Piece) -> Void
@@ -43,7 +43,7 @@ package final class Workers<Piece>: Sendable {
         state = Monitor(State())
     }
 
-    /// Starts a thread before there is work, so that there is always one. For those that stay.
+    /// Starts a thread before there is work, so that there is always one. For pools whose threads stay.
     package func begin() throws(SystemError) {
         state.withLock { $0.threads += 1 }
         do { try startThread(name) { self.work() } } catch {
@@ -52,12 +52,12 @@ package final class Workers<Piece>: Sendable {
         }
     }
 
-    /// Never waits. Where the kernel gives no thread at all, the caller's does the work until the line is empty: with `most`
-    /// 1 too, no two pieces run at once.
+    /// Never waits. When the kernel gives no thread at all, the caller's thread does the work until the queue is empty:
+    /// even then, with `most` 1, no two pieces run at once.
     package func add(_ piece: sending Piece) {
         let needsThread = state.change { state in
             state.waiting.append(piece)
-            // Each thread that waits takes one of the pieces in the line.
+            // Each waiting thread takes one of the queued pieces.
             guard state.waiting.count > state.idle, state.threads < most else { return false }
             state.threads += 1
             return true
@@ -68,7 +68,7 @@ package final class Workers<Piece>: Sendable {
         }
     }
 
-    /// A piece for a caller who stands in for a thread; `nil` when others will do the rest.
+    /// A piece for a caller that replaces a missing thread; `nil` when other threads will do the rest.
     private func takeForMissingThread() -> Piece? {
         state.withLock { state in
             let orphan = state.threads == 1 ? state.waiting.next() : nil
@@ -77,7 +77,7 @@ package final class Workers<Piece>: Sendable {
         }
     }
 
-    /// Lets the threads end when the line is empty. Nothing may be added afterwards.
+    /// Lets the threads end when the queue is empty. No piece may be added afterwards.
     package func close() { state.changeForAll { $0.isClosed = true } }
 
     private func work() {
@@ -105,7 +105,7 @@ package final class Workers<Piece>: Sendable {
         }
         guard let linger else { return state.wait(look) }
         if let answer = state.wait(atMost: linger, look) { return answer }
-        // A piece may have come between the last look and this one.
+        // A piece may have come between the last check and this one.
         return state.withLock { state in
             if let answer = look(&state) { return answer }
             state.idle -= 1

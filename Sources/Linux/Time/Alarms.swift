@@ -3,10 +3,10 @@ internal import Core
 internal import Glibc
 internal import Synchronization
 
-/// What is to happen at a time, and one timer of the kernel's for the earliest of it (timerfd_create(2)).
+/// Actions at given times, with one kernel timer for the earliest of them (timerfd_create(2)).
 ///
-/// By CLOCK_BOOTTIME, as Swift's `ContinuousClock`: who slept through a deadline is late, and not early. Unlike a task
-/// that sleeps, an alarm that was taken back is gone: it keeps nothing and wakes nobody.
+/// Uses CLOCK_BOOTTIME, like Swift's `ContinuousClock`: after a suspension an alarm is late, never early. Unlike a
+/// sleeping task, a cancelled alarm is gone: it keeps no memory and causes no wake-up.
 package final class Alarms: Sendable {
     package struct ID: Hashable, Sendable {
         fileprivate let number: UInt64
@@ -16,7 +16,7 @@ package final class Alarms: Sendable {
         var heap = DeadlineHeap()
         var actions: [UInt64: @Sendable () -> Void] = [:]
         var last: UInt64 = 0
-        /// What the timer is set to.
+        /// The deadline to which the timer is set.
         var armed: Int64?
     }
 
@@ -25,7 +25,7 @@ package final class Alarms: Sendable {
 
     private static let made = Result { () throws(SystemError) in try Alarms() }
 
-    /// The process's own. Its thread lives as long as the process.
+    /// The process's own alarms. Their thread lives as long as the process.
     package static var shared: Alarms {
         switch made {
         case .success(let alarms): alarms
@@ -33,7 +33,7 @@ package final class Alarms: Sendable {
         }
     }
 
-    /// Makes the timer and its thread, in `main`, where a limit that refuses them can still be told to somebody.
+    /// Creates the timer and its thread. Called in `main`, where a limit that refuses them can still be reported.
     static func begin() throws(SystemError) { _ = try made.get() }
 
     private init() throws(SystemError) {
@@ -44,7 +44,7 @@ package final class Alarms: Sendable {
     private func run() {
         while true {
             var count: UInt64 = 0
-            // Returns when the timer has gone off; an interrupted wait looks around and waits again.
+            // Returns when the timer has expired; an interrupted wait checks and waits again.
             _ = read(timer, &count, 8)
             goOff()
         }
@@ -69,7 +69,7 @@ package final class Alarms: Sendable {
         return set(at: isNever ? .max : deadline, action)
     }
 
-    /// Takes an alarm back. Nothing happens when it has gone off.
+    /// Cancels an alarm. Has no effect when it has run already.
     package func cancel(_ alarm: ID) {
         state.withLock { state in
             guard state.actions.removeValue(forKey: alarm.number) != nil else { return }
@@ -91,7 +91,8 @@ package final class Alarms: Sendable {
         for action in due { action() }
     }
 
-    /// Sets the timer to the earliest alarm that still stands. Inside the lock, so that settings do not overtake each other.
+    /// Sets the timer to the earliest remaining alarm. Called with the lock held, so that settings do not overtake each
+    /// other.
     private func arm(_ state: inout State) {
         while let first = state.heap.first, state.actions[first] == nil { state.heap.removeFirst() }
         if state.heap.count > 64, state.heap.count > 2 * state.actions.count {

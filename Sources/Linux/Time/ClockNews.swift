@@ -3,15 +3,16 @@ internal import Core
 internal import Glibc
 internal import Synchronization
 
-/// Tells when somebody sets the wall clock: all that depends on it is to be looked at again.
+/// Reports when the wall clock is set: everything that depends on it has to be evaluated again.
 package final class ClockNews: Sendable {
-    /// The process's own. Its thread sleeps in the kernel until the clock is set, and lives as long as the process.
+    /// The process's own instance. Its thread sleeps in the kernel until the clock is set, and lives as long as the
+    /// process.
     package static let shared = ClockNews()
 
     private let listeners = Mutex<(last: Int, calls: [Int: @Sendable () -> Void], isWatching: Bool)>((0, [:], false))
 
-    /// - Parameter call: Made on the thread that watches: short, and never waiting.
-    /// - Returns: For ``forget(_:)``.
+    /// - Parameter call: Runs on the watching thread: short, and never waiting.
+    /// - Returns: A number for ``forget(_:)``.
     package func listen(_ call: @escaping @Sendable () -> Void) throws(SystemError) -> Int {
         let (number, isFirst) = listeners.withLock { listeners in
             listeners.last += 1
@@ -38,7 +39,7 @@ package final class ClockNews: Sendable {
         while true {
             var count: UInt64 = 0
             if read(number, &count, 8) >= 0 || errno == EINTR { continue }
-            // Anything but ECANCELED would come back at once, for ever.
+            // Any error but ECANCELED would return at once, for ever.
             guard errno == ECANCELED else { return }
             for call in listeners.withLock({ Array($0.calls.values) }) { call() }
         }

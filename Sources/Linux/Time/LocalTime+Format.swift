@@ -1,8 +1,8 @@
 internal import Core
 
 extension LocalTime {
-    /// The date and time letters of strftime(3) that a file name needs: `%Y %y %m %d %H %M %S %F %T %%`; any other is
-    /// left as it stands.
+    /// Formats with the date and time letters of strftime(3) that a file name needs: `%Y %y %m %d %H %M %S %F %T %%`;
+    /// any other stays unchanged.
     package func formatted(_ format: String) -> String {
         var out = ""
         var letters = format.makeIterator()

@@ -1,7 +1,7 @@
 package import Core
 internal import Glibc
 
-/// A moment as the clock on the wall of this machine's time zone shows it (localtime_r(3)), for display only.
+/// A moment in local time of this machine's time zone (localtime_r(3)), for display only.
 package struct LocalTime: Hashable, Sendable {
     package let year: Int
     package let month: Int
@@ -31,32 +31,33 @@ package struct LocalTime: Hashable, Sendable {
 }
 
 extension Zone {
-    /// This machine's (localtime_r(3), `tm_gmtoff`).
+    /// This machine's time zone (localtime_r(3), `tm_gmtoff`).
     package static let local = Zone { moment in
         let (whole, rest) = moment.milliseconds.quotientAndRemainder(dividingBy: 1000)
         var seconds = time_t(rest < 0 ? whole - 1 : whole)
         var parts = tm()
-        // As above: of years beyond an int nothing is known, and UTC does.
+        // As above: for years beyond an int nothing is known, and UTC is used.
         localtime_r(&seconds, &parts)
         return Int(parts.tm_gmtoff)
     }
 }
 
-/// Where this machine's time zone comes from.
+/// The source of this machine's time zone.
 package enum ZoneSource {
-    /// What localtime(5) and timedatectl(1) set, unless the environment names a zone.
+    /// The file that localtime(5) and timedatectl(1) set, unless the environment names a zone.
     package static let file: FilePath = "/etc/localtime"
 
-    /// Another one when somebody has set another zone, or when its rules were renewed; `nil` where it is not from the file.
+    /// Changes when another zone was set, or when its rules were renewed; `nil` where the zone does not come from the
+    /// file.
     package static func identity() -> FileLook? { getenv("TZ") == nil ? FileLook.behind(file) : nil }
 
-    /// Reads the zone, if it is another: localtime_r(3) knows the one that was read last.
+    /// Reads the zone, if it has changed: localtime_r(3) uses the one that was read last.
     package static func read() { tzset() }
 }
 
 extension CivilTime {
-    /// The moment at which a clock in this machine's time zone shows this time (mktime(3)). Of an hour that the clocks
-    /// show twice, one of the two.
+    /// The moment at which a clock in this machine's time zone shows this time (mktime(3)). For an hour that occurs
+    /// twice, one of the two.
     package var localMoment: WallTime {
         var parts = tm()
         parts.tm_year = CInt(year - 1900)
@@ -65,7 +66,7 @@ extension CivilTime {
         parts.tm_hour = CInt(hour)
         parts.tm_min = CInt(minute)
         parts.tm_sec = CInt(second)
-        // Whether the clocks were changed by then is for the zone's rules to say.
+        // The zone's rules decide whether daylight saving time applies then.
         parts.tm_isdst = -1
         return WallTime(milliseconds: Int64(mktime(&parts)) * 1000)
     }

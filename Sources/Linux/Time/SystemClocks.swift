@@ -4,7 +4,7 @@ internal import Glibc
 
 /// The machine's clocks.
 ///
-/// `SLUICE_TEST_CLOCK` shifts the wall clock of a whole process for tests, in seconds (`17280000` is 200 days on):
+/// `SLUICE_TEST_CLOCK` shifts the wall clock of a whole process for tests, in seconds (`17280000` is 200 days ahead):
 /// preloaded clock fakes freeze Swift's timers. It is read once, when the value is made.
 package struct SystemClocks: Clocks {
     private let shift: Int64
@@ -32,9 +32,10 @@ package struct SystemClocks: Clocks {
         return now
     }
 
-    /// Whether what keeps the system's clock says that it is right; `nil` where nothing keeps it, or does not say.
+    /// Whether the service that keeps the system's clock says that it is right; `nil` where there is no such service,
+    /// or it does not tell.
     ///
-    /// systemd-timesyncd marks it by a file (systemd-timesyncd.service(8)); others tell the kernel (adjtimex(2)).
+    /// systemd-timesyncd marks it with a file (systemd-timesyncd.service(8)); others tell the kernel (adjtimex(2)).
     package var isSynchronised: Bool? {
         let folder: FilePath = "/run/systemd/timesync"
         if Self.exists(folder.appending("synchronized")) { return true }
@@ -43,7 +44,7 @@ package struct SystemClocks: Clocks {
     }
 
     private static func exists(_ path: FilePath) -> Bool {
-        // What cannot be asked says nothing.
+        // A failed check gives no answer.
         (try? FileLook.ifPresent(at: path)) ?? nil != nil
     }
 }

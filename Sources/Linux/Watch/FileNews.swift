@@ -2,11 +2,11 @@ package import Core
 internal import Glibc
 internal import Synchronization
 
-/// Tells when something may have come to stand under a path, or may be gone from there (inotify(7)).
+/// Reports when a file may have appeared under a path, or may have disappeared (inotify(7)).
 ///
-/// Each folder on the way is watched for the next name alone, as far as the way exists: so it does not matter what of it
-/// appears, moves or goes. One thread, which sleeps in the kernel until there is something to tell; it ends with
-/// ``stop()``, or with this object.
+/// Each folder on the path is watched for the next name only, as far as the path exists: so any part of it may appear,
+/// move or disappear. Uses one thread, which sleeps in the kernel until there is an event; it ends with ``stop()``, or
+/// with this object.
 package final class FileNews: Sendable {
     private final class Wish: Sendable {
         struct State {
@@ -31,8 +31,8 @@ package final class FileNews: Sendable {
 
     /// - Parameters:
     ///   - limit: The most watches to take; one more is refused as if the kernel's own limit were reached.
-    ///   - tell: Called on the thread of the news: when the paths of ``watch(_:)`` are watched, and whenever it is worth looking
-    ///     at them again. It must not wait.
+    ///   - tell: Called on the thread of the events: when the paths of ``watch(_:)`` are watched, and whenever they
+    ///     have to be checked again. It must not wait.
     package init(limit: Int = .max, _ tell: @escaping @Sendable () -> Void) throws(SystemError) {
         let wish = try Wish()
         self.wish = wish
@@ -47,7 +47,7 @@ package final class FileNews: Sendable {
                 if let paths { listener.paths = paths }
                 if paths != nil || listener.hasNews || listener.mountsChanged {
                     let before = (listener.awaited, wish.state.withLock { $0.unheard })
-                    // Most mounts are none of ours: then the same folders are watched as before.
+                    // Most mount changes are not about these paths: then the same folders are watched as before.
                     let isTold = paths != nil || listener.hasNews
                     let unheard = listener.watch()
                     wish.state.withLock { $0.unheard = unheard }
@@ -60,13 +60,13 @@ package final class FileNews: Sendable {
 
     deinit { stop() }
 
-    /// Takes these paths in place of those of before. Absolute, without `..`.
+    /// Replaces the watched paths. They must be absolute, without `..`.
     package func watch(_ paths: Set<FilePath>) { wish.change { ($0.paths, $0.isNew) = (paths, true) } }
 
-    /// The paths that nothing is heard of, each with the reason: a file system that tells no events or may not answer, a limit,
-    /// a right.
+    /// The paths without events, each with the reason: a file system that reports no events or may not answer, a limit,
+    /// missing rights.
     package var unheard: [FilePath: String] { wish.state.withLock { $0.unheard } }
 
-    /// Ends the thread. What it is telling at this moment is told to the end.
+    /// Ends the thread. A running call is completed.
     package func stop() { wish.change { $0.isOver = true } }
 }

@@ -1,7 +1,7 @@
 package import Core
 internal import Glibc
 
-/// Tells a folder that is there from one that only looks so, because its disk is not mounted.
+/// Distinguishes a folder that exists from the empty mount point of a disk that is not mounted.
 ///
 /// Used by one thread.
 package final class FolderGate {
@@ -12,14 +12,14 @@ package final class FolderGate {
 
     /// - Parameters:
     ///   - requirements: All of them have to be met.
-    ///   - table: fstab(5), which says what is to be mounted where nobody else says.
+    ///   - table: fstab(5), which says which mounts are required where no requirement does.
     package init(_ folder: SourceFolder, _ requirements: [FolderRequirement], table: FilePath = "/etc/fstab") {
         self.folder = folder
         self.requirements = requirements
         self.table = table
     }
 
-    /// What is missing, in words; `nil` when nothing is.
+    /// Describes the unmet requirement; `nil` when all are met.
     ///
     /// - Parameter folder: The folder, open.
     package func missing(in folder: borrowing OpenFolder) throws(SystemError) -> String? {
@@ -33,21 +33,21 @@ package final class FolderGate {
         return nil
     }
 
-    /// As above, for a folder that is not open. One that cannot be opened is missing.
+    /// The same for a folder that is not open. A folder that cannot be opened counts as missing.
     package func missing() -> String? {
         do throws(SystemError) { return try missing(in: folder.open()) } catch {
             return absence(after: error)
         }
     }
 
-    /// What is missing where the folder itself cannot be opened, in words.
+    /// Describes the problem when the folder itself cannot be opened.
     package func absence(after error: SystemError) -> String {
         guard error.isMissing else { return error.reason }
         for requirement in requirements {
             guard let place = requirement.mount, place != "/" else { continue }
             let point = points[place] ?? MountPoint(place)
             points[place] = point
-            // What cannot be asked has nothing on it that anybody could use.
+            // A mount point that cannot be checked counts as not mounted.
             let isOn = (try? Self.isOn(place, point)) ?? false
             if !isOn { return "nothing is mounted at \(place.display) (require.mount)" }
         }
@@ -79,7 +79,7 @@ package final class FolderGate {
 }
 
 extension FolderStream {
-    /// Whether something in the folder has this name, whatever it is.
+    /// Whether the name exists in the folder, for any kind of file.
     package func has(_ name: FilePath) throws(SystemError) -> Bool {
         do {
             try systemCall("faccessat", on: name.display) {
@@ -92,9 +92,9 @@ extension FolderStream {
         }
     }
 
-    /// The content of a small file in the folder; `nil` when it is not there. No link is followed.
+    /// The content of a small file in the folder; `nil` when it does not exist. No link is followed.
     ///
-    /// - Throws: `EFBIG` for a larger one, `EINVAL` for what is no regular file.
+    /// - Throws: `EFBIG` for a larger one, `EINVAL` if it is not a regular file.
     package func read(_ name: FilePath, limit: Int) throws(SystemError) -> [UInt8]? {
         let file: Descriptor
         do {

@@ -2,16 +2,16 @@ internal import CLinux
 package import Core
 internal import Glibc
 
-/// Names of one folder that are looked at together: where they are many, another thread looks at the first of them while
-/// the next ones are still being listed.
+/// Reads the status of many names in one folder: where there are many, another thread reads the first ones while the
+/// next are still being listed.
 ///
-/// What a look takes is the kernel's waiting for memory, or for a disk, and two of them wait at the same time.
+/// A status call mostly waits for memory or for a disk, and two of them can wait at the same time.
 package struct FolderLooks {
     private let line = LookLine()
-    /// Full ones, in the order in which they were filled; ``LookLine`` has a look at them.
+    /// Full pieces, in the order in which they were filled; ``LookLine`` refers to them.
     private var full: [LookPiece] = []
     private var last = LookPiece()
-    /// To be filled again.
+    /// Empty pieces, to be filled again.
     private var spare: [LookPiece] = []
 
     package init() {}
@@ -19,9 +19,9 @@ package struct FolderLooks {
     package var isEmpty: Bool { full.isEmpty && last.names.isEmpty }
 
     /// - Parameters:
-    ///   - tag: Given back with what the look showed.
-    ///   - stream: The folder that has the name. The same for all names until ``look(in:_:)``, which has to come before it is
-    ///     closed.
+    ///   - tag: Returned with the status.
+    ///   - stream: The folder that contains the name. It is the same for all names until ``look(in:_:)``, which has to
+    ///     be called before it is closed.
     package mutating func add(_ name: UnsafeBufferPointer<UInt8>, tag: Int, in stream: FolderStream) {
         last.add(name, tag: tag)
         if last.isFull { handOver(stream) }
@@ -34,9 +34,10 @@ package struct FolderLooks {
         last = spare.popLast() ?? LookPiece()
     }
 
-    /// Looks at all of them and forgets them, keeping the memory for the next ones.
+    /// Reads the status of all names and forgets them, keeping the memory for the next ones.
     ///
-    /// - Parameter body: Told of each in the order in which they were added; a look is `nil` when there is nothing any more.
+    /// - Parameter body: Called for each in the order in which they were added; the status is `nil` when the name no
+    ///   longer exists.
     package mutating func look(
         in stream: FolderStream,
         _ body: (_ name: UnsafeBufferPointer<UInt8>, _ tag: Int, _ look: Result<FileLook?, SystemError>) -> Void
@@ -53,13 +54,14 @@ package struct FolderLooks {
     }
 }
 
-/// Some names, and what was seen under them.
+/// Some names, and their status.
 ///
-/// Its fields go without the check of overlapping accesses, which costs a tenth of a walk: each method uses them from its
-/// beginning to its end, and what it calls meanwhile knows nothing of this object.
+/// Its fields have no check of overlapping accesses, which would cost a tenth of a walk: each method uses them from its
+/// beginning to its end, and the functions that it calls do not know this object.
 ///
-/// `@unchecked Sendable`, proof: one thread has it at a time. Who fills it hands it to a ``LookLine``; that gives it to one thread,
-/// which looks and says so; and only then does who filled it touch it again. Each step is under the line's lock.
+/// `@unchecked Sendable`, proof: one thread has it at a time. The thread that fills it passes it to a ``LookLine``.
+/// That passes it to one thread, which reads the status and reports the end. Only then does the first thread access it
+/// again. Each step holds the line's lock.
 private final class LookPiece: @unchecked Sendable {
     struct Name {
         let start: Int
@@ -69,11 +71,12 @@ private final class LookPiece: @unchecked Sendable {
 
     private struct Answer {
         var look = sluice_look()
-        /// 0 when there is a look.
+        /// 0 when the status was read.
         var code: CInt = 0
     }
 
-    /// Few enough that nobody waits long for one, and enough that handing it over costs nothing beside its looks.
+    /// Small enough that no thread waits long for one, and large enough that passing it on costs nothing compared with
+    /// its status calls.
     private static let size = 128
 
     var folder: CInt = -1
@@ -81,7 +84,7 @@ private final class LookPiece: @unchecked Sendable {
     @exclusivity(unchecked) private var bytes: [UInt8] = []
     @exclusivity(unchecked) private(set) var names: [Name] = []
     @exclusivity(unchecked) private var answers = [Answer](repeating: Answer(), count: LookPiece.size)
-    /// Its line's.
+    /// Protected by the line's lock.
     var isDone = false
 
     var isFull: Bool { names.count == Self.size }
@@ -104,7 +107,7 @@ private final class LookPiece: @unchecked Sendable {
         }
     }
 
-    /// Forgets them then.
+    /// Reports the status of each name and forgets the names.
     func tell(
         in stream: FolderStream,
         _ body: (_ name: UnsafeBufferPointer<UInt8>, _ tag: Int, _ look: Result<FileLook?, SystemError>) -> Void
@@ -127,11 +130,11 @@ private final class LookPiece: @unchecked Sendable {
     }
 }
 
-/// Pieces that wait for somebody to look: another thread, or who filled them.
+/// Pieces that wait for a thread: another thread, or the one that filled them.
 private final class LookLine: Sendable {
     private struct State {
         var waiting: [LookPiece] = []
-        /// Another thread looks until nothing waits.
+        /// Another thread works until no piece waits.
         var isServed = false
     }
 
@@ -141,7 +144,7 @@ private final class LookLine: Sendable {
     func add(_ piece: LookPiece) {
         let mustServe = state.withLock { state in
             state.waiting.append(piece)
-            // A single one is looked at before another thread has woken up.
+            // A single piece is done before another thread would have woken up.
             if state.isServed || state.waiting.count < 2 || !Self.hasSeveralProcessors { return false }
             state.isServed = true
             return true
@@ -159,7 +162,7 @@ private final class LookLine: Sendable {
         }
     }
 
-    /// Returns when the piece was looked at. Helps until then.
+    /// Returns when the piece is done. Works on pieces until then.
     func finish(_ piece: LookPiece) {
         while case .look(let next) = state.wait({ state -> Step? in
             if piece.isDone { return .goOn }

@@ -2,20 +2,20 @@ internal import CLinux
 package import Core
 internal import Glibc
 
-/// The directories above a configured folder, and who could put another one in its place.
+/// The directories above a configured folder, and the users who could replace it.
 package enum FolderParents {
-    /// The nearest directory above `path` in which somebody else could rename the folder or put a link in its place, in words that
-    /// follow its path; `nil` where nobody could. Waits for the disk.
+    /// The nearest directory above `path` in which another user could rename the folder or replace it by a link, as a
+    /// text that follows its path; `nil` where there is none. Waits for the disk.
     ///
-    /// Root, the daemon's user and the folder's owner may: it is theirs. In a sticky directory only the owner of an entry may
+    /// Root, the daemon's user and the folder's owner are trusted. In a sticky directory only the owner of an entry may
     /// rename it (inode(7)).
     /// - Parameters:
-    ///   - owner: Who may as well; `nil` for whom the directory belongs to that is there now.
-    ///   - known: Where the directory is that `path` was opened as; without it the path is followed to it.
+    ///   - owner: A user who is also trusted; `nil` for the owner of the present directory.
+    ///   - known: The real path of the directory that was opened as `path`; without it the path is resolved.
     package static func weakest(
         above path: FilePath, trusting owner: UInt32? = nil, at known: FilePath? = nil
     ) -> (directory: FilePath, why: String)? {
-        // What is not there yet is told of by others.
+        // A missing folder is reported elsewhere.
         guard let real = known ?? Files.real(path), let top = look(real) else { return nil }
         let trusted: Set<UInt32> = [0, geteuid(), owner ?? top.owner]
         return weakest(onTheWayTo: real, trusted) ?? weakest(onTheWayTo: path, trusted)
@@ -24,13 +24,13 @@ package enum FolderParents {
     /// The kernel's own limit (path_resolution(7)).
     private static let mostLinks = 40
 
-    /// The last directory on the way to `path` in which somebody else could put another entry in place of the one that is followed.
-    /// A link leads on through directories of its own.
+    /// The last directory on the way to `path` in which another user could replace the entry that is followed. A link
+    /// leads on through directories of its own.
     private static func weakest(
         onTheWayTo path: FilePath, _ trusted: Set<UInt32>
     ) -> (directory: FilePath, why: String)? {
         var weak: (directory: FilePath, why: String)?
-        // Never with a link in it.
+        // The path never contains a link.
         guard var at = path.isAbsolute ? "/" : Files.real(".") else { return nil }
         var names = Array(path.components.reversed())
         var links = 0
@@ -55,7 +55,7 @@ package enum FolderParents {
         return weak
     }
 
-    /// Who else could put something in place of an entry, in words that follow the directory's path.
+    /// Describes which other users could replace an entry, as a text that follows the directory's path.
     private static func weakness(
         of path: FilePath, _ directory: Look, forEntryOf owner: UInt32, _ trusted: Set<UInt32>
     ) -> String? {
@@ -64,7 +64,7 @@ package enum FolderParents {
         if isSticky, trusted.contains(owner) { return nil }
         if directory.mode & 0o002 != 0 { return "can be written by everybody" }
         if let list = Files.attribute("system.posix_acl_access", of: path) {
-            // The middle bits are what the list gives at most then, and say nothing of the group (acl(5)).
+            // The middle bits are the mask then, and not the rights of the group (acl(5)).
             for entry in AccessList.entries(in: list) where entry.mayWrite && directory.mode & 0o020 != 0 {
                 switch entry.kind {
                 case .user where !trusted.contains(entry.number):

@@ -1,11 +1,11 @@
 package import Core
 internal import Glibc
 
-/// The kernel's news about folders (inotify(7)). One instance serves a whole process.
+/// The kernel's events about folders (inotify(7)). One instance serves a whole process.
 ///
 /// A final class, not `Sendable`: one thread owns it.
 package final class Inotify {
-    /// What happened. Names repeat those of inotify(7).
+    /// The kind of an event. Names repeat those of inotify(7).
     package struct Kind: OptionSet, Sendable {
         package let rawValue: UInt32
         package init(rawValue: UInt32) { self.rawValue = rawValue }
@@ -18,23 +18,23 @@ package final class Inotify {
         package static let deleteSelf = Kind(rawValue: UInt32(IN_DELETE_SELF))
         package static let moveSelf = Kind(rawValue: UInt32(IN_MOVE_SELF))
         package static let unmount = Kind(rawValue: UInt32(IN_UNMOUNT))
-        /// Events were lost; nobody knows which.
+        /// Events were lost; it is unknown which.
         package static let overflow = Kind(rawValue: UInt32(IN_Q_OVERFLOW))
         /// The watch is gone.
         package static let ignored = Kind(rawValue: UInt32(IN_IGNORED))
-        /// A name came or went in the folder, or the folder itself did.
+        /// A name appeared or disappeared in the folder, or the folder itself did.
         package static let names: Kind = [.movedFrom, .movedTo, .create, .delete, .deleteSelf, .moveSelf]
-        /// It is about a folder.
+        /// The event is about a folder.
         package static let isFolder = Kind(rawValue: UInt32(IN_ISDIR))
     }
 
     package struct Event: Sendable {
-        /// The watch it came from; -1 for an overflow.
+        /// The watch that it came from; -1 for an overflow.
         package let watch: Int32
         package let kind: Kind
         /// Pairs the two halves of a rename.
         package let cookie: UInt32
-        /// Empty when it is about the watched folder itself.
+        /// Empty when the event is about the watched folder itself.
         package let name: FilePath
     }
 
@@ -65,14 +65,14 @@ package final class Inotify {
     /// Without `IN_EXCL_UNLINK`, which hides the closing of files that are published by a hard link, and without
     /// `IN_MODIFY`, which fires for every write.
     ///
-    /// - Parameter kinds: What to hear of.
+    /// - Parameter kinds: The events to report.
     /// - Throws: `ENOSPC` when the user has too many watches (`fs.inotify.max_user_watches`).
     package func watch(
         _ folder: borrowing FolderStream, named path: FilePath, for kinds: Kind = [.names, .closeWrite]
     ) throws(SystemError) -> Int32 {
         guard taken < limit else { throw SystemError(call: "inotify_add_watch", subject: path.display, code: ENOSPC) }
         let mask = kinds.rawValue | UInt32(IN_ONLYDIR)
-        // By the open folder and not by its path: a name that changes hands between the two cannot part them.
+        // By the open folder and not by its path: a name that changes between the two calls cannot separate them.
         let link = FilePath("/proc/self/fd/\(folder.number)")
         let watch = try descriptor.withNumber { number throws(SystemError) in
             try systemCall("inotify_add_watch", on: path.display) {
@@ -82,19 +82,19 @@ package final class Inotify {
         return watch
     }
 
-    /// Gives a watch back. One that the kernel has dropped already is fine.
+    /// Removes a watch. If the kernel has dropped it already, that is no error.
     package func unwatch(_ watch: Int32) {
-        // Fails only with EINVAL, which says just that.
+        // Fails only with EINVAL, which means that it is gone already.
         descriptor.withNumber { _ = inotify_rm_watch($0, watch) }
     }
 
-    /// The caller keeps count of its watches, since it alone knows which numbers it had before.
+    /// The caller counts its watches, since only it knows which numbers it had before.
     package func began() { taken += 1 }
     package func ended() { taken -= 1 }
 
-    /// Reads once and hands on what came, in order.
+    /// Reads once and passes on the events, in order.
     ///
-    /// - Returns: Whether anything came.
+    /// - Returns: Whether there were any.
     package func read(_ body: (Event) -> Void) throws(SystemError) -> Bool {
         let got: Int
         do {
@@ -124,7 +124,7 @@ package final class Inotify {
     package static var instanceLimit: String { setting("/proc/sys/fs/inotify/max_user_instances") }
 
     private static func setting(_ path: FilePath) -> String {
-        // Only for a message, which says "unknown" where /proc is not there.
+        // Only for a message, which says "unknown" without /proc.
         guard let content = try? Files.read(path) else { return "unknown" }
         return String(decoding: content.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
     }

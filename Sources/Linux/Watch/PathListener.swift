@@ -1,28 +1,28 @@
 internal import Core
 internal import Glibc
 
-/// Hears of what comes to stand under some paths, or goes from there: what ``FileNews`` does on a thread of its own, for a
-/// thread that waits for other things too.
+/// Notices files that appear or disappear under some paths. It is ``FileNews`` without a thread, for a thread that
+/// waits for other events too.
 ///
 /// A final class, not `Sendable`: one thread owns it.
 final class PathListener {
     var paths: Set<FilePath> = []
-    /// It is worth looking at the paths again.
+    /// The paths have to be checked again.
     private(set) var hasNews = false
-    /// What is mounted over a folder hides it without an event: only ``watch()`` tells whether it was one of ours.
+    /// A mount over a folder hides it without an event: only ``watch()`` finds out whether it was one of ours.
     private(set) var mountsChanged = false
     private let limit: Int
     private var inotify: Inotify?
-    /// Where the table cannot be read, nothing can be mounted.
+    /// Where the table cannot be read, no mount can be noticed.
     private let mounts = try? MountNews()
-    /// The names that matter in each watched folder.
+    /// The relevant names in each watched folder.
     private(set) var awaited: [Int32: Set<FilePath>] = [:]
 
     init(limit: Int = .max) { self.limit = limit }
 
-    /// Watches what there is of the way to each path.
+    /// Watches the existing part of each path.
     ///
-    /// - Returns: Those that nothing is heard of.
+    /// - Returns: The paths without events.
     func watch() -> [FilePath: String] {
         (hasNews, mountsChanged) = (false, false)
         if paths.isEmpty {
@@ -47,9 +47,9 @@ final class PathListener {
         }
     }
 
-    /// From the top down: what appears below while this goes on is heard by the folder above.
+    /// Works from the top down: if a name appears below meanwhile, the watch on the folder above notices it.
     ///
-    /// - Returns: Why not everything is heard.
+    /// - Returns: Why some events are missing.
     private func watch(_ path: FilePath, _ inotify: Inotify, _ before: Set<Int32>, _ table: MountTable) -> String? {
         if let slow = table.place(of: path.parent).slow {
             return "\(slow.display) is mounted from elsewhere, and not everything that happens there is told"
@@ -66,7 +66,7 @@ final class PathListener {
                 if awaited[watch] == nil, !before.contains(watch) { inotify.began() }
                 awaited[watch, default: []].insert(name)
             } catch {
-                // What is not there will be heard of in the folder above.
+                // When the missing name appears, the folder above reports it.
                 if error.isMissing { break }
                 trouble = "\(error)"
             }
@@ -75,7 +75,7 @@ final class PathListener {
         return trouble
     }
 
-    /// For poll(2).
+    /// Descriptors for poll(2).
     var waited: [pollfd] {
         [
             pollfd(fd: inotify?.withNumber { $0 } ?? -1, events: Int16(POLLIN), revents: 0),
@@ -83,16 +83,16 @@ final class PathListener {
         ]
     }
 
-    /// Takes the news there are.
+    /// Reads the present events.
     ///
-    /// - Parameter ready: ``waited``, with what came of each.
+    /// - Parameter ready: ``waited``, with the result of each.
     func hear(_ ready: ArraySlice<pollfd>) {
         if ready.last.map({ $0.revents != 0 }) == true { mountsChanged = true }
         guard let inotify, ready.first.map({ $0.revents != 0 }) == true else { return }
         do {
             while try inotify.read({ if self.matters($0) { self.hasNews = true } }) {}
         } catch {
-            // Whatever it was, a look finds out what is so.
+            // For every kind of event, a check finds the present state.
             hasNews = true
         }
     }
@@ -100,7 +100,7 @@ final class PathListener {
     private func matters(_ event: Inotify.Event) -> Bool {
         if event.kind.contains(.overflow) { return true }
         guard let names = awaited[event.watch] else { return false }
-        // Without a name it is about the folder itself.
+        // An event without a name is about the folder itself.
         return event.name.isEmpty || names.contains(event.name)
     }
 }

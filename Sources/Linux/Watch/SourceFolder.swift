@@ -3,14 +3,15 @@ package import Core
 internal import Glibc
 internal import Synchronization
 
-/// A configured folder. Every source is reached through it, and through nothing else: for scanning, reading, copying,
-/// comparing and removing.
+/// A configured folder. Every source is reached only through it: for scanning, reading, copying, comparing and
+/// removing.
 ///
-/// It holds no descriptor. ``open()`` opens it for one piece of work, so that its file system can be unmounted in between.
+/// It holds no descriptor. ``open()`` opens it for one piece of work, so that its file system can be unmounted in
+/// between.
 package final class SourceFolder: Sendable {
     package let path: FilePath
 
-    /// A look at the directory that was found good, in this run.
+    /// The status of a directory that was accepted in this run.
     private struct Seen: Hashable {
         var device: UInt64
         var inode: UInt64
@@ -20,9 +21,9 @@ package final class SourceFolder: Sendable {
     private struct State {
         var remembered: FolderIdentity?
         var seen: Seen?
-        /// Something else says whether the right disk is there (`require:`).
+        /// A requirement (`require:`) checks whether the right disk is there.
         var hasRequirement = false
-        /// Of the configuration.
+        /// The name in the configuration.
         var name: String?
     }
 
@@ -37,9 +38,10 @@ package final class SourceFolder: Sendable {
         state = Mutex(State(remembered: remembered))
     }
 
-    /// Opens it, if it is the directory that it was, or one that may stand in its place.
+    /// Opens it, if it is the same directory as before, or one that may replace it.
     ///
-    /// - Throws: `ESTALE` with a `detail` where the directory, or a link on the way to it, is somebody else's.
+    /// - Throws: `ESTALE` with a `detail` where the directory, or a link on the way to it, belongs to an untrusted
+    ///   user.
     package func open() throws(SystemError) -> OpenFolder {
         let top = try TopFolder(path)
         let seen = Seen(device: top.device, inode: top.inode, owner: top.owner)
@@ -54,8 +56,8 @@ package final class SourceFolder: Sendable {
                 switch remembered.verdict(on: identity, daemon: geteuid()) {
                 case .same: news = remembered == identity ? nil : .remembered(path, identity)
                 case .replaced:
-                    // Whoever may rename there can put any directory in the place, which he may not even look into: also the owner
-                    // of the one before, where this one is not his.
+                    // A user who may rename there can put any directory in its place, even one that the user may not
+                    // enter. That includes the owner of the earlier directory, if this one has another owner.
                     let owner = identity.owner == remembered.owner ? identity.owner : 0
                     if let weak = FolderParents.weakest(above: path, trusting: owner, at: real) {
                         throw another(
@@ -75,7 +77,7 @@ package final class SourceFolder: Sendable {
         return top.intoFolder()
     }
 
-    /// The number of the user whom the directory belongs to.
+    /// The number of the user who owns the directory.
     package func owner() throws(SystemError) -> UInt32 { try TopFolder(path).owner }
 
     private func another(
@@ -88,8 +90,7 @@ package final class SourceFolder: Sendable {
                 + "\(Accounts.shown(remembered.owner)) before. \(why)`sluice folder accept \(name ?? "NAME")` takes it")
     }
 
-    /// On a disk that people pull out, and on one that knows no owners, another directory is nothing that could be told from
-    /// the one before.
+    /// On a removable disk, and on one without owners, another directory cannot be distinguished from the one before.
     private func isExempt(_ folder: borrowing OpenFolder) -> Bool {
         if FileSystemKind.hasNoOwners(folder) { return true }
         guard let real = folder.realPath else { return false }
@@ -111,12 +112,13 @@ extension SourceFolder: Hashable {
     package func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
-/// The configured folders, by their paths, and which directories they were.
+/// The configured folders by their paths, with the identity of each directory.
 package final class SourceFolders: Sendable {
     package enum News: Hashable, Sendable {
-        /// To be kept for the next start.
+        /// To be stored for the next start.
         case remembered(FilePath, FolderIdentity)
-        /// The same; another directory stands in place of the one before, of a user who may put one there.
+        /// To be stored too; another directory has replaced the one before, and belongs to a user who may put one
+        /// there.
         case replaced(FilePath, FolderIdentity, before: FolderIdentity)
     }
 
@@ -124,7 +126,7 @@ package final class SourceFolders: Sendable {
     private let tell: @Sendable (News) -> Void
 
     /// - Parameters:
-    ///   - remembered: What earlier runs knew.
+    ///   - remembered: The directories that earlier runs knew.
     ///   - tell: Called on any thread.
     package init(
         remembered: [FilePath: FolderIdentity] = [:], tell: @escaping @Sendable (News) -> Void = { _ in }
@@ -134,7 +136,7 @@ package final class SourceFolders: Sendable {
             Dictionary(uniqueKeysWithValues: remembered.map { ($0.key, SourceFolder($0.key, $0.value, tell: tell)) }))
     }
 
-    /// The folder of a path as it is configured, or was when a file was found in it.
+    /// The folder for a path, as configured now or when a file was found in it.
     package subscript(path: FilePath) -> SourceFolder {
         folders.withLock { folders in
             if let folder = folders[path] { return folder }
@@ -148,20 +150,20 @@ package final class SourceFolders: Sendable {
         SourceFile(folder: self[path.root], relative: path.relative)
     }
 
-    /// Which of them have a requirement that says whether the right disk is there.
+    /// Sets which of them have a requirement that checks for the right disk.
     package func apply(_ rules: [WatchRule]) {
         let required = Set(rules.filter(\.requirement.tellsDisk).map(\.path))
-        // Of several folders of one path the first gives its name.
+        // Of several folders with one path the first gives its name.
         for rule in rules.reversed() {
             self[rule.path].set(name: rule.name, hasRequirement: required.contains(rule.path))
         }
     }
 
-    /// Whatever directory stands there at the next look is the right one.
+    /// Accepts the directory that is there at the next check, whichever it is.
     package func accept(_ path: FilePath) { self[path].forget() }
 }
 
-/// A source: a name below a configured folder. It is reached through the folder alone.
+/// A source: a name below a configured folder. It is reached only through the folder.
 package struct SourceFile: Hashable, Sendable {
     package let folder: SourceFolder
     package let relative: FilePath
@@ -175,10 +177,10 @@ package struct SourceFile: Hashable, Sendable {
     package var name: FilePath { relative.name }
     package var display: String { path.display }
 
-    /// Looks at it, without following a link.
+    /// Its status, without following a link.
     package func look() throws(SystemError) -> FileLook { try folder.open().look(at: relative) }
 
-    /// As ``look()``; `nil` when it is not there.
+    /// Like ``look()``; `nil` when it does not exist.
     package func lookIfPresent() throws(SystemError) -> FileLook? {
         do { return try look() } catch {
             if error.isMissing { return nil }
@@ -186,7 +188,7 @@ package struct SourceFile: Hashable, Sendable {
         }
     }
 
-    /// Whether something has its name, whatever it is.
+    /// Whether its name exists, for any kind of file.
     package func isPresent() throws(SystemError) -> Bool {
         do { return try folder.open().has(relative) } catch {
             if error.isMissing { return false }
@@ -197,10 +199,10 @@ package struct SourceFile: Hashable, Sendable {
     /// Opens it for reading.
     package func open() throws(SystemError) -> Descriptor { try folder.open().open(relative, for: .reading) }
 
-    /// Opens the directory that it lies in.
+    /// Opens the directory that contains it.
     package func openParent() throws(SystemError) -> OpenFolder { try folder.open().parent(of: relative) }
 
-    /// As ``openParent()``; `nil` when that is not there.
+    /// Like ``openParent()``; `nil` when that does not exist.
     package func openParentIfPresent() throws(SystemError) -> OpenFolder? {
         do { return try openParent() } catch {
             if error.isMissing { return nil }

@@ -1,7 +1,7 @@
 import Core
 import Testing
 
-/// When a memory card may be pulled out.
+/// When a memory card may be removed.
 @Suite("A removable medium")
 struct CardTests {
     private func time(_ seconds: Double) -> MonotonicTime { MonotonicTime(nanoseconds: Int64(seconds * 1e9)) }

@@ -5,7 +5,8 @@ import Testing
 @Suite("Identities side by side")
 struct IdentitiesTests {
     private static func identity(_ dice: inout Dice) -> StoredIdentity {
-        // Names that stand before, behind and within each other, and differ before or behind the eighth byte.
+        // Names that sort before and after each other, or contain each other, and differ before or after the eighth
+        // byte.
         let parts = ["a", "a.b", "a-", "recording-1", "recording-10", "recording-", "\u{7f}", "é", ""]
         let count = Int.random(in: 1...3, using: &dice)
         var bytes = (0..<count).compactMap { _ in parts.randomElement(using: &dice) }.joined(separator: "/").utf8.map {

@@ -1,7 +1,7 @@
 import Core
 import Testing
 
-/// What a file waits for besides its own rest, how fast it grows, and when that is worth a word.
+/// Reasons for a quiet file to wait, the rate of growth, and when a wait is reported.
 @Suite("Settling: holds and reports")
 struct SettlingHoldTests {
     static func at(_ seconds: Double) -> MonotonicTime { SettlingTests.at(seconds) }
@@ -27,7 +27,7 @@ struct SettlingHoldTests {
         #expect(by == nil)
         #expect(settling["a"]?.waiting == .marker)
         #expect(settling.due(at: Self.at(49)).isEmpty)
-        // The marker comes.
+        // The marker appears.
         settling.postpone("a", until: Self.at(10))
         #expect(settling.due(at: Self.at(10)) == ["a"])
         #expect(settling.looked(at: "a", Self.look(), writer: .nobody, isMarked: true, at: Self.at(10)) == .marker)
@@ -58,7 +58,7 @@ struct SettlingHoldTests {
         #expect(settling["a"]?.rate == nil)
         _ = settling.looked(at: "a", Self.look(1, size: 4_000), writer: .somebody, at: Self.at(2))
         #expect(settling["a"]?.rate == 2_000)
-        // An event right behind a look says nothing about the speed, and loses nothing of it.
+        // An event right after a check says nothing about the rate, and does not disturb its measurement.
         settling.note("a", .heard, look: Self.look(2, size: 5_000), at: Self.at(2.1))
         #expect(settling["a"]?.rate == 2_000)
         _ = settling.looked(at: "a", Self.look(3, size: 8_000), writer: .somebody, at: Self.at(4))
@@ -87,10 +87,10 @@ struct SettlingHoldTests {
         #expect(!look(.somebody, 10, changed: true))
         #expect(look(.somebody, 3600, changed: true))
         #expect(!look(.somebody, 3610, changed: false))
-        // A pause of the writer, and on it goes: no news.
+        // The writer pauses and continues: nothing new.
         #expect(!look(.nobody, 3620, changed: true))
         #expect(!look(.somebody, 3630, changed: true))
-        // Now it is at rest, and lacks its marker: that is news, once.
+        // Now it is at rest, and lacks its marker: that is new, once.
         #expect(look(.nobody, 4000, changed: false))
         #expect(!look(.nobody, 4010, changed: false))
     }

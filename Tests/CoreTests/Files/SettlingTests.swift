@@ -15,13 +15,13 @@ struct SettlingTests {
         let evidence: Evidence
         let writer: OpenWriter
         var quietFor: Duration?
-        /// Seconds.
+        /// In seconds.
         let quiet: Double
         let by: SettledBy
         var testDescription: String { "\(evidence), writer \(writer), quiet_for \(quietFor.map { "\($0)" } ?? "-")" }
     }
 
-    /// The ladder of the manual.
+    /// The rungs of the manual.
     static let rungs = [
         Row(evidence: .closed, writer: .nobody, quiet: 1, by: .lease),
         Row(evidence: .closed, writer: .unknown, quiet: 10, by: .closed),
@@ -161,7 +161,7 @@ struct SettlingTests {
             now = now.advanced(by: .milliseconds(Int64(chance.next() % 1_500)))
             let file = Int(chance.next() % 5)
             switch chance.next() % 10 {
-            case 0, 1:  // a write that no event tells of
+            case 0, 1:  // a write without an event
                 versions[file] += 1
                 changedAt[file] = now
                 isOpen[file] = true
@@ -193,7 +193,7 @@ struct SettlingTests {
             }
         }
         #expect(accepted > 0)
-        // Whatever is left comes up again: nothing is lost track of.
+        // Every remaining file becomes due again: none is forgotten.
         for file in 0..<5 where settling.contains(file) { settling.note(file, .heard, look: Self.look(), at: now) }
         #expect(Set(settling.due(at: now.advanced(by: .seconds(60)))) == Set(settling.all.keys))
     }

@@ -193,11 +193,11 @@ struct TunnelTests {
         var tunnel = made("vxlan", "vx0", 31)
         tunnel.peer = IPAddress("198.51.100.7")
         #expect(Metering(links: [wire, tunnel]).of(31).metered == .unknown)
-        // A link of its own carries only those of its ends that name no other one.
+        // A link of its own only carries the packets to peers that name no other link.
         tunnel.lower = [wire.index]
         #expect(Metering(links: [wire, tunnel]).of(31).metered == .unknown)
         tunnel.lower = []
-        // And so does what stands on it.
+        // The same holds for interfaces on top of it.
         #expect(Metering(links: [wire, tunnel, made("bridge", "br0", 5, on: [31])]).of(5).metered == .unknown)
     }
 
@@ -241,7 +241,7 @@ struct TunnelTests {
 
 @Suite("Judgement")
 struct JudgementTests {
-    /// Worlds at random, with interfaces that stand on each other in every way.
+    /// Random networks, with interfaces that stand on each other in every way.
     @Test(
         "has an answer in every world, the same each time, and no better one than the worst below", arguments: 0..<300)
     func total(_ seed: UInt64) {
@@ -278,7 +278,7 @@ struct JudgementTests {
             #expect(judgement.reason.hasPrefix("\(judgement.metered.rawValue): "))
             #expect(judgement.links.first == link.index)
             #expect(Set(judgement.links).count == judgement.links.count)
-            // What is metered below may only be overruled by a word of a person or of NetworkManager.
+            // Only a person's rule or NetworkManager may overrule a metered interface below.
             if judgement.source == .guess, judgement.metered == .unmetered, link.kind == "bond" || link.kind == "vlan" {
                 for lower in link.lower where lower != link.index {
                     let carrier = world.judgement(of: NetworkPath(link: lower))

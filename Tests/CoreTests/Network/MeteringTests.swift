@@ -1,7 +1,7 @@
 import Core
 import Testing
 
-/// An interface with what a row of a table changes about it.
+/// An interface with the changes of a row of a table.
 private func link(_ name: String, _ index: Int32 = 2, _ change: (inout NetworkLink) -> Void = { _ in }) -> NetworkLink {
     var link = NetworkLink(index: index, name: name)
     link.hasDevice = true
@@ -63,7 +63,7 @@ struct GuessTests {
         Row(link("lo") { $0.medium = .loopback }, .unmetered, "lo does not leave this machine"),
         Row(link("eth0") { $0.driver = "virtio_net" }, .unmetered, "eth0 is wired"),
         Row(usb("enx0", "r8152", mac: makers), .unmetered, "enx0 is wired"),
-        // Without /sys and without an answer of its driver, Wi-Fi would look the same.
+        // Without /sys and without an answer from its driver, Wi-Fi would look the same.
         Row(
             link("eth0") { $0.hasDevice = false }, .unknown,
             "eth0 is of a kind that tells nothing about its costs"),
@@ -76,7 +76,7 @@ struct GuessTests {
         Row(made("ppp", "dsl", 2) { $0.medium = .ppp }, .metered, "dsl is a dialled connection: a modem, or DSL"),
         Row(link("bnep0"), .metered, "bnep0 goes through a phone by Bluetooth"),
         Row(link("enx1") { $0.deviceType = "bluetooth" }, .metered, "enx1 goes through a phone by Bluetooth"),
-        // Phones and adapters have the same drivers; it takes a second sign.
+        // Phones and adapters have the same drivers; a second sign is needed.
         Row(
             usb("enx1", "cdc_ncm", mac: makers), .unknown,
             "enx1 is a phone on USB or an adapter (driver cdc_ncm), and nothing tells which"),
@@ -91,7 +91,7 @@ struct GuessTests {
             "enx1 is a phone on USB (driver cdc_ncm, made-up address 0e:11:22:33:44:55)"),
         Row(usb("usb0", "cdc_eem", mac: makers), .metered, "usb0 is a phone on USB (driver cdc_eem, by its name)"),
         Row(usb("eth1", "ipheth", mac: makers), .metered, "eth1 is a phone on USB (driver ipheth)"),
-        // On a wire they are somebody's own network.
+        // On a wire they belong to a local network.
         Row(link("eth0") { $0.addresses = [subnet("172.20.10.3/28")].compactMap { $0 } }, .unmetered, "eth0 is wired"),
         Row(link("eth0") { $0.addresses = [subnet("192.168.43.3/24")].compactMap { $0 } }, .unmetered, "eth0 is wired"),
         Row(
@@ -130,7 +130,7 @@ struct GuessTests {
         #expect(judgement.reason == "\(row.metered.rawValue): \(row.reason)")
         #expect(judgement.source == .guess)
         let wanted = row.metered == .unmetered
-        // A word about the interface would be about each Wi-Fi that it is ever in.
+        // A rule about the interface would apply to every Wi-Fi that it ever joins.
         #expect(
             judgement.remedy
                 == (row.link.isWireless ? nil : "- {interface: \"\(row.link.name)\", metered: \(wanted)}"))

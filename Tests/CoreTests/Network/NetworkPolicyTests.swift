@@ -78,7 +78,7 @@ struct WayTests {
         var rules = PolicyRules(bandwidth: [PolicyRules.RateRule(limit: 1000)], quotas: [Quota(period: .day, files: 0)])
         let words = rules.withoutEffect(at: folder, .local)
         #expect(words.count == 2 && words[0].contains("quotas count nothing") && words[1].contains("slows nothing"))
-        // Another machine's folder is counted, and no folder is slowed.
+        // Bytes to another machine's folder are counted, but not limited in speed.
         #expect(rules.withoutEffect(at: folder, .mount(.unknown, text: "nfs")) == [words[1]])
         #expect(rules.withoutEffect(at: .server(host: "nas", port: 80), .local).isEmpty)
         // A limit of 0 holds.
@@ -172,7 +172,7 @@ struct WayTests {
         #expect(way([], reach: .offline("no route")).hold == Hold(.offline, since: since, text: "no route"))
         #expect(way([], policy: pause, reach: .unseen("x")).hold?.kind == .metered)
         #expect(way([], policy: pause).hold?.kind == .offline)
-        // An interface that is gone since.
+        // An interface that no longer exists.
         #expect(way([9], policy: pause).hold != nil)
         #expect(way([9], policy: PolicyRules(metered: .limit(5))).hold != nil)
     }
@@ -188,7 +188,7 @@ struct WayTests {
                 == .metered)
     }
 
-    /// Rules and paths of all kinds, against a judgement that is written another way.
+    /// Rules and paths of all kinds, compared with a judgement that is written in another way.
     @Test("it never goes where a place pauses or forbids, and goes whenever some way is open to all")
     func never() {
         for seed in UInt64(1)...2000 {
@@ -209,7 +209,7 @@ struct WayTests {
             let paths = [Int32(2), 3, 4].shuffled(using: &dice).prefix(Int.random(in: 1...3, using: &dice))
             let answer = way(Array(paths), policy: places[0], remote: places[1], folder: places[2])
             let depends = places.contains { !$0.networks.isEmpty || ($0.metered ?? .allow) != .allow }
-            /// Whether bytes may go, and whether they cost something there; `nil` where they may not.
+            /// Whether bytes cost money there; `nil` where they may not be sent.
             func costs(_ index: Int32) -> Bool? {
                 let name = ["", "", "eth0", "wlan0", "wwan0"][Int(index)]
                 let said = places.map { place in
@@ -224,7 +224,7 @@ struct WayTests {
                 return counts && places.contains { $0.metered == .pause || $0.metered == .limit(0) } ? nil : counts
             }
             let open = paths.filter { costs($0) != nil }
-            // Of those that may be held to, a free one; what is held to nothing goes the kernel's way.
+            // Among routes that can be bound, a free one; bytes that are not bound follow the kernel's route.
             let expected = depends ? open.first { costs($0) == false } ?? open.first : open.first
             switch answer {
             case .open(let passage):

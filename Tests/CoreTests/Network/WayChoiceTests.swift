@@ -13,7 +13,7 @@ struct WayChoiceTests {
     private static let free = "unmetered: the rule {interface: \"wan0\", metered: false} says so of wan0"
     private static let costly = "metered: the rule {interface: \"lte0\", metered: true} says so of lte0"
 
-    /// The first is the kernel's own, and each has its number for a metric.
+    /// The first is the kernel's own, and the number of each is its metric.
     private static func choice(
         _ links: [Int32], _ rules: PolicyRules, excused: Set<Excuse> = []
     ) -> Admission.WayChoice? {
@@ -37,7 +37,7 @@ struct WayChoiceTests {
         let admission = Admission(total: 1, rules: rules)
         let origin = Admission.Origin(name: "door", excused: excused)
         let choice = admission.choice(to: remote, from: origin, in: world)
-        // What is told is what is done.
+        // The reported choice is the one that is used.
         if case .open(let passage) = admission.way(to: remote, from: origin, in: world), passage.interface != nil {
             #expect(choice?.interface == passage.interface)
         }

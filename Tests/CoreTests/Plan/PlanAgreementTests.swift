@@ -4,12 +4,12 @@ import Testing
 
 @testable import Core
 
-/// What is planned against what happens: the same days, once by ``Plan`` and once by a scheduler that looks at the policy twice
-/// a minute, reserves what it sends in steps, and lets every transfer draw small pieces from what there is. A failure names its
-/// seed.
+/// Compares the plan with a simulation: the same days, once by ``Plan`` and once by a scheduler that evaluates the
+/// policy twice a minute, reserves its bytes in steps, and lets every transfer draw small pieces from the shared rate.
+/// A failure names its seed.
 @Suite("Plan, against the live scheduler", .timeLimit(.minutes(Patience.minutes(getenv("SLOW_TESTS") == nil ? 3 : 10))))
 struct PlanAgreementTests {
-    /// A few folders, destinations, rules and files, around a day on which clocks are set.
+    /// A few folders, destinations, rules and files, on days around a change of the clocks.
     struct Case {
         let zone = TestZone.berlin
         var question: Plan.Question
@@ -67,8 +67,9 @@ struct PlanAgreementTests {
 
     struct Key: Hashable { let queue, place: Int }
 
-    /// What a look at the policy every half minute, and steps of 8 MiB that one transfer has and another lacks when a quota ends,
-    /// come to. Of 300 backlogs 298 are within a minute in all they have; in two the order of two uploads is another.
+    /// The error from evaluating the policy every half minute, and from steps of 8 MiB that one transfer has and
+    /// another lacks when a quota ends. Of 300 backlogs 298 are within a minute in every value; in two the order of two
+    /// uploads differs.
     private static let tolerance: (most: Int64, any: Int64) = (60_000, 600_000)
 
     @Test(
@@ -87,7 +88,8 @@ struct PlanAgreementTests {
             let apart = abs(ends.0.milliseconds - ends.1.milliseconds)
             if apart > Self.tolerance.most { late += 1 }
             if apart <= Self.tolerance.any { continue }
-            // What the one ends just before a window or a quota does, the other may end when that is open again.
+            // An upload that one of them ends just before a window or a quota does, the other may end when that is open
+            // again.
             let queue = one.question.queues[key.queue]
             let last = min(ends.0, ends.1).milliseconds
             let isAtEnd = plan.steps.contains {
@@ -135,7 +137,7 @@ struct PlanAgreementTests {
     }
 }
 
-/// The dispatcher and the ledger, as far as they decide when what goes.
+/// The dispatcher and the ledger, as far as they decide when uploads are sent.
 struct LiveScheduler {
     private struct Transfer {
         var key: PlanAgreementTests.Key
@@ -143,7 +145,7 @@ struct LiveScheduler {
         var step: Int64
         var reserved: Int64
         var sent: Int64 = 0
-        /// 1: it takes its place in quotas of files.
+        /// 1: it counts in quotas of files.
         var files: Int64
     }
 
@@ -157,7 +159,7 @@ struct LiveScheduler {
     private var lastServed: Int
     private var lastStep: Int64 = 0
     private var ends: [PlanAgreementTests.Key: WallTime] = [:]
-    /// Queues that may begin something now.
+    /// Queues in which an upload may begin now.
     private var open: Set<Int> = []
 
     private static let look: Int64 = 30_000
@@ -174,7 +176,7 @@ struct LiveScheduler {
     }
 
     mutating func run(until end: WallTime) -> [PlanAgreementTests.Key: WallTime] {
-        // As the daemon wakes: on the minute at which a window opens.
+        // Like the daemon, wakes on the minute at which a window opens.
         var now = world.now
         while now < end, !transfers.isEmpty || waiting.contains(where: { !$0.isEmpty }) {
             world.now = now
@@ -190,7 +192,7 @@ struct LiveScheduler {
         return ends
     }
 
-    /// While nothing may go.
+    /// The next change while no upload may be sent.
     private var nextChange: WallTime {
         let change = question.admission.nextChange(remotes, question.origins, in: world)
         let stretches = world.quotas.lines.compactMap { $0.stretch?.upperBound }
@@ -239,7 +241,7 @@ struct LiveScheduler {
         waiting[queue].sort { $0.place < $1.place }
     }
 
-    /// Destinations take turns; in each the folder of the highest priority whose turn is longest ago.
+    /// Destinations take turns; in each, the folder of the highest priority whose turn is longest ago.
     private mutating func claim() {
         let order = remotes.indices.map { (lastServed + 1 + $0) % remotes.count }
         var isTaken = true
@@ -288,14 +290,14 @@ struct LiveScheduler {
         return (lastStep, bytes)
     }
 
-    /// Every transfer draws a piece in its turn, as long as all that limits it has one.
+    /// Every transfer draws a piece in its turn, as long as all its limits allow one.
     private mutating func send(for milliseconds: Int64) {
         var budgets = limits().map { (left: $0.rate * milliseconds / 1000, counts: $0.counts) }
         let end = world.now.advanced(by: .milliseconds(milliseconds))
         var isMoving = true
         while isMoving {
             isMoving = false
-            // The same for each, as far as all that limits it has as much, so that nobody is better off for coming first.
+            // The same amount for each, as far as all its limits allow, so that coming first is no advantage.
             let least = Int64(32 * transfers.count)
             let open = budgets.map(\.left).filter { $0 >= least }.min() ?? 0
             let piece = open / Int64(2 * max(1, transfers.count))
@@ -308,13 +310,13 @@ struct LiveScheduler {
                 for budget in mine { budgets[budget].left -= count }
                 isMoving = true
             }
-            // Whoever is done makes room at once.
+            // A finished transfer frees its slot at once.
             if finish(at: end) { isMoving = true }
         }
         world.now = end
     }
 
-    /// - Returns: Whether any was done, or had to stop.
+    /// - Returns: Whether any was finished, or had to stop.
     private mutating func finish(at end: WallTime) -> Bool {
         let over = transfers.filter { $0.left == 0 || $0.reserved == 0 }
         if over.isEmpty { return false }
@@ -337,7 +339,7 @@ struct LiveScheduler {
             let transfer = transfers[number]
             let wanted = min(transfer.left, Self.most) - transfer.reserved
             if wanted > 0, let (step, bytes) = reserve(transfer.key.queue, wanted, files: 0) {
-                // What is left of the old step goes into the new one, and its file does.
+                // The rest of the old step moves into the new one, and so does its file.
                 world.quotas.settle(transfer.step, Spending(bytes: transfer.sent), at: world.now)
                 world.quotas.settle(step, .none, at: world.now)
                 lastStep += 1

@@ -73,7 +73,7 @@ struct PlanPieceTests {
     @Test("a piece that does not fit today goes tomorrow, and that is the end that is told")
     func tomorrow() throws {
         let quota = Quota(period: .day, bytes: 30 * Self.mb)
-        // 20 MB are left, and a piece of 20 MB takes more.
+        // 20 MB are left, and a piece of 20 MB needs more.
         let plan = Plan(
             Self.question(quotas: [quota], sizes: [20 * Self.mb], piece: 20 * Self.mb, spent: 10 * Self.mb))
         let outcome = try #require(plan.outcomes.first)
@@ -89,7 +89,7 @@ struct PlanPieceTests {
     func whole() throws {
         let quota = Quota(period: .day, bytes: 50 * Self.mb)
         var ends: [Int: WallTime] = [:]
-        // Two pieces a day, of 21.3 MB with what carries them; a small file fits beside the first ones.
+        // Two pieces a day, of 21.3 MB with their overhead; a small file fits beside the first ones.
         let plan = Plan(
             Self.question(quotas: [quota], sizes: [100 * Self.mb, 4 * Self.mb], piece: 20 * Self.mb)
         ) { ends[$0.place] = $0.at }
@@ -117,7 +117,7 @@ struct PlanPieceTests {
                 quotas: [Quota(period: .day, bytes: day)], sizes: [100_000 * Self.mb], piece: 8 * Self.mb,
                 rate: 100 * Self.mb))
         let outcome = try #require(plan.outcomes.first)
-        // Two days carry 40 GB each with what carries them, and the third the rest.
+        // Two days carry 40 GB each with their overhead, and the third the rest.
         #expect(outcome.ends.map { utc("2026-11-22T00:00:00") < $0 && $0 < utc("2026-11-22T00:05:00") } == true)
         #expect(!plan.isCut)
     }
@@ -163,7 +163,7 @@ struct PlanPieceTests {
             #expect(wait.length == .seconds(4 * 3600))
             #expect(outcome.obstacles.map(\.kind) == [.speed])
         }
-        // Where a smaller one goes at once, nothing waits.
+        // Where a smaller one is sent at once, no upload waits.
         let both = Plan(
             Self.question(
                 quotas: [quota], sizes: [20 * Self.mb, Self.mb], piece: 20 * Self.mb, rate: nil, spent: 10 * Self.mb))
@@ -188,7 +188,7 @@ struct PlanPieceTests {
         #expect(plan.outcomes.first?.obstacles.map(\.kind) == [.clock])
         #expect(plan.outcomes.first?.obstacles.first?.hold == trouble)
         #expect(plan.outcomes.first?.ends == nil)
-        // Nothing waits for it here.
+        // No upload waits for it here.
         let free = Plan(Self.question(quotas: [], sizes: [Self.mb], piece: Self.mb, trouble: trouble))
         #expect(free.outcomes.first?.obstacles.isEmpty == true)
         #expect(free.outcomes.first?.ends == Self.now.advanced(by: .seconds(1)))

@@ -50,7 +50,7 @@ struct PlanTests {
         #expect(step.to == Self.now.advanced(by: .seconds(240)))
         #expect(step.files == 3 && step.bytes == 240_000_000 && step.rate == 1_000_000)
         #expect(step.end == .done)
-        // Two at a time, of half the rate each.
+        // Two at a time, with half the rate each.
         #expect(ends == [120, 120, 240].map { Self.now.advanced(by: .seconds($0)) })
         #expect(plan.outcomes.first?.ends == step.to)
         #expect(plan.outcomes.first?.left == Spending.none)
@@ -63,7 +63,7 @@ struct PlanTests {
         let policy = PolicyRules(quotas: [Quota(period: .day, bytes: 30_000_000, direction: direction)])
         let plan = Plan(Self.question(policy: policy, [Self.queue([3 * Self.gb])]))
         let step = try #require(plan.steps.first)
-        // 3 of 100 that are sent.
+        // 3 of every 100 sent bytes.
         let most: Int64 = isOfBoth ? 30_000_000 * 100 / 103 : 1_000_000_000
         #expect(step.bytes > most * 99 / 100 && step.bytes <= most * 101 / 100, "\(step.bytes)")
         guard case .held(let holds) = step.end else { throw Unexpected(end: step.end) }
@@ -129,7 +129,7 @@ struct PlanTests {
     @Test("what a person lets off goes until that ends, and waits afterwards; a limit ends as well")
     func exceptions() throws {
         var excused = Self.queue([20 * Self.gb])
-        // It is 20:00, and nothing else may go before 22:00.
+        // It is 20:00, and no other upload may be sent before 22:00.
         excused.leaves = [Plan.Leave(.window, until: utc("2026-11-20T20:30:00"))]
         var question = Self.question(policy: Self.night, [excused, Self.queue([Self.gb], folder: "yard")])
         question.limits = [Plan.Limit(rate: 500_000, until: utc("2026-11-20T20:10:00"))]
@@ -247,7 +247,7 @@ struct PlanTests {
         let plan = Plan(
             Self.question(door: slow, [Self.queue([720_000_000]), Self.queue([7_200_000_000], folder: "yard")]))
         let door = try #require(plan.steps.first { $0.folder == "door" })
-        // An hour at a tenth of the rate, then half of it.
+        // An hour at a tenth of the rate, then at half of it.
         #expect(door.to == utc("2026-11-20T21:00:00").advanced(by: .seconds(720)))
         // The yard has nine tenths, then half, then all of it.
         let left = 7200.0 - 3600 * 0.9 - 720 * 0.5
@@ -263,7 +263,7 @@ struct PlanTests {
         #expect(plan.steps.isEmpty)
         #expect(plan.outcomes.map(\.ends) == [nil, nil])
         #expect(plan.outcomes[0].waits.map(\.hold.text) == ["everything is paused"])
-        // Without a speed nobody can say when, but what it waits for is the pause.
+        // Without a speed the end is unknown, but the upload waits for the pause.
         #expect(plan.outcomes[1].waits.map(\.hold.text) == ["everything is paused"])
         #expect(plan.outcomes[1].obstacles.map(\.hold.text) == ["it is not known yet how fast bytes go to cloud"])
         #expect(plan.outcomes[1].left == Spending(bytes: 1000, files: 1))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Core
 
-/// Rules that have to hold whatever is configured and whatever the time is. A failure names its seed.
+/// Rules that have to hold for every configuration and at every time. A failure names its seed.
 @Suite("Admission, whatever is configured")
 struct AdmissionRuleTests {
     private struct Case {

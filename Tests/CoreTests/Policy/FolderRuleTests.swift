@@ -2,7 +2,7 @@ import Core
 import TestKit
 import Testing
 
-/// What a folder's keys and its ignore files say of single files.
+/// The effect of a folder's keys and its ignore files on single files.
 @Suite("Rules of a folder")
 struct FolderRuleTests {
     struct Line: Sendable, CustomTestStringConvertible {
@@ -119,7 +119,7 @@ struct FolderRuleTests {
         #expect(ages.wait(for: look(age: .seconds(59)), unchanged: .zero, now: clocks.wall()) == .seconds(1))
         // By the other clock it is old enough.
         #expect(ages.wait(for: future, unchanged: .seconds(60), now: clocks.wall()) <= .zero)
-        // A clock that is a day ahead leaves a new file alone, and takes it when it is right again.
+        // A clock that is a day ahead leaves a new file alone; the file is taken when the clock is right again.
         clocks.step(by: Self.day + Self.day)
         #expect(ages.objection(to: new, now: clocks.wall()) != nil)
         clocks.step(by: .zero - Self.day - Self.day)

@@ -13,7 +13,7 @@ struct FolderTurnsTests {
         var turns = FolderTurns()
         var queues: [String: [(rank: Int64, id: String)]] = [:]
         var made = 0
-        /// How often each of the others had a turn while a folder was one of those that might have it.
+        /// How often each of the others had a turn while a folder could have had it.
         var seen: [String: [String: Int]] = [:]
         for _ in 0..<400 {
             if Int.random(in: 0..<3, using: &dice) == 0 {

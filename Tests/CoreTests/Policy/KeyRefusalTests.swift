@@ -18,7 +18,7 @@ struct KeyRefusalTests {
         var refusals = KeyRefusals()
         _ = refusals.refuse("a", othersWait: true)
         #expect(refusals.refuse("b", othersWait: true) == .key)
-        // Another one may show soon that the key is good after all.
+        // Another upload may soon show that the key is valid after all.
         #expect(refusals.isDoubtful && refusals.onlySuspect == nil)
         for id in ["c", "a", "d"] { #expect(refusals.refuse(id, othersWait: true) == .key) }
         #expect(!refusals.isDoubtful)
@@ -30,14 +30,14 @@ struct KeyRefusalTests {
     func own() {
         var refusals = KeyRefusals()
         refusals.accept()
-        // Accepted before it says nothing.
+        // An upload that was accepted before it proves nothing.
         #expect(refusals.refuse("a", othersWait: true) == .unknown)
         refusals.accept()
         #expect(refusals.isOwn("a") && refusals.onlySuspect == nil)
         #expect(refusals.refuse("a", othersWait: true) == .file(times: 2))
         refusals.accept()
         #expect(refusals.refuse("a", othersWait: true) == .file(times: 3))
-        // None was accepted since, so that it may be the key this time.
+        // None was accepted since, so the key may be the cause this time.
         #expect(refusals.refuse("a", othersWait: true) == .unknown)
         #expect(refusals.isOwn("a"))
         #expect(refusals.refuse("b", othersWait: true) == .key)

@@ -35,13 +35,13 @@ struct QuotaMarksTests {
         #expect(marks.take(book).map(\.threshold) == [100])
         book.spend(Spending(bytes: 9000, files: 90), for: Self.nas, at: Self.now)
         #expect(marks.take(book).isEmpty)
-        // Another day is another quota's worth.
+        // Another day has another allowance.
         let next = utc("2026-11-21T09:00:00")
         for recount in book.advance(to: next, in: .utc) {
             book.recount(recount, spent: Spending(bytes: 850), at: next)
         }
         #expect(marks.take(book).map(\.threshold) == [80])
-        // The clock goes back.
+        // The clock is set back.
         for recount in book.advance(to: Self.now, in: .utc) {
             book.recount(recount, spent: Spending(bytes: 9950), at: Self.now)
         }
@@ -87,7 +87,7 @@ struct QuotaMarksTests {
         #expect(limit(5000) == [])
         book.spend(Spending(bytes: 3200), for: Self.nas, at: Self.now)
         #expect(marks.take(book).map(\.threshold) == [80])
-        // Another place, network or way is another quota.
+        // With another place, network or direction it is another quota.
         book = Self.book(Quota(period: .day, bytes: 5000, network: .metered), after: book)
         #expect(marks.take(book).map(\.threshold) == [80])
     }

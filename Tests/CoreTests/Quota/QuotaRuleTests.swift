@@ -3,11 +3,10 @@ import Testing
 
 @testable import Core
 
-/// Rules that have to hold whatever quotas are configured, whatever is sent, and whatever the clock does. A failure names
-/// its seed.
+/// Rules that have to hold for all quotas, all traffic and every change of the clock. A failure names its seed.
 @Suite("Quotas, whatever is configured")
 struct QuotaRuleTests {
-    /// A ledger that remembers everything, and the book that is to agree with it.
+    /// A ledger that remembers everything, and the book that has to agree with it.
     private struct Play {
         struct Sent {
             var at: WallTime
@@ -26,7 +25,7 @@ struct QuotaRuleTests {
         init(seed: UInt64) {
             dice = Dice(seed: seed)
             zone = TestZone.all[Int.random(in: 0..<TestZone.all.count, using: &dice)]
-            // Where clocks are set, where a month has no 29th to 31st, and on a leap day.
+            // Around changes of clocks, in months without a 29th to 31st, and on a leap day.
             let near = zone.changes + ["2026-02-28T12:00:00", "2028-02-29T12:00:00", "2026-12-31T23:00:00"].map(utc)
             let place = near[Int.random(in: 0..<near.count, using: &dice)]
             now = place.advanced(by: .seconds(Int64.random(in: -200_000...200_000, using: &dice)))
@@ -66,7 +65,7 @@ struct QuotaRuleTests {
             }
         }
 
-        /// As the ledger answers: whatever is dated later than now counts as well.
+        /// The ledger's answer: usage with a later date counts as well.
         func sum(_ line: QuotaBook.Line, since: WallTime) -> Spending {
             sent.filter { line.counts($0.kind) && $0.at >= since }.map(\.spending).reduce(.none, +)
         }
@@ -83,7 +82,7 @@ struct QuotaRuleTests {
             }
         }
 
-        /// As it will be then, when nothing more is sent.
+        /// The book at that time, when nothing more is sent.
         func book(at moment: WallTime) -> QuotaBook {
             var later = self
             later.now = moment
@@ -146,7 +145,7 @@ struct QuotaRuleTests {
     func neverTwice() {
         for seed in 1...300 {
             var play = Play(seed: UInt64(seed))
-            // How much had been sent when the stretch began that is counted, or the one before which the clock went back.
+            // The usage at the beginning of the counted period, or of the one before to which the clock was set back.
             var began = play.book.lines.map { _ in 0 }
             for count in 0..<80 {
                 let before = play.book.lines.map(\.stretch)
@@ -161,7 +160,7 @@ struct QuotaRuleTests {
                         .reduce(.none, +)
                     #expect(spent.bytes >= least.bytes && spent.files >= least.files, "seed \(seed), step \(count)")
                     #expect(stretch.contains(play.now), "seed \(seed), step \(count)")
-                    // And all that is dated in it, or later, however often the clock went back and forth.
+                    // All usage with a date in it, or later, counts, regardless of changes of the clock.
                     let dated = play.sum(line, since: stretch.lowerBound)
                     #expect(spent.bytes >= dated.bytes && spent.files >= dated.files, "seed \(seed), step \(count)")
                 }
@@ -190,7 +189,7 @@ struct QuotaRuleTests {
                 #expect(room.files == files.min(), "seed \(seed)")
                 #expect(room.binding?.bytesLeft == room.bytes, "seed \(seed)")
                 let holds = play.book.holds(for: kind)
-                // What is for no file is held by no quota of files, and what is begun neither.
+                // Traffic for no file is held by no quota of files, and neither is a begun upload.
                 let usedUp = (bytes: bytes.count { $0 == 0 }, files: kind.folder == nil ? 0 : files.count { $0 == 0 })
                 #expect(holds.count == usedUp.bytes + usedUp.files, "seed \(seed)")
                 #expect(holds.count(where: \.sparesBegun) == usedUp.files, "seed \(seed)")
@@ -205,7 +204,7 @@ struct QuotaRuleTests {
         for seed in 1...400 {
             var play = Play(seed: UInt64(seed))
             for _ in 0..<30 { play.step(mayGoBack: false) }
-            // What is under way goes on counting whatever the calendar says.
+            // Running uploads continue to count, regardless of the calendar.
             for step in play.open.keys { play.book.settle(step, .none, at: play.now) }
             let next = play.book.nextChange
             for kind in Play.kinds {

@@ -9,7 +9,7 @@ struct QuotaTests {
     private static let now = utc("2026-11-20T10:00:00")
     private static let nas = QuotaBook.Class("nas", from: "door", isMetered: false)
 
-    /// With everything read: nothing was spent so far.
+    /// With all sums read: there was no usage so far.
     private static func book(
         policy: [Quota] = [], nas: [Quota] = [], door: [Quota] = [], at now: WallTime = now, in zone: Zone = .utc
     ) -> QuotaBook {
@@ -20,7 +20,7 @@ struct QuotaTests {
         return book
     }
 
-    /// As time is played through: nothing was spent in what comes.
+    /// As in a simulation: there is no usage in the following periods.
     private static func go(_ book: inout QuotaBook, to now: WallTime) {
         for recount in book.advance(to: now, in: .utc) { book.recount(recount, spent: .none, at: now) }
     }
@@ -68,7 +68,7 @@ struct QuotaTests {
         #expect(book.room(for: Self.nas).bytes == 70)
         book.settle(1, Spending(bytes: 30), at: Self.now)
         #expect(book.room(for: Self.nas).bytes == 70)
-        // More than was reserved counts as well.
+        // More than the reservation counts as well.
         book.open(2, Spending(bytes: 10), for: Self.nas, at: Self.now)
         book.settle(2, Spending(bytes: 75), at: Self.now)
         #expect(book.room(for: Self.nas).bytes == 0)
@@ -139,7 +139,7 @@ struct QuotaTests {
         #expect(book.advance(to: Self.now, in: .utc) == [first])
         #expect(
             book.holds(for: Self.nas).first?.text == "what was spent of the quota of policy has not been read yet")
-        // The clock was set once more before the answer came: it is the answer to another question.
+        // The clock was set once more before the answer came: the answer belongs to another question.
         let second = try #require(book.advance(to: utc("2026-11-18T00:00:00"), in: .utc).first)
         book.recount(first, spent: .none, at: Self.now)
         #expect(book.room(for: Self.nas).bytes == 0)
@@ -180,7 +180,7 @@ struct QuotaTests {
         let again = book.advance(to: utc("2026-11-20T09:59:59"), in: .utc)
         #expect(again.map(\.since) == [utc("2026-11-20T09:00:00")])
         #expect(book.room(for: Self.nas).bytes == 0)
-        // The ledger counts what is dated later than now.
+        // The ledger counts usage with a later date.
         for recount in again { book.recount(recount, spent: Spending(bytes: 50), at: Self.now) }
         #expect(book.room(for: Self.nas).bytes == 0)
     }
@@ -229,7 +229,7 @@ struct QuotaTests {
         }
         #expect(rules.holds("policy", in: world(trouble)) == [trouble])
         #expect(rules.holds("policy", in: world(nil)).isEmpty)
-        // What counts, and until when, nobody knows then: no quota says a time of its own.
+        // The counted period and its end are unknown then: no quota names a time of its own.
         var told = world(trouble)
         told.quotas = Self.book(policy: [Quota(period: .day, bytes: 0)])
         var remote = Admission.Remote(name: "nas", slots: 1, running: 0, pause: nil, health: DestinationHealth())

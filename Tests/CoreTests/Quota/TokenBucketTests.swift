@@ -8,7 +8,7 @@ struct TokenBucketTests {
     private static let start = MonotonicTime(nanoseconds: 5_000_000_000)
     private static let minute = Duration.seconds(60)
 
-    /// From 128 B/s to 60 MB/s, each order of magnitude as likely as the other.
+    /// From 128 B/s to 60 MB/s, with each order of magnitude equally likely.
     private static func anyRate(_ dice: inout Dice) -> Int64 {
         let scale = Int64(1) << Int64.random(in: 7...25, using: &dice)
         return Int64.random(in: scale...(2 * scale), using: &dice)
@@ -30,7 +30,7 @@ struct TokenBucketTests {
                 Issue.record("refused without a time to come again")
                 return
             }
-            // Late by what remains of the tenth of a second that is kept.
+            // Late by the rest of the tenth of a second whose tokens are kept.
             now = again.advanced(by: .milliseconds(Int64.random(in: 0...lateness, using: &dice)))
         }
         let ideal = Double(rate) * now.since(Self.start).inSeconds
@@ -77,7 +77,7 @@ struct TokenBucketTests {
             now = min(again ?? nextChange, nextChange)
             ideal += Double(rate) * now.since(before).inSeconds
             if now == nextChange {
-                // What a higher rate had saved is cut to what the new one keeps.
+                // Tokens that a higher rate had saved are cut to the limit of the new one.
                 least += Double(bucket.piece)
                 rate = Bool.random(using: &dice) ? Self.anyRate(&dice) : 0
                 bucket.set(rate: rate, at: now)

@@ -2,12 +2,12 @@ import Core
 import TestKit
 import Testing
 
-/// What people and machines write by hand, damaged: nothing traps, and what is taken means what it says.
+/// Damaged values that people and machines write by hand: nothing traps, and an accepted value means exactly its text.
 @Suite("Fuzz: values", .timeLimit(.minutes(Fuzz.minutes)))
 struct ValueFuzzTests {
     @Test("a glob matches as the slow and simple matcher does")
     func globs() throws {
-        // A small alphabet, so that patterns and names meet.
+        // A small alphabet, so that patterns match names.
         let patterns = [
             "*.mp4", "**/a*/**", "a/**/z", "[!a-c]?b*", "\\*[]x]", "raw/**", "?*?*?", "**a**/*b", "[a-é]*[!é]",
         ].map {
@@ -75,7 +75,7 @@ struct ValueFuzzTests {
             try round.expect(!normal.isAbsolute || !normal.components.contains(".."), "still climbs: \(normal)")
             try round.expect(path.parent.appending(path.name).normalised == normal, "is not its parent's")
             _ = (path.stem, path.fileExtension, path.relative(to: "/srv"))
-            // What a person types is read without a trap, whatever it shows.
+            // Any typed text is read without a trap.
             _ = FilePath(display: String(decoding: round.input, as: UTF8.self))
         }
     }
@@ -128,7 +128,7 @@ struct ValueFuzzTests {
         )
         try Fuzz("redaction", rounds: 1000).each(mutator) { round in
             let noise = String(decoding: round.input, as: UTF8.self)
-            // A blank between, so that the noise cannot make another word of the name.
+            // With a blank between them, so that the noise cannot change the name.
             let text = noise + " " + (carriers.randomElement(using: &round.dice) ?? "") + secret + " " + noise
             let shown = redacted(text)
             try round.expect(!stands(secret, in: shown), "shows the secret: \(shown)")
@@ -138,7 +138,7 @@ struct ValueFuzzTests {
     }
 }
 
-/// What the table in `Glob` says, tried in every way there is, character by character.
+/// The table of `Glob`, tried in every possible way, character by character.
 private struct SlowGlob {
     private let pattern: [UInt32]
 
@@ -146,7 +146,7 @@ private struct SlowGlob {
 
     func matches(_ name: [UInt8]) -> Bool { rest(pattern[...], Self.letters(name)[...], isAtStart: true) }
 
-    /// Scalars, and bytes that are part of none behind them.
+    /// Scalars, followed in order by bytes that are part of none.
     private static func letters(_ bytes: [UInt8]) -> [UInt32] {
         var letters: [UInt32] = []
         var rest = bytes[...]
@@ -201,7 +201,7 @@ private struct SlowGlob {
         var members: [ClosedRange<UInt32>] = []
         var end = close
         var at = body.startIndex
-        // A range may swallow the bracket that looked like the end only when it is no end: `x-]` is three members.
+        // A range may include the bracket that looked like the end only if it is not the end: `x-]` has three members.
         while at < end {
             if at + 2 < pattern.endIndex, pattern[at + 1] == value("-"), pattern[at + 2] != value("]") {
                 if pattern[at] <= pattern[at + 2] { members.append(pattern[at]...pattern[at + 2]) }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Lifecycle")
 struct LifecycleTests {
-    /// The table in docs/architecture/lifecycle.md: every arrow there is. What is not here is no arrow.
+    /// The table in docs/architecture/lifecycle.md with all arrows. There are no others.
     static let arrows: [UploadState: [UploadEvent: UploadState]] = [
         .staging: [.staged: .queued, .refused: .failed, .cancelled: .cancelled],
         .queued: [.claimed: .uploading, .copyLost: .staging, .refused: .failed, .cancelled: .cancelled],

@@ -8,7 +8,7 @@ struct CalendarTests {
     private static let minute: Int64 = 60_000
     private static let year = utc("2026-01-01T00:00:00").milliseconds..<utc("2027-01-01T00:00:00").milliseconds
 
-    /// Somewhere in 2026, more often near a change of the clocks than chance would have it.
+    /// Somewhere in 2026, more often near a change of the clocks than random times would be.
     private static func moment(_ zone: TestZone, _ dice: inout Dice) -> WallTime {
         if let change = zone.changes.randomElement(using: &dice), Bool.random(using: &dice) {
             return WallTime(milliseconds: change.milliseconds + Int64.random(in: -2_000...2_000, using: &dice) * minute)
@@ -41,7 +41,7 @@ struct CalendarTests {
         #expect(Set(changed) == [0, 2])
     }
 
-    /// How often a time is shown that lies in the middle of what the change leaves out or repeats.
+    /// How often a local time in the middle of the gap or the repeated hour occurs.
     private static func gapOrRepeat(_ zone: Zone, at change: WallTime) -> Int? {
         let before = zone.reading(at: WallTime(milliseconds: change.milliseconds - 1))
         let after = zone.reading(at: change)
@@ -87,7 +87,7 @@ struct CalendarTests {
             let now = Self.moment(zone, &dice)
             let found = timetable.nextChange(after: now, in: zone.zone)
             let current = timetable.value(at: now, in: zone.zone)
-            // Whatever changes, changes at a full minute.
+            // Every change is at a full minute.
             var watched = WallTime(milliseconds: (now.milliseconds / Self.minute + 1) * Self.minute)
             let end = found ?? now.advanced(by: .seconds(30 * 86_400))
             while watched < end, timetable.value(at: watched, in: zone.zone) == current {
@@ -132,7 +132,7 @@ struct CalendarTests {
     func clocksSet() {
         let early = Timetable(anyOf: [Window(from: 2 * 60, to: 2 * 60 + 30)])
         let zone = TestZone.berlin
-        // 02:00 to 03:00 does not come on 29 March, and comes twice on 25 October.
+        // 02:00 to 03:00 does not occur on 29 March, and occurs twice on 25 October.
         #expect(early.nextChange(after: utc("2026-03-28T02:00:00"), in: zone) == utc("2026-03-30T00:00:00"))
         var at = utc("2026-10-24T12:00:00")
         var changes: [String] = []
@@ -150,7 +150,7 @@ struct CalendarTests {
         #expect(always.value(at: utc("2026-11-20T00:00:00"), in: .utc))
         #expect(always.nextChange(after: utc("2026-11-20T00:00:00"), in: .utc) == nil)
         #expect(Timetable(anyOf: []).value(at: utc("2026-11-20T00:00:00"), in: .utc))
-        // Two that make a whole day are open, and nothing changes where one hands over to the other.
+        // Two halves of a day are always open together, and nothing changes where one follows the other.
         let halves = Timetable(anyOf: [Window(from: 0, to: 720), Window(from: 720, to: 1440)])
         #expect(halves.nextChange(after: utc("2026-11-20T00:00:00"), in: .utc) == nil)
     }

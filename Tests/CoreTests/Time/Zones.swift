@@ -1,7 +1,7 @@
 import Core
 import Testing
 
-/// A zone whose clocks are set twice in 2026, and what the tests know of it.
+/// A zone whose clocks are set twice in 2026, and its expected values.
 struct TestZone: CustomTestStringConvertible, Sendable {
     let name: String
     let zone: Zone
@@ -18,8 +18,8 @@ struct TestZone: CustomTestStringConvertible, Sendable {
         zone = Zone { moment in parsed.last { $0.at <= moment }?.ahead ?? first }
     }
 
-    /// The rules of 2026: the last Sundays of March and October; the second of March and the first of November; an hour of
-    /// thirty minutes; and a zone that sets its clocks at midnight.
+    /// The rules of 2026: the last Sundays of March and October; the second of March and the first of November; a
+    /// change by thirty minutes; and a zone that sets its clocks at midnight.
     static let all = [
         TestZone(
             "Europe/Berlin", first: 3600, [("2026-03-29T01:00:00", 7200), ("2026-10-25T01:00:00", 3600)]),

@@ -6,7 +6,7 @@ import Transport
 
 @testable import Destinations
 
-/// What can be set for ApsaraVideo VOD, and what follows from it.
+/// Settings of ApsaraVideo VOD, and their consequences.
 @Suite("apsara-vod: settings")
 struct ApsaraConfigTests {
     @Test(

@@ -7,9 +7,9 @@ import Transport
 
 @testable import Destinations
 
-/// ApsaraVideo VOD and its storage, at the stand-in that judges each signature with the maker's own packages.
+/// ApsaraVideo VOD and its storage, as a stand-in that checks each signature with the vendor's own packages.
 final class ApsaraEnd: OtherEnd {
-    /// Who has the right to call VOD.
+    /// The holder of the right to call VOD.
     enum Way: String, CaseIterable { case key, service, sts }
 
     let server: OSSServer
@@ -21,7 +21,8 @@ final class ApsaraEnd: OtherEnd {
     private let chunk: Int64?
     var folder: FilePath { server.folder.path }
 
-    /// - Parameter chunk: Bytes of a part, fewer than a person may set; files of half as many go in one request, and no two parts at once.
+    /// - Parameter chunk: Size of a part, smaller than a person may set; files up to half of it are sent in one
+    ///   request, and no two parts in parallel.
     init(
         _ way: Way, _ more: [String: SettingValue?] = [:], chunk: Int64? = nil, clocks: any Clocks = SystemClocks()
     ) async throws {
@@ -80,12 +81,12 @@ final class ApsaraEnd: OtherEnd {
         try await end.close()
     }
 
-    /// As after a restart: another destination at the same server, which knows nothing that this one has learned.
+    /// As after a restart: another destination at the same server, without anything that this one has learned.
     func again(_ more: [String: SettingValue?] = [:]) throws -> any Destination {
         try Self.make(Self.values(server.url, way, more), chunk, Self.tools(transport, clocks))
     }
 
-    /// By the names that VOD was told; a number stands behind the second of a name.
+    /// By the names that VOD was told; the second object with a name has a number.
     var objects: [FilePath: [UInt8]] {
         get async throws {
             var found: [FilePath: [UInt8]] = [:]
@@ -110,12 +111,12 @@ final class ApsaraEnd: OtherEnd {
         /// With the bucket, as the storage lists it.
         var key: String
         var refreshes: Int64
-        /// Rights to write over what is whole.
+        /// Requests for a new right to a complete medium, which would overwrite it.
         var lateRefreshes: Int64
         var said: [String: String]
     }
 
-    /// In the order in which they were made.
+    /// In the order of their creation.
     func media() async throws -> [Medium] {
         guard case .object(let fields)? = JSONValue.read(Array(try await server.control("videos").utf8)) else {
             return []
@@ -149,14 +150,14 @@ final class ApsaraEnd: OtherEnd {
 }
 
 extension ApsaraEnd {
-    /// The numbers of the parts that were taken, in their order; one that was taken twice stands there twice.
+    /// The numbers of the accepted parts, in order; a part that was accepted twice is listed twice.
     func partsTaken() async throws -> [Int64] {
         let record = JSONValue.read(Array(try await server.control("record").utf8))?.items ?? []
         return record.filter { $0["operation"]?.string == "UploadPart" && $0["status"]?.whole == 200 }
             .compactMap { $0["part"]?.whole }.sorted()
     }
 
-    /// What requests of this operation carried under a header.
+    /// The values of a header in requests of this operation.
     func headers(_ name: String, of operation: String) async throws -> [String] {
         let record = JSONValue.read(Array(try await server.control("record").utf8))?.items ?? []
         return record.filter { $0["operation"]?.string == operation }.compactMap { $0["headers"]?[name]?.string }

@@ -9,7 +9,7 @@ import Transport
 
 @testable import Destinations
 
-/// Answers that are lost, and what is removed or looked for long afterwards.
+/// Lost answers, and removals or questions long afterwards.
 @Suite("apsara-vod: the ends of uploads", .timeLimit(.minutes(Patience.minutes(5))))
 struct ApsaraEndingsTests {
     @Test(
@@ -162,7 +162,7 @@ struct ApsaraEndingsTests {
     }
 }
 
-/// What VOD makes of the bytes, where a source is to go.
+/// VOD's verdict on the bytes, where a source is to be removed.
 @Suite("apsara-vod: verified before a source goes", .timeLimit(.minutes(Patience.minutes(5))))
 struct ApsaraVerifyTests {
     @Test(
@@ -185,7 +185,7 @@ struct ApsaraVerifyTests {
             let object = try await parcel.send(to: end, logbook)
             #expect(object.verifiedBy == "playable" && object.warnings.isEmpty)
             #expect(try await end.media().map(\.refreshes) == [0])
-            // Where it stays, what the storage says is enough.
+            // Where the source stays, the storage's confirmation is enough.
             try await end.server.control("settings", #"{"media_status": "Transcoding"}"#)
             let other = try Parcel(100, id: "02", name: FilePath("b" + name), seed: 2)
             #expect(try await other.send(to: end, Logbook()).verifiedBy != "playable")

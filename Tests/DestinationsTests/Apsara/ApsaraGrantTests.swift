@@ -5,7 +5,7 @@ import Testing
 
 @testable import Destinations
 
-/// What is given for a file, and for how long.
+/// The right that is given for a file, and its duration.
 @Suite("apsara-vod: addresses and credentials")
 struct ApsaraGrantTests {
     static let address =
@@ -23,7 +23,7 @@ struct ApsaraGrantTests {
         #expect(gift.medium.id == "93ab" && gift.medium.region == "cn-shanghai")
         #expect(gift.grant.key.id == "STS.NTestAccessKeyId0001")
         #expect(gift.grant.key.token == "CAISfakeSecurityToken/with+plus==")
-        // `Expiration` is no time.
+        // `Expiration` is not a time.
         #expect(gift.grant.end == WallTime(rfc3339: "2024-07-13T09:20:05Z"))
     }
 
@@ -91,7 +91,7 @@ struct ApsaraGrantTests {
             for try await reading in group { #expect(reading == 1) }
         }
         #expect(asked.withLock { $0 } == 2)
-        // With what is over, nothing goes on.
+        // A right that is over cannot be used.
         broken.withLock { $0 = true }
         clocks.advance(by: .seconds(3001))
         await #expect(throws: UploadError.self) { try await keys.current() }
@@ -108,7 +108,7 @@ struct ApsaraGrantTests {
         #expect(life(3600) == .seconds(3000))
         #expect(life(600) == .seconds(600))
         #expect(life(7800, ahead: .seconds(7200)) == .seconds(600))
-        // The clock of the box was never set: it says nothing.
+        // The clock of this machine was never set, so it tells nothing.
         #expect(life(-100_000) == .seconds(3000))
     }
 }

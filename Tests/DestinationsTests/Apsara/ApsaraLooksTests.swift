@@ -5,7 +5,7 @@ import Testing
 
 @testable import Destinations
 
-/// Looks at media whose bytes have all arrived.
+/// Questions about media whose bytes have all arrived.
 @Suite("apsara-vod: looks at what has arrived", .timeLimit(.minutes(Patience.minutes(5))))
 struct ApsaraLooksTests {
     @Test("a look that gets no word holds nobody, and `verify_timeout` counts over it")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Destinations
 
-/// The vectors were computed with the maker's own packages, and again by a second implementation.
+/// The vectors were computed with the vendor's own packages, and again by a second implementation.
 @Suite("signatures of calls to ApsaraVideo VOD")
 struct ApsaraSignatureTests {
     private static let key = S3Key(

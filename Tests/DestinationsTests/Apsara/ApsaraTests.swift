@@ -8,7 +8,7 @@ import Testing
 
 @testable import Destinations
 
-/// The destination against a stand-in that judges each signature with the maker's own packages.
+/// The destination against a stand-in that checks each signature with the vendor's own packages.
 @Suite("apsara-vod", .needsPackages, .timeLimit(.minutes(Patience.minutes(5))))
 struct ApsaraTests {
     static let part = 128 << 10
@@ -184,7 +184,7 @@ struct ApsaraTests {
             #expect(object?.verifiedBy == "crc64")
             let isWhole = try await end.objects.values.contains(parcel.content)
             #expect(isWhole)
-            // One in its place, and no more than that; a person hears of the empty one.
+            // One replacement, and no more; a person is told of the empty one.
             #expect(try await end.media().count == 2)
             #expect(
                 object?.warnings.filter { $0.contains("1 medium is left empty") }.count == 1,
@@ -201,7 +201,7 @@ struct ApsaraTests {
             try await ApsaraEnd.open(way, ["parallel": .whole(1)], clocks: clocks) { end in
                 let (parcel, logbook) = (try Parcel(4 * Self.part, name: FilePath(name)), Logbook())
                 let notes = Intrusion(logbook) {
-                    // Time has passed, and what clocks show has not changed: signatures are made by that.
+                    // Time has passed while the wall clock has not changed: signatures use the wall clock.
                     clocks.advance(by: .seconds(2900))
                     clocks.step(by: .seconds(-2900))
                 }
@@ -209,7 +209,7 @@ struct ApsaraTests {
                 #expect(notes.hasHappened && object.warnings.isEmpty)
                 let media = try await end.media()
                 #expect(media.count == 1)
-                // The control: a video's right is renewed by then.
+                // For comparison: a video's right is renewed by then.
                 #expect(media.first?.refreshes == (name == "a.mp4" ? 1 : 0))
             }
         }
@@ -242,7 +242,7 @@ struct ApsaraTests {
                 let cancelled = try #require(logbook.last)
                 _ = try await end.destination.discard(cancelled)
                 #expect(try await end.server.unfinished() == [])
-                // As the daemon tries again: from nothing that is written down.
+                // Like a new attempt of the daemon without a stored checkpoint.
                 var order = parcel.order
                 order.checkpoint = nil
                 order.generation += 1
@@ -251,7 +251,7 @@ struct ApsaraTests {
                 #expect(object.verifiedBy == "crc64")
                 let isWhole = try await end.objects.values.contains(parcel.content)
                 #expect(isWhole)
-                // A picture has no name by which it would be found again.
+                // A picture has no reference by which it could be found again.
                 #expect(try await end.media().count == (name == "a.png" ? 2 : 1), "\(way) \(name)")
             }
         }
@@ -294,7 +294,7 @@ struct ApsaraTests {
             try await end.server.control("settings", #"{"skew": 7200}"#)
             let logbook = Logbook()
             #expect(try await Parcel(3 * Self.part).send(to: end, logbook).verifiedBy == "crc64")
-            // What was learned with the first call counts for all that come behind it.
+            // A correction from the first call applies to all later ones.
             let refused = try await end.server.control("record").components(of: "TimeTooSkewed") - 1
             #expect(refused <= 0)
             #expect(logbook.credentials.isEmpty)
@@ -356,7 +356,7 @@ struct ApsaraTests {
                         if error.failure.code == "outcome_unknown" { #expect(error.remedy == .giveUp) }
                     }
                 }
-                // Who has a key may ask VOD; who has none says so, and sends nothing twice.
+                // With a key VOD can be asked; without one the upload reports that, and sends nothing twice.
                 #expect(way == .key ? object?.verifiedBy == "held" : codes.last == "outcome_unknown", "\(codes)")
                 #expect(try await end.partsTaken().count == 6)
             }
@@ -374,14 +374,14 @@ struct ApsaraTests {
             #expect(try await end.media().count == 1)
             #expect(try await end.server.unfinished() == [])
             for old in logbook.left { #expect(try await end.destination.discard(old) == true) }
-            // Stopped with the last part on its way.
+            // Stopped with the last part in flight.
             let (late, second) = (try Parcel(2 * Self.part, id: "2", name: "2.mp4", seed: 2), Logbook(mayClearUp: true))
             let wasStopped = try await late.sendStopped(to: end, second) { $0.checkpoints.last?["final_sent"] != nil }
             try #require(wasStopped)
             #expect(try await end.server.unfinished() == [])
             let object = try await late.send(to: end, second)
             #expect(object.verifiedBy == "crc64" && object.warnings.isEmpty, "\(object)")
-            // A policy that has closed: not a request more. What is there is left to be removed when one may go.
+            // The policy forbids sending: no further request is sent. The remains are recorded for a later removal.
             let (third, closed) = (try Parcel(4 * Self.part, id: "3", name: "3.mp4", seed: 3), Logbook())
             try await third.sendStopped(to: end, closed, accepting: 2 * Self.part)
             #expect(try await end.server.unfinished().count == 1)
@@ -394,6 +394,6 @@ struct ApsaraTests {
 }
 
 extension String {
-    /// How many pieces it falls into at `word`.
+    /// The number of pieces when it is split at `word`.
     fileprivate func components(of word: String) -> Int { ranges(of: word).count + 1 }
 }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Destinations
 
-/// What is said to ApsaraVideo VOD and to services that ask it, and what their answers mean.
+/// Requests to ApsaraVideo VOD and to services that call it, and the meaning of their answers.
 @Suite("apsara-vod: questions and answers", .needsPackages, .timeLimit(.minutes(Patience.minutes(5))))
 struct ApsaraWordsTests {
     private static func order(_ parcel: Parcel, _ metadata: [String: String]) -> UploadOrder {
@@ -54,7 +54,7 @@ struct ApsaraWordsTests {
                             "UserData": .object(["IsShowWaterMark": .text("false"), "Priority": .text("6")]),
                         ])
                     ]))
-            // Pictures have fewer words.
+            // Pictures have fewer fields.
             let picture = try Parcel(1000, id: "2", name: "a.JPG")
             _ = try await end.destination.upload(Self.order(picture, said), notes: Logbook())
             let other = try #require(try await end.media().last)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Destinations
 
-/// What others are told: the server of a cancel, a person of progress, and nobody of secrets.
+/// Information for others: the server learns of a cancel, a person of progress, and secrets are never shown.
 extension ChunkedFormDefectTests {
     @Test("D21: the server hears of a cancel where it has a word for that, and nobody pretends where it has none")
     func cancelled() async throws {
@@ -64,7 +64,7 @@ extension ChunkedFormDefectTests {
         let logbook = Logbook()
         _ = try await parcel.send(to: scene, logbook)
         #expect(!logbook.everything.contains("nobody-may-see"))
-        // A server that says everything back.
+        // A server that repeats everything.
         let echo = try FakeServer { exchange in
             let body = String(decoding: exchange.body(), as: UTF8.self)
             exchange.reply(400, [("Content-Type", "text/plain")], body)

@@ -7,7 +7,7 @@ import Transport
 
 @testable import Destinations
 
-/// What a widespread client of the block protocol gets wrong, one by one, and what this one does instead.
+/// Mistakes of a widespread client of the block protocol, one by one, and this program's behaviour instead.
 @Suite("the defects of other clients, avoided", .timeLimit(.minutes(Patience.minutes(3))))
 struct ChunkedFormDefectTests {
     static let block = Int(FormScene.block)
@@ -27,7 +27,7 @@ struct ChunkedFormDefectTests {
         let before = scene.server.requests.count
         scene.server.set { $0.refusals = (status, 2, status == 429 ? 7 : nil) }
         let error = try await parcel.failure(to: scene, logbook)
-        // One request for a refusal; to an unknown upload one more, which begins it anew.
+        // One request for a refusal; for an unknown upload one more, which starts it again.
         #expect(scene.server.requests.count == before)
         switch status {
         case 401: #expect(error.remedy == .authenticate)
@@ -38,7 +38,7 @@ struct ChunkedFormDefectTests {
         }
         scene.server.set { $0.refusals = nil }
         _ = try await parcel.send(to: scene, logbook)
-        // What a proxy called unknown is still there, and nobody can name it any more.
+        // The upload that a proxy called unknown still exists, and its name is no longer recorded.
         if status == 404 { #expect(logbook.last?["remains"] == nil) }
         #expect(try scene.objects.values.map { $0 } == [parcel.content])
         #expect(scene.server.unfinished == (status == 404 ? 1 : 0))
@@ -124,7 +124,7 @@ struct ChunkedFormDefectTests {
         #expect(error.failure.code == "not_confirmed" && error.remedy == .giveUp)
         #expect(error.failure.message.contains("did not confirm"))
         #expect(scene.server.requests == ["open", "block 1", "block 2", "block 2"])
-        // A person who tries it again has it asked again.
+        // When a person tries it again, the server is asked again.
         let logbook = Logbook()
         _ = try await parcel.failure(to: scene, logbook)
         scene.server.set { $0.omitsURL = false }
@@ -201,7 +201,7 @@ struct ChunkedFormDefectTests {
         let parcel = try Parcel(3 * Self.block)
         let logbook = Logbook()
         logbook.stop { pages in
-            // Of the same size, so that only its identity tells.
+            // Of the same size, so that only its identity differs.
             if pages.accepted == FormScene.block { try? parcel.restage(noise(3 * Self.block, seed: 9)) }
             return false
         }

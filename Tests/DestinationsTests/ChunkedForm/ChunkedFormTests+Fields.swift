@@ -7,7 +7,7 @@ import Transport
 
 @testable import Destinations
 
-/// What stands in requests, and what single presets say besides.
+/// The contents of requests, and particularities of single presets.
 extension ChunkedFormTests {
     private static let block = Int(FormScene.block)
 
@@ -73,7 +73,7 @@ extension ChunkedFormTests {
         _ = try await parcel.send(to: scene, logbook)
         #expect(scene.server.resumes == [3, 5])
         #expect(try scene.objects.values.map { $0 } == [parcel.content])
-        // Nothing was acknowledged, so nothing is taken up again.
+        // No block was acknowledged, so the upload does not continue.
         let other = try FormScene("fineuploader")
         other.server.set { $0.refusals = (503, 1, nil) }
         let (object, errors) = try await other.deliver(parcel)
@@ -104,7 +104,7 @@ extension ChunkedFormTests {
         let plain = try FormScene("breakpoint", headers)
         _ = try await Parcel(10, name: "\u{E9} \u{4E2D}.mp4").send(to: plain, Logbook())
         try await plain.close()
-        // Within a header a blank stays, and a text of the person's own is no fault of the file.
+        // Inside a header a blank stays, and an invalid text of the configuration is no fault of the file.
         let within = try FormScene(
             "breakpoint", ["send.headers": .map(["X-Name": .literal("<{name}>"), "X-Ext": .literal("{ext} {ext} ")])])
         _ = try await Parcel(10, name: " a ").send(to: within, Logbook())
@@ -122,7 +122,7 @@ extension ChunkedFormTests {
         order.checkpoint = logbook.last
         let error = await #expect(throws: UploadError.self) { try await later.upload(order, notes: logbook) }
         #expect(error?.remedy == .giveUp)
-        // A secret that does not fit is no fault of the file.
+        // An invalid secret is no fault of the file.
         let secret = try scene.again([
             "secrets": .secrets(["key": .literal("a\nb")]), "send.headers": .map(["X-Key": .literal("{secret:key}")]),
         ])
@@ -202,7 +202,7 @@ extension ChunkedFormTests {
         let object = try await parcel.send(to: scene, logbook)
         #expect(scene.server.requests == ["open"] + (1...4).map { "block \($0)" })
         #expect(try scene.objects.values.map { $0 } == [parcel.content])
-        // What the last answer says of it counts.
+        // The address in the last answer counts.
         #expect(object.url == "http://files.example/clip.mp4")
         try await scene.close()
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Destinations
 
-/// A cancel at every point of an upload: nothing is left at the server, or somebody is told that something may be.
+/// A cancel at every point of an upload: either nothing is left at the server, or a warning says that something may be.
 @Suite("a chunked form that is cancelled", .timeLimit(.minutes(Patience.minutes(2))))
 struct FormAbortTests {
     private static let block = Int(FormScene.block)
@@ -14,13 +14,13 @@ struct FormAbortTests {
         case refusedOpening, lostOpening, opened, betweenBlocks, blockUnderWay, blocksSideBySide, beforeFinish
     }
 
-    /// An upload that is stopped there.
+    /// An upload that is stopped at this point.
     private func stopped(_ point: Point, _ logbook: Logbook) async throws -> FormScene {
         let isJoined = point == .beforeFinish
         var values = FormScene.abort
         if isJoined { values.merge(FormScene.finish) { $1 } }
         if point == .blocksSideBySide { values["parallel_blocks"] = .whole(3) }
-        // `{token}` is the name that its server gave.
+        // `{token}` is the name that the server gave.
         if !isJoined { values["abort.fields"] = .map(["id": .literal("{token}")]) }
         let scene = try FormScene(isJoined ? "webuploader" : "breakpoint", values) { $0.wantsFinish = isJoined }
         let parcel = try Parcel(4 * Self.block)
@@ -54,7 +54,7 @@ struct FormAbortTests {
         #expect(isRemoved == (point != .lostOpening))
         #expect(scene.server.unfinished == (isRemoved ? 0 : 1), "\(scene.server.ids)")
         #expect(try scene.objects.isEmpty)
-        // A second one finds nothing, which is what was wanted.
+        // A second removal finds nothing, which is the desired result.
         #expect(try await scene.destination.discard(try #require(logbook.last)) == isRemoved)
         try await scene.close()
     }
@@ -63,7 +63,7 @@ struct FormAbortTests {
         "is tried again where the server failed at first, or a login page answered for it", arguments: Point.allCases,
         [500, 503, 0, 429, 401, 200])
     func failsAtFirst(_ point: Point, _ status: Int) async throws {
-        // Nobody asks for what was never begun.
+        // An upload that was never begun is not removed.
         if point == .refusedOpening || point == .lostOpening { return }
         let logbook = Logbook()
         let scene = try await stopped(point, logbook)
@@ -83,7 +83,7 @@ struct FormAbortTests {
         scene.server.set { $0.newID = "the-servers-own" }
         let logbook = Logbook()
         try await Parcel(9 * Self.block).sendStopped(to: scene, logbook, accepting: 2 * Self.block)
-        // Else a block that had left would be stored behind the removal.
+        // Otherwise a block in flight would be stored after the removal.
         try await eventually("nothing is on its way any more") { scene.server.underWay == 0 }
         #expect(scene.server.ids == ["the-servers-own"])
         #expect(try await scene.destination.discard(try #require(logbook.last)))

@@ -8,22 +8,22 @@ import Transport
 
 @testable import Destinations
 
-/// Servers that put blocks behind one another as they come: a block that comes twice makes another file of it.
+/// Servers that append blocks in the order of arrival: a repeated block makes another file of it.
 @Suite("a chunked form, servers that append", .timeLimit(.minutes(Patience.minutes(2))))
 struct FormAppendingTests {
-    /// How a block is answered, once.
+    /// The answer to a block, given once.
     enum Odd: Sendable, Hashable {
         case status(Int)
         case page(Int)
-        /// A 200 whose JSON says no.
+        /// A 200 whose JSON reports an error.
         case error
-        /// A 200 whose JSON breaks off.
+        /// A 200 whose JSON is cut.
         case cut
-        /// Bytes that are no answer of HTTP.
+        /// Bytes that are not an HTTP answer.
         case raw(String)
     }
 
-    /// Appends numbers of blocks by the name of their upload.
+    /// Appends the numbers of blocks to the name of their upload.
     private final class Appender: Sendable {
         struct State {
             var files: [String: [Int]] = [:]
@@ -36,8 +36,8 @@ struct FormAppendingTests {
         let header: String?
 
         /// - Parameters:
-        ///   - number: The block that is answered oddly, once for each answer.
-        ///   - appends: It is appended all the same.
+        ///   - number: The block with the odd answers, each given once.
+        ///   - appends: The block is appended nevertheless.
         ///   - header: `Range` of that answer.
         init(_ number: Int, _ odd: [Odd], appends: Bool = true, header: String? = nil) {
             (self.number, self.appends, self.header) = (number, appends, header)
@@ -72,7 +72,7 @@ struct FormAppendingTests {
             }
         }
 
-        /// Blocks of each upload, in the order in which they were begun.
+        /// Blocks of each upload, in the order in which the uploads were begun.
         var files: [[Int]] { state.withLock { state in state.order.map { state.files[$0] ?? [] } } }
     }
 
@@ -118,7 +118,7 @@ struct FormAppendingTests {
         "a block that may have been appended is never sent behind itself: the file begins again under another name, with a warning",
         arguments: ["blueimp", "plupload", "custom"], Tier.sample(odd, 4))
     func unknown(_ preset: String, _ odd: Odd) async throws {
-        // Plupload counts redirects as a success, as its servers expect.
+        // Plupload counts redirects as success, as its servers expect.
         if preset == "plupload", odd == .status(302) { return }
         for number in [2, 3] {
             let appender = Appender(number, [odd])
@@ -183,7 +183,7 @@ struct FormAppendingTests {
             #expect(object?.warnings == [] && errors.count == 1 && appender.files == [[1, 2, 3]], "\(appender.files)")
             server.stop()
         }
-        // One that says that it has it begins again like one that says nothing.
+        // A server that says that it has it starts again like one that says nothing.
         let appender = Appender(2, [.status(429)], header: "0-1999")
         let server = try appender.server()
         let (object, _) = try await attempts(try destination(server, "blueimp"), try Parcel(3000), Logbook())

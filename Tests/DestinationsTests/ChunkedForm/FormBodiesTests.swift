@@ -8,7 +8,7 @@ import Transport
 
 @testable import Destinations
 
-/// What the body of an answer says beside a status that says yes.
+/// The body of an answer with a success status.
 @Suite("chunked forms, what the body of a 200 says", .timeLimit(.minutes(Patience.minutes(2))))
 struct FormBodiesTests {
     private func destination(
@@ -41,7 +41,7 @@ struct FormBodiesTests {
         #"[{"n":1,"n":2}]"#, #"{"data":{"code":500}}"#, #"{"data":{"code":"-1"}}"#, #"{"data":{"errno":3}}"#,
     ]
 
-    /// No text in UTF-8.
+    /// Not UTF-8.
     static let codings: [(name: String, body: [UInt8])] = {
         let (json, page) = (#"{"error":"x"}"#, "<html>login</html>")
         func wide(_ text: String, _ before: Int, _ after: Int) -> [UInt8] {
@@ -233,7 +233,7 @@ struct FormBodiesTests {
 
     @Test("a single block that goes again after its answer was lost is warned of", arguments: FormScene.presets)
     func doubled(_ preset: String) async throws {
-        // It begins with a request for a token: as of FormCountedEndTests.
+        // It begins with a request for a token: covered by FormCountedEndTests.
         if preset == "breakpoint" { return }
         let end = try await lost(preset)
         #expect(end.posts == 2)

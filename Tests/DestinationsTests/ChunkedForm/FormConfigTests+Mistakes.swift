@@ -1,4 +1,4 @@
-/// The specification of what is said to a form that cannot be meant.
+/// The specification of the messages about a form that makes no sense.
 extension FormConfigTests {
     static let mistakes: [(lines: String, expected: String)] = [
         (

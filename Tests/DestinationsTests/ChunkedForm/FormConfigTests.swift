@@ -96,7 +96,7 @@ struct FormConfigTests {
                     "nas": .file("/etc/sluice/nas"), "key": .literal("hidden"),
                 ]))
         shown["secrets"] = again.settings.destinations.first?.values["secrets"]
-        // Literals of a map are not shown: nobody can tell which is a secret.
+        // Literals of a map are not shown, since a secret one cannot be recognised.
         shown["send.fields"] = again.settings.destinations.first?.values["send.fields"]
         #expect(again.settings.destinations.first?.values == shown, "\(yaml)")
         #expect(yaml.contains("      omit: [suffix]") || yaml.contains("omit:"), "\(yaml)")

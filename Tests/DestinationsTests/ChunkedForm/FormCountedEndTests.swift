@@ -8,21 +8,22 @@ import Transport
 
 @testable import Destinations
 
-/// The end of an upload at a server that only counts blocks, and makes a file again whenever its last block or `finish` comes.
+/// The end of an upload at a server that only counts blocks, and makes a file again whenever its last block or `finish`
+/// arrives.
 @Suite("a chunked form, the end at a server that only counts", .timeLimit(.minutes(Patience.minutes(3))))
 struct FormCountedEndTests {
-    /// How one request is answered, behind the work that it asks for.
+    /// The answer to one request, after its work was done.
     enum Answer: Sendable {
         case status(Int)
         /// The connection is cut.
         case lost
     }
 
-    /// Keeps blocks by id and number, and joins them.
+    /// Stores blocks by id and number, and joins them.
     private final class Joiner: Sendable {
         struct State {
             var held: [String: Set<Int>] = [:]
-            /// Ids of files that were made, in their order.
+            /// Ids of files that were made, in order.
             var made: [String] = []
             /// Method, id and number of each request; a number of 0 is `finish`.
             var asked: [(method: String, id: String, number: Int)] = []
@@ -32,10 +33,10 @@ struct FormCountedEndTests {
         let state: Mutex<State>
         let count: Int
         let joinsOnDemand: Bool
-        /// A server that has joined has no blocks any more.
+        /// A server that has joined the blocks no longer has them.
         let forgets: Bool
 
-        /// - Parameter ends: Answers to the requests that end a file; 200 behind them.
+        /// - Parameter ends: Answers to the requests that end a file; 200 after them.
         init(_ count: Int, joinsOnDemand: Bool = false, forgets: Bool = false, ends: [Answer]) {
             var state = State()
             state.ends = ends
@@ -195,7 +196,7 @@ struct FormCountedEndTests {
             let end = try await attempts(destination, parcel, Logbook())
             #expect(end.errors.last?.failure.code == "refused_at_end" && end.object == nil)
         }
-        // What is known of their content is not sent again.
+        // Blocks with known content are not sent again.
         #expect(blocks.posts(1) == 1 && blocks.posts(2) == 1 && blocks.posts(3) == 2)
         let end = try await attempts(destination, parcel, Logbook())
         #expect(end.object?.warnings.contains { $0.contains("may hold the file twice") } == true)
@@ -245,7 +246,7 @@ struct FormCountedEndTests {
         let second = try many.server()
         let three = try await attempts(try destination(second, "dropzone"), try Parcel(3000), Logbook())
         #expect(three.errors.map(\.failure.code) == ["refused_at_end"] && many.posts(3) == 1)
-        // One that went there before, and may have arrived.
+        // An earlier last block that may have arrived.
         let lost = Joiner(1, ends: [.lost] + ends)
         let third = try lost.server()
         let again = try await attempts(try destination(third, "dropzone"), try Parcel(800), Logbook())

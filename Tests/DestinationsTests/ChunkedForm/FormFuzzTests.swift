@@ -42,7 +42,7 @@ struct FormFuzzTests {
 
     private static let canary = "canary-that-nobody-may-see"
 
-    /// What a server of each preset says when all is well.
+    /// A server's answer with each preset when all is well.
     private static func answers(_ preset: String) -> [String] {
         let bodies: [String] =
             switch preset {
@@ -76,9 +76,9 @@ struct FormFuzzTests {
         var number = 0
         try await Fuzz("names at \(preset)", rounds: 25, share: 400).each(mutator) { round in
             number += 1
-            // As bytes, which names are; each its own, so that the server has no reason to rename it.
+            // As bytes, since names are bytes; each is different, so that the server has no reason to rename it.
             var own = Array("\(number) ".utf8) + round.input.filter { $0 != 0 && $0 != UInt8(ascii: "/") }
-            // In a part's file name `%22` may be a quote or those three letters, and nobody can tell.
+            // In a part's file name `%22` may be a quote or those three characters, which cannot be distinguished.
             if preset == "breakpoint" || preset == "dropzone" { own.removeAll { $0 == UInt8(ascii: "%") } }
             let name = FilePath(bytes: own)
             let size = Int.random(in: 0...(3 * Int(FormScene.block) + 1), using: &round.dice)
@@ -87,7 +87,7 @@ struct FormFuzzTests {
             try round.expect(scene.server.refused.isEmpty, "\(scene.server.refused)")
             let held = try scene.objects
             let isThere = held.contains { path, content in
-                // Servers that know no upload but by its name have our id before it.
+                // Servers that know an upload only by its name have our id before it.
                 content == parcel.content && path.name.bytes.suffix(own.count) == own[...]
             }
             try round.expect(

@@ -8,21 +8,21 @@ import Transport
 
 @testable import Destinations
 
-/// What the answer to the last block decides, at a server that keeps blocks whatever it says of them.
+/// The effect of the answer to the last block, at a server that keeps blocks regardless of its answer.
 @Suite("A chunked form, the last answer", .timeLimit(.minutes(Patience.minutes(2))))
 struct FormLastAnswerTests {
-    /// Stores blocks by their number and says which it has.
+    /// Stores blocks by their number and lists them.
     private final class Blocks: Sendable {
         struct State {
             /// By id and number.
             var held: [Int: Set<String>] = [:]
             var asked: [String] = []
-            /// Blocks that it says to have besides of the upload with this id.
+            /// Further blocks that it claims to have of the upload with this id.
             var alien: (id: String, numbers: Set<Int>)?
         }
         let state = Mutex(State())
 
-        /// - Parameter answer: To a block, by its number from 1; `nil` for no answer.
+        /// - Parameter answer: The answer to a block, by its number from 1; `nil` for no answer.
         func server(_ answer: @escaping @Sendable (Int, Exchange) -> Int?) throws -> FakeServer {
             try FakeServer { exchange in
                 let number = Int(exchange.target.split(separator: "=").last ?? "") ?? 0
@@ -43,7 +43,7 @@ struct FormLastAnswerTests {
             }
         }
 
-        /// 299 stands for an error in a 200.
+        /// 299 represents an error in a 200.
         private static func words(_ status: Int) -> String {
             switch status {
             case 200: ""
@@ -100,7 +100,7 @@ struct FormLastAnswerTests {
         #expect(errors.last?.failure.code == "refused_at_end")
         #expect(errors.last?.failure.message.contains("virus found") == true)
         #expect(logbook.last?["refused_status"] == "\(http)")
-        // A person tries it again: from the first block on, and nothing is asked of the old one.
+        // A person tries it again: from the first block on, without a question about the old upload.
         let before = blocks.asked.count
         let old = try #require(logbook.last?["id"])
         _ = try await attempts(try destination(server.url), parcel, logbook, generation: 2)
@@ -176,7 +176,7 @@ struct FormLastAnswerTests {
         order.checkpoint = logbook.last
         let object = try await destination.upload(order, notes: logbook)
         #expect(logbook.last?["id"] != first)
-        // It is left there, and that is said.
+        // It is left there, with a warning.
         #expect(logbook.left.isEmpty && object.warnings.contains { $0.contains("another writer") })
     }
 

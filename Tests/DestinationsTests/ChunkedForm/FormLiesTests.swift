@@ -8,7 +8,7 @@ import Transport
 
 @testable import Destinations
 
-/// Servers that say yes and mean nothing by it, and numbers that no server can mean.
+/// Servers that say yes to everything, and impossible numbers.
 @Suite("chunked forms, answers that mean nothing", .timeLimit(.minutes(Patience.minutes(2))))
 struct FormLiesTests {
     private func destination(
@@ -63,7 +63,7 @@ struct FormLiesTests {
         let server = try FakeServer { exchange in
             _ = exchange.body()
             if exchange.method == "GET" {
-                // The opening is no block.
+                // The opening is not a block.
                 let stored = posts.withLock { $0 - 1 }
                 let hasIt =
                     exchange.target.contains("t=t-1") && (0..<stored).contains { exchange.target.contains("n=\($0)") }
@@ -158,7 +158,7 @@ struct FormLiesTests {
         asking.remember([secret])
         let answer = try await asking.ask(Request("GET", server.url + "/"))
         let message = asking.refused("a question", answer.response, .giveUp).failure.message
-        // Base64 in small letters is none: a test that covered everything would find that covered too.
+        // Base64 in lower case is not the secret: a test in which everything is covered would find it covered too.
         let expected = told == told.lowercased() ? told : "***"
         #expect(message.contains("{\"sent\": \"\(expected)\"} &amp; 5%"), "\(message)")
     }

@@ -6,7 +6,7 @@ import Transport
 
 @testable import Destinations
 
-/// A server of one preset, a destination for it, and parcels to send.
+/// A server with one preset, a destination for it, and parcels to send.
 final class FormScene: OtherEnd {
     let destination: any Destination
     let server: FormServer
@@ -32,7 +32,7 @@ final class FormScene: OtherEnd {
         var all: [String: SettingValue] = [
             "url": .text(server.url), "preset": .text(preset), "block.size": .bytes(Self.block),
         ]
-        // Their test server joins by itself.
+        // This preset's test server joins by itself.
         if preset == "webuploader", !values.keys.contains(where: { $0.hasPrefix("finish.") }) {
             all["finish"] = .text("none")
         }
@@ -55,7 +55,7 @@ final class FormScene: OtherEnd {
         try Self.make(values.merging(more) { $1 }, transport)
     }
 
-    /// The same one, whose requests are looked at.
+    /// The same destination, with a callback for its requests.
     func watched(_ look: @escaping @Sendable (Request) -> Void) throws -> any Destination {
         try Self.make(values, Watched(transport: transport, look: look))
     }
@@ -70,7 +70,7 @@ final class FormScene: OtherEnd {
         }
     }
 
-    /// With a request that removes what a cancelled upload left.
+    /// With a request that removes the remains of a cancelled upload.
     static let abort: [String: SettingValue] = [
         "abort.url": .text("/abort"), "abort.fields": .map(["id": .literal("{id}")]),
     ]
@@ -88,9 +88,9 @@ final class FormScene: OtherEnd {
         await transport.stop()
     }
 
-    /// The attempts that a daemon would make, one behind the other, without its waits.
+    /// The attempts of a daemon, one after the other, without its waits.
     ///
-    /// - Returns: What became of it, and how many it took.
+    /// - Returns: The result, and the number of attempts.
     func deliver(
         _ parcel: Parcel, _ logbook: Logbook = Logbook(), attempts: Int = 5
     ) async throws -> (object: RemoteObject?, errors: [UploadError]) {

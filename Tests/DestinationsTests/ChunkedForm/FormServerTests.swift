@@ -3,7 +3,7 @@ import Linux
 import TestKit
 import Testing
 
-/// The test server itself, asked by curl: what it takes, and all that it must refuse.
+/// The test server itself, called by curl: accepted requests, and all that it must refuse.
 @Suite("the test server for chunked forms", .timeLimit(.minutes(Patience.minutes(2))))
 struct FormServerTests {
     private let folder = TemporaryFolder()
@@ -21,7 +21,7 @@ struct FormServerTests {
         return (Int(lines.last ?? "") ?? 0, lines.dropLast().joined(separator: "\n"))
     }
 
-    /// Fields and the file, as curl writes them.
+    /// Fields and the file, as arguments of curl.
     private func form(_ fields: [String: String], _ file: String) -> [String] {
         fields.sorted { $0.key < $1.key }.flatMap { ["--form-string", "\($0.key)=\($0.value)"] } + ["-F", file]
     }

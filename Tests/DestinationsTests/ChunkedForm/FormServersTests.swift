@@ -7,7 +7,7 @@ import Testing
 
 @testable import Destinations
 
-/// Servers that other people wrote for the forms of Flow.js, Resumable.js and Plupload.
+/// Third-party servers for the forms of Flow.js, Resumable.js and Plupload.
 @Suite("a chunked form at other people's servers", .needsPackages, .timeLimit(.minutes(Patience.minutes(5))))
 struct FormServersTests {
     private static let packages = [
@@ -15,7 +15,7 @@ struct FormServersTests {
     ]
 
     struct Kind: CustomTestStringConvertible, Sendable {
-        /// In the script.
+        /// Its name in the script.
         let server: String
         let preset: String
         var testDescription: String { server }

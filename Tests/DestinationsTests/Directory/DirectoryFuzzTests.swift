@@ -5,8 +5,8 @@ import Testing
 
 @testable import Destinations
 
-/// Checkpoints of a `directory` that a disk has damaged: the file arrives whole or is refused in words, and no other file
-/// is written over or removed, whatever the checkpoint names.
+/// Checkpoints of a `directory` that a disk has damaged: the file arrives complete or is refused with a message, and no
+/// other file is overwritten or removed, for any name in the checkpoint.
 @Suite("Fuzz: checkpoints of a directory", .timeLimit(.minutes(Fuzz.minutes)))
 struct DirectoryFuzzTests {
     private static let precious: [FilePath: [UInt8]] = [
@@ -36,7 +36,7 @@ struct DirectoryFuzzTests {
                 try Files.makeFolders(end.folder.appending(name).parent)
                 try Files.replace(end.folder.appending(name), with: content)
             }
-            // Half of them find what they sent before, or something else in its place.
+            // Half of them find their earlier bytes, or something else in their place.
             if Bool.random(using: &round.dice) {
                 let held = Array((parcel.content + noise(900)).prefix(Int.random(in: 0...3000, using: &round.dice)))
                 try Files.replace(end.folder.appending(FilePath(part)), with: held)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Destinations
 
-/// What a folder does besides the contract that every destination keeps.
+/// Behaviour of a folder beyond the contract of every destination.
 @Suite("directory", .timeLimit(.minutes(Patience.minutes(1))))
 struct DirectoryTests {
     private func content(_ end: DirectoryEnd, _ name: FilePath) throws -> [UInt8] {
@@ -132,7 +132,7 @@ struct DirectoryTests {
         #expect(logbook.sent.isEmpty)
     }
 
-    // MARK: The folder that was meant
+    // MARK: The intended folder
 
     @Test("without its marker nothing is written")
     func marker() async throws {
@@ -177,7 +177,7 @@ struct DirectoryTests {
         #expect(try Files.names(in: end.folder) == [])
     }
 
-    // MARK: What was written
+    // MARK: Written bytes
 
     @Test("keeps the time, and the mode that was asked for", arguments: [nil, 0o600, 0o664] as [UInt32?])
     func dress(_ mode: UInt32?) async throws {
@@ -190,7 +190,7 @@ struct DirectoryTests {
         if mode == 0o664 { #expect(try FileLook(at: end.folder.appending("front")).mode & 0o555 == 0o555) }
     }
 
-    /// What a power cut of the target may leave: long enough, and not what was written.
+    /// The possible state after a power cut of the target: the right length, and other content.
     @Test("bytes that were acknowledged and are gone are found by reading back, and written again")
     func holes() async throws {
         let end = try DirectoryEnd()
@@ -243,7 +243,7 @@ struct DirectoryTests {
         let error = try await parcel.failure(to: end)
         #expect(error.failure.code == "staged_changed")
         #expect(error.remedy == .restage)
-        // Perhaps there is no source to make another copy of.
+        // There may be no source from which to make another copy.
         #expect(try end.remains.isEmpty)
     }
 
@@ -284,7 +284,7 @@ struct DirectoryTests {
             name: "archive", path: disk.path, mount: nil, marker: nil, mode: nil, clocks: SystemClocks(),
             disk: SlowDisk(patience: .seconds(60)))
         let parcel = try Parcel(300_000, name: "clip.mp4")
-        // In the kernel's cache alone, as behind a copy that somebody has just made, or a rename before a kill.
+        // Only in the kernel's cache, as after a copy by another program, or a rename before a kill.
         let file = try Descriptor.open(disk.path.appending("clip.mp4"), for: .creating)
         try file.write(parcel.content, named: "clip.mp4")
         try file.close(named: "clip.mp4")
@@ -297,7 +297,7 @@ struct DirectoryTests {
     }
 }
 
-/// Notes that do something once, behind the first checkpoint.
+/// Notes that do something once, after the first checkpoint.
 private final class SwappingNotes: UploadNotes {
     private let logbook: Logbook
     private let act: @Sendable () async throws -> Void

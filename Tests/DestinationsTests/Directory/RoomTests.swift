@@ -5,7 +5,7 @@ import Testing
 
 @testable import Destinations
 
-/// What servers and folders say of their room, and what a refusal for want of it means.
+/// Free space reported by servers and folders, and the meaning of a refusal for lack of space.
 @Suite("Room, as destinations tell it")
 struct RoomTests {
     private let script = Script()
@@ -33,7 +33,7 @@ struct RoomTests {
             let journey = try Journey(server.url + "/files")
             let error = try await journey.failedAttempt()
             #expect(error.remedy == .noRoom(after: wait.map { .seconds($0) }), "\(verb)")
-            // It waits for room like any other, where nothing was begun.
+            // It waits for space like any other, where nothing was begun.
             #expect((journey.ledger.last?.fields.isEmpty == true) == (verb == "POST"))
             #expect(error.failure.kind == .quota)
             #expect(error.failure.retryable)
@@ -84,14 +84,14 @@ struct RoomTests {
     func tells(_ remote: Remote) async throws {
         try await remote.open { end in
             guard end.destination.tellsSpace else {
-                // A form has no words for it, and a bucket no end; nor has what stands before one.
+                // A form has no request for it, and a bucket no limit; an intermediary does not answer either.
                 #expect(["chunked-form", "s3", "oss", "apsara-vod"].contains { remote.testDescription.hasPrefix($0) })
                 return try await #expect(end.destination.space() == nil)
             }
             let space = try #require(try await end.destination.space())
             #expect(space.unit == .bytes)
             let disk = try Space(at: end.folder)
-            // Others write to that disk too.
+            // Other programs write to that disk too.
             #expect(try #require(space.left) > 0)
             #expect(try #require(space.left) <= disk.total)
             #expect(try await end.objects.isEmpty)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Destinations
 
-/// A remote that keeps names and damages what it is given, as often as it is told.
+/// A remote that knows names, and damages a given number of files.
 private final class DamagingPlace: WholeDialect, WholePlace {
     struct State {
         var damages: Int
@@ -63,7 +63,7 @@ struct WholeEngineTests {
         let logbook = Logbook()
         #expect(try await upload(place, logbook).verifiedBy == "digest")
         #expect(place.state.withLock { $0.starts } == [0, 0])
-        // Each time it came from there, which costs as much as what went.
+        // Each time it was read back, which costs as much as sending it.
         #expect(logbook.readBack.withLock { $0 } == 20)
     }
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Destinations
 
-/// Where parts wait until the test lets them arrive.
+/// Holds parts until the test lets them arrive.
 final class Gate: Sendable {
     private struct State {
         var waiting: [CheckedContinuation<Void, Never>] = []
@@ -25,7 +25,7 @@ final class Gate: Sendable {
         }
     }
 
-    /// The one that has waited for longest.
+    /// Releases the part that has waited for longest.
     func letOneGo() { state.withLock { $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }?.resume() }
 
     func open() {
@@ -136,7 +136,7 @@ struct AfterPartTests {
         #expect(verbs(server).count { $0 == "PATCH" } == 1)
     }
 
-    /// - Parameter body: Done when the server has the first bytes.
+    /// - Parameter body: Called when the server has the first bytes.
     private static func journey(
         _ script: Script, chunk: Int64? = 400, _ body: @escaping @Sendable (Ledger) -> Void
     ) throws -> (FakeServer, Journey) {

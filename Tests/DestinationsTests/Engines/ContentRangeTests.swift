@@ -9,7 +9,7 @@ import Transport
 
 @testable import Destinations
 
-/// Sessions as Google's services keep them, for the engine: no destination of ours yet.
+/// Sessions in the form of Google's services, for the engine: there is no such destination yet.
 private struct GoogleDialect: OffsetDialect {
     let asking: Asking
     let ranges: ContentRange
@@ -59,16 +59,16 @@ private struct GoogleDialect: OffsetDialect {
     }
 }
 
-/// The encoding against servers that are not ours.
+/// The encoding against third-party servers.
 @Suite("Content-Range, against somebody else's server", .needsPackages, .timeLimit(.minutes(Patience.minutes(3))))
 struct ContentRangeTests {
     private static let piece: Int64 = 256 << 10
 
     enum Maker: CaseIterable, Sendable {
-        /// gcp-storage-emulator. It says that one byte is there when none is, which the service does not, and forgets a
-        /// session when it is whole; so nothing here asks before the first piece.
+        /// gcp-storage-emulator. It reports one byte when there is none, which the service does not, and forgets a
+        /// session when it is complete; so no question is sent here before the first piece.
         case emulator
-        /// fake-gcs-server. Whoever asks it how far an upload got ends that upload; so nothing here asks it at all.
+        /// fake-gcs-server. A question for the offset ends the upload there; so no question is sent here at all.
         case fake
     }
 
@@ -174,7 +174,7 @@ struct ContentRangeTests {
         }
     }
 
-    /// Sessions at an address each, of which the first is spoiled.
+    /// Sessions with an address each. The first one is broken.
     private final class Sessions: Sendable {
         struct State {
             var held: [String: [UInt8]] = [:]
@@ -183,9 +183,10 @@ struct ContentRangeTests {
         let state = Mutex(State())
 
         /// - Parameters:
-        ///   - refused: The status of the answer to the last bytes of the first session, which are kept; `nil` to cut the connection after
+        ///   - refused: The status of the answer to the last bytes of the first session, which are kept; `nil` to cut
+        ///     the connection after
         ///     a first MiB instead.
-        ///   - claim: What the first session is then said to hold; `nil` for what it does.
+        ///   - claim: The reported offset of the first session after that; `nil` for the real one.
         func server(_ size: Int, refused: Int?, claim: Int?) throws -> FakeServer {
             try FakeServer { exchange in
                 guard exchange.method == "PUT" else {
@@ -259,7 +260,7 @@ struct ContentRangeTests {
         }
         #expect(error?.failure.code == "refused_at_end" && error?.failure.http == status)
         #expect(verbs(server).filter { $0 == "POST" }.count == 1)
-        // Tried again by a person: a new session, and nothing is asked of the old one.
+        // Tried again by a person: a new session, without a question about the old one.
         let before = server.seen.count
         var again = parcel.order
         (again.checkpoint, again.generation) = (logbook.last, 2)

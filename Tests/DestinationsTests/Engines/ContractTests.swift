@@ -7,7 +7,7 @@ import Testing
 
 @testable import Destinations
 
-/// What the daemon relies on, whoever is at the other end.
+/// Properties that the daemon relies on, for every remote.
 @Suite("every destination", .needsPackages, .timeLimit(.minutes(Patience.minutes(3))))
 struct ContractTests {
     private static let chunk = Remote.chunk
@@ -160,7 +160,8 @@ struct ContractTests {
             // As after a crash before *completed* was stored; or with the store lost as well.
             let second = remembers ? logbook : Logbook()
             _ = try await parcel.send(to: end, second)
-            // Where blocks are only counted, those of this name may be another upload's, which was refused: the last one goes.
+            // Where blocks are only counted, those with this name may be another upload's, which was refused: the last
+            // one is sent.
             let isCounted = !remembers && end is FormScene
             #expect(second.sent.isEmpty || isCounted && second.sent.first == Int64(Self.chunk))
             #expect(try await end.objects == ["front/clip.mp4": parcel.content])

@@ -11,30 +11,30 @@ import WebServer
 
 @testable import Destinations
 
-/// The real other end of a destination, with what a test wants to know of it.
+/// The real remote of a destination, with the facts that a test needs.
 protocol OtherEnd: Sendable {
     var destination: any Destination { get }
-    /// Below it, whole files and nothing else have names that are not hidden.
+    /// Below it, exactly the complete files have names that are not hidden.
     var folder: FilePath { get }
-    /// What must never be seen in an error or a checkpoint; `nil` for a destination without.
+    /// A text that must never appear in an error or a checkpoint; `nil` for a destination without one.
     var secret: String? { get }
-    /// Paths and contents of the whole files there.
+    /// Paths and contents of the complete files there.
     var objects: [FilePath: [UInt8]] { get async throws }
-    /// What unfinished uploads left there.
+    /// Remains of unfinished uploads there.
     var remains: [FilePath] { get async throws }
-    /// Whether a file of this name can be there at all.
+    /// Whether a file with this name is possible there.
     func keeps(_ name: FilePath) -> Bool
-    /// Whether a file without a byte may be one.
+    /// Whether an empty file is possible there.
     var keepsEmpty: Bool { get }
     /// A file's path there.
     func place(of name: FilePath) -> FilePath
-    /// The other end goes away, as far as the destination can see.
+    /// Makes the remote unreachable for the destination.
     func goAway() async throws
-    /// The end of the test.
+    /// Ends the test.
     func close() async throws
 }
 
-/// A destination together with its real other end. A new destination adds a line to `all`.
+/// A destination together with its real remote. A new destination adds a line to `all`.
 struct Remote: CustomTestStringConvertible, Sendable {
     let testDescription: String
     let start: @Sendable () async throws -> any OtherEnd
@@ -46,7 +46,7 @@ struct Remote: CustomTestStringConvertible, Sendable {
         [
             Remote(testDescription: "tus") { try await TusEnd() },
             Remote(testDescription: "directory") { try DirectoryEnd() },
-            // The one whose server has names with folders, and can be asked what it has.
+            // The preset whose server has names with folders, and can be asked for its blocks.
             Remote(testDescription: "chunked-form") {
                 try FormScene("resumable", FormScene.abort, credential: "a-token-that-nobody-may-see")
             },
@@ -60,12 +60,12 @@ struct Remote: CustomTestStringConvertible, Sendable {
             Remote(testDescription: "s3 at rclone") { try await S3End(.rclone, chunk: Int64(chunk)) },
         ] + (Ceph.isWanted ? [ceph] : [])
 
-    /// With a gateway of its own, which can go away.
+    /// With a gateway of its own, which can be made unreachable.
     private static let ceph = Remote(testDescription: "s3 at Ceph") {
         try await S3End(.ceph, gateway: try await Ceph.shared.value.gateway(), chunk: Int64(chunk))
     }
 
-    /// Starts the other end and stops it, however the test ends.
+    /// Starts the remote and stops it, regardless of the test's result.
     func open(_ body: (any OtherEnd) async throws -> Void) async throws {
         let end = try await start()
         do { try await body(end) } catch {
@@ -166,7 +166,7 @@ final class DirectoryEnd: OtherEnd {
         try Files.makeFolders(folder)
     }
 
-    /// Out of sight, so that what is there can still be looked at.
+    /// Made invisible, so that its content can still be examined.
     func goAway() async throws {
         guard try FileLook.ifPresent(at: folder) != nil else { return }
         try Files.rename(folder, to: FilePath(bytes: folder.bytes + Array(".away".utf8)))

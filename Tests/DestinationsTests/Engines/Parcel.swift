@@ -6,14 +6,15 @@ import TestKit
 
 @testable import Destinations
 
-/// A staged file, and what the daemon would hold of its upload.
+/// A staged file, with the stored state of its upload.
 final class Parcel: Sendable {
     let content: [UInt8]
     let order: UploadOrder
     private let temporary = TemporaryFolder()
     private let isCounted: Bool
 
-    /// - Parameter isCounted: What the other end will want of its parts is known, as it is when it was staged for that end.
+    /// - Parameter isCounted: The digests that the remote will need of its parts are known, as after staging for that
+    ///   remote.
     init(
         _ size: Int, id: String = "01JQ", name: FilePath = "front/clip.mp4", mediaType: String = "video/mp4",
         seed: UInt64 = 1, isCounted: Bool = true, removesSource: Bool = false
@@ -28,13 +29,13 @@ final class Parcel: Sendable {
             removesSource: removesSource)
     }
 
-    /// What stands in staging from now on.
+    /// Replaces the staged copy.
     func restage(_ content: [UInt8]?) throws {
         try Files.removeIfPresent(order.file.path)
         if let content { try temporary.write("staged", content) }
     }
 
-    /// One attempt, going on from what `logbook` holds.
+    /// One attempt, continuing from the state in `logbook`.
     func send(to end: any OtherEnd, _ logbook: Logbook) async throws -> RemoteObject {
         var order = order
         order.checkpoint = logbook.last
@@ -45,22 +46,22 @@ final class Parcel: Sendable {
         return try await end.destination.upload(order, notes: logbook)
     }
 
-    /// One attempt whose task is cancelled while it takes the note that fits.
+    /// One attempt whose task is cancelled while it takes the matching note.
     ///
-    /// - Returns: Whether it was stopped, and not done before.
+    /// - Returns: Whether it was stopped, and not finished before.
     func sendStopped(
         to end: any OtherEnd, _ logbook: Logbook, when isMeant: @escaping @Sendable (Logbook.Pages) -> Bool
     ) async throws -> Bool {
         logbook.stop(when: isMeant)
         defer { logbook.stop { _ in false } }
-        // A task of its own, since a cancelled one stays so.
+        // A task of its own, since a cancelled one stays cancelled.
         do {
             _ = try await Task { try await self.send(to: end, logbook) }.value
             return false
         } catch is CancellationError { return true }
     }
 
-    /// One attempt that is stopped when the other end has so many bytes for good.
+    /// One attempt that is stopped when the remote has durably accepted this many bytes.
     func sendStopped(to end: any OtherEnd, _ logbook: Logbook, accepting bytes: Int) async throws {
         guard try await sendStopped(to: end, logbook, when: { $0.accepted >= bytes }) else {
             throw Unexpected(what: "it was done before it was stopped")
@@ -89,22 +90,22 @@ extension PartDigests {
     }
 }
 
-/// Takes notes as the daemon does, and watches that they are taken in time.
+/// Takes notes like the daemon, and checks that they come in time.
 final class Logbook: UploadNotes {
     struct Pages {
         var checkpoints: [Checkpoint] = []
         var accepted: Int64 = 0
         var parts: [Int: TakenPart] = [:]
-        /// The offsets that were named as sent in this attempt.
+        /// The offsets that were reported as sent in this attempt.
         var sent: [Int64] = []
-        /// Notes in this attempt.
+        /// Number of notes in this attempt.
         var taken = 0
         var isToStop: @Sendable (Pages) -> Bool = { _ in false }
         var isToPause: @Sendable (Pages) -> Bool = { _ in false }
-        /// Bytes of the file that were named as sent before anything was written down.
+        /// Whether bytes of the file were reported as sent before anything was recorded.
         var early = false
         var refusals = 0
-        /// To be removed at the remote.
+        /// Checkpoints to be removed at the remote.
         var left: [Checkpoint] = []
         var companions: [Companion] = []
         var names: [String] = []
@@ -119,9 +120,9 @@ final class Logbook: UploadNotes {
     struct Dead: Error {}
 
     /// - Parameters:
-    ///   - refusing: So many notes are refused from the first on, as by a daemon that dies there.
-    ///   - refusingCredentials: No renewal is written down.
-    ///   - mayClearUp: What stops an attempt is the daemon's own end.
+    ///   - refusing: The number of notes that are refused, from the first on, as by a daemon that dies.
+    ///   - refusingCredentials: No renewal is recorded.
+    ///   - mayClearUp: The attempt is stopped because the daemon ends.
     init(refusing: Int = 0, refusingCredentials: Bool = false, mayClearUp: Bool = false) {
         self.mayClearUp = mayClearUp
         self.refusingCredentials = refusingCredentials
@@ -129,18 +130,18 @@ final class Logbook: UploadNotes {
     }
 
     func received(_ bytes: Int64) { readBack.withLock { $0 += bytes } }
-    /// What was read back.
+    /// Bytes that were read back.
     let readBack = Mutex<Int64>(0)
     var last: Checkpoint? { pages.withLock { $0.checkpoints.last } }
     var accepted: Int64 { pages.withLock { $0.accepted } }
     var sent: [Int64] { pages.withLock { $0.sent } }
     var wasEarly: Bool { pages.withLock { $0.early } }
-    /// Letters of the values of each checkpoint that was written down.
+    /// Numbers of characters in the values of each recorded checkpoint.
     var checkpointSizes: [Int] {
         pages.withLock { $0.checkpoints.map { $0.fields.values.reduce(0) { $0 + $1.utf8.count } } }
     }
     var left: [Checkpoint] { pages.withLock { $0.left } }
-    /// What the remote was said to call it, and the rights that were renewed.
+    /// The reported names of the remote's object, and the renewed rights.
     var names: [String] { pages.withLock { $0.names } }
     var addresses: [String?] { pages.withLock { $0.addresses } }
     var credentials: [CredentialNews] { pages.withLock { $0.credentials } }
@@ -153,10 +154,10 @@ final class Logbook: UploadNotes {
         }
     }
 
-    /// Cancels the task that takes a note, when it fits.
+    /// Cancels the task that takes a matching note.
     func stop(when isToStop: @escaping @Sendable (Pages) -> Bool) { pages.withLock { $0.isToStop = isToStop } }
 
-    /// Wants the attempt to end behind what is on its way, while it fits.
+    /// Requests a pause after the requests in flight, while the state matches.
     func pause(when isToPause: @escaping @Sendable (Pages) -> Bool) { pages.withLock { $0.isToPause = isToPause } }
     var isToPause: Bool { pages.withLock { $0.isToPause($0) } }
 
@@ -181,7 +182,7 @@ final class Logbook: UploadNotes {
 
     func companions() async throws -> [Companion] { pages.withLock { $0.companions } }
 
-    /// What travels with it from now on.
+    /// Sets the files that belong to it from now on.
     func accompany(_ companions: [Companion]) { pages.withLock { $0.companions = companions } }
 
     func parts() async throws -> [TakenPart] {
@@ -215,7 +216,7 @@ final class Logbook: UploadNotes {
         try Task.checkCancellation()
     }
 
-    /// What the remote calls other uploads.
+    /// The remote's names of other uploads.
     let owned = Mutex<Set<String>>([])
     func isOfAnother(_ id: String) async throws -> Bool { owned.withLock { $0.contains(id) } }
 

@@ -8,12 +8,12 @@ import Transport
 
 @testable import Destinations
 
-/// Digests of what is sent: of a block for the server, and of all of them for the staged copy.
+/// Digests of sent bytes: of a block for the server, and of all of them for the staged copy.
 @Suite("digests of parts")
 struct PartDigestTests {
     private let temporary = TemporaryFolder()
 
-    /// Changes a file where it lies, as a disk does: nothing tells it but its bytes.
+    /// Changes a file in place, as a failing disk does: only its bytes show it.
     private static func rot(_ path: FilePath, at offset: Int, _ time: Int64? = nil) throws {
         let look = try FileLook(at: path)
         let file = try Descriptor.open(path, for: .updating)
@@ -35,7 +35,7 @@ struct PartDigestTests {
                 .crc32: crc(content[..<1000]), .crc32Upper: crc(content[..<1000]).uppercased(),
                 .crc32Decimal: "\(UInt32(crc(content[..<1000]), radix: 16) ?? 0)",
             ])
-        // What stands there now would have another digest: so it was not read.
+        // The present content would have another digest: so it was not read.
         try Self.rot(path, at: 5)
         #expect(try known.digests([.crc32], of: .path(path), 0..<1000) == first)
         // Another block, or another digest of it, is read.
@@ -45,7 +45,7 @@ struct PartDigestTests {
         let more = try known.digests([.crc32, .md5], of: .path(path), 0..<1000)
         #expect(more[.crc32] == crc(rotten[..<1000]))
         #expect(more[.md5] == hexadecimal(Hasher.digest(.md5, of: Array(rotten[..<1000]))) && more[.sha1] == nil)
-        // Whoever writes to it changes its time.
+        // A program that writes to it changes its time.
         try Self.rot(path, at: 6, 1_800_000_000_000_000_000)
         rotten[6] ^= 1
         #expect(try known.digests([.crc32], of: .path(path), 0..<1000)[.crc32] == crc(rotten[..<1000]))
@@ -131,7 +131,7 @@ struct PartDigestTests {
             let block = blocks.next()
             if block == 1 { server.set { $0.refusals = (422, 1, nil) } }
             guard block == 2 else { return }
-            // A file that cannot be written ends the test by what it expects below.
+            // If the file cannot be written, the expectation below fails.
             try? Self.rot(path, at: 500)
         }
         let error = await #expect(throws: UploadError.self) {

@@ -7,7 +7,7 @@ import Transport
 
 @testable import Destinations
 
-/// The engine over a remote of a test's own: numbered parts with tags, a list of them, an explicit completion.
+/// The engine with a remote of the test's own: numbered parts with tags, a list of them, an explicit completion.
 @Suite("the engine of parts", .timeLimit(.minutes(Patience.minutes(2))))
 struct PartsEngineTests {
     private static let part = 100
@@ -167,7 +167,7 @@ struct PartsEngineTests {
         remote.forget()
         _ = try await send(parcel, to: remote, logbook)
         #expect(remote.objects == [parcel.content] && remote.begun == 2)
-        // The answer to the completion is lost, and the upload is no more: the object itself answers.
+        // The answer to the completion is lost, and the upload no longer exists: the object itself is found.
         let other = PartsRemote()
         other.loses(6)
         let second = Logbook()
@@ -205,7 +205,7 @@ struct PartsEngineTests {
     }
 }
 
-/// A remote in memory. Its requests are counted in their order: begin, parts, completion.
+/// A remote in memory. Its requests are counted in order: begin, parts, completion.
 final class PartsRemote: PartsDialect {
     struct Stored: Sendable {
         var bytes: [UInt8]
@@ -239,7 +239,7 @@ final class PartsRemote: PartsDialect {
     let canAbort = true
     let inquiry = PartsInquiry.list
 
-    /// What a quota leaves, and what was set aside of it at most.
+    /// Sets the rest of a quota; the largest reservation is recorded.
     func leaves(_ bytes: Int64?) { state.withLock { $0.left = bytes } }
     var mostPledged: Int64 { state.withLock { $0.mostPledged } }
 
@@ -312,7 +312,7 @@ final class PartsRemote: PartsDialect {
         let (id, isLost) = state.withLock { state -> (String, Bool) in
             state.begun += 1
             let id = "upload \(state.begun)"
-            // An opening nobody heard of is no upload of this test.
+            // A creation that did not arrive is not part of this test.
             let isLost = self.isLost(&state)
             if !isLost { state.open[id] = [:] }
             return (id, isLost)

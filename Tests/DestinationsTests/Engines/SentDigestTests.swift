@@ -7,7 +7,7 @@ import Transport
 
 @testable import Destinations
 
-/// The digest of what leaves.
+/// The digest of bytes as they leave.
 @Suite("digest of bytes that leave")
 struct SentDigestTests {
     private let temporary = TemporaryFolder()
@@ -32,12 +32,12 @@ struct SentDigestTests {
         let digest = try digest()
         try await digest.begin(at: 0, failure)
         try give(content, 0..<400, to: digest)
-        // libcurl sends it again on a fresh connection.
+        // libcurl sends it again over a fresh connection.
         try give(content, 0..<500, to: digest)
         try await digest.begin(at: 500, failure)
         try give(content, 500..<900, to: digest)
         try give(content, 500..<800, to: digest)
-        // The server has less than was sent: what is before that is read.
+        // The server has fewer bytes than were sent: the bytes before its offset are read.
         try await digest.begin(at: 300, failure)
         try give(content, 300..<1000, to: digest)
         #expect(digest.damage(failure) == nil)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Destinations
 
-/// What the daemon relies on of destinations that take small files together; the others take none.
+/// Properties that the daemon relies on, for destinations that take small files together; the others take none.
 @Suite("small files together, every destination", .needsPackages, .timeLimit(.minutes(Patience.minutes(3))))
 struct TogetherTests {
     private func parcels(_ names: [FilePath], size: Int = 700) throws -> [Parcel] {
@@ -17,7 +17,7 @@ struct TogetherTests {
         }
     }
 
-    /// Those that were left out, each for itself: as the daemon does.
+    /// Sends the files that were left out, each alone, like the daemon.
     private func sendRest(
         _ parcels: [Parcel], but done: [String: RemoteObject], to end: any OtherEnd, _ notes: Notebook
     ) async throws {
@@ -43,7 +43,7 @@ struct TogetherTests {
                 #expect(try await end.objects[end.place(of: parcel.order.name)] == parcel.content)
                 #expect(notes.spent[parcel.order.id] ?? 0 == Int64(parcel.content.count))
             }
-            // Where files are read back, each is once.
+            // Where files are read back, each is read once.
             #expect(notes.received.isEmpty || notes.received == notes.spent)
             try await sendRest(parcels, but: done, to: end, notes)
             #expect(
@@ -213,8 +213,8 @@ private final class Notebook: BundleNotes {
 
     /// - Parameters:
     ///   - losing: Uploads that were cancelled meanwhile.
-    ///   - stopping: Cancels the task when bytes are about to go.
-    ///   - pausing: Uploads that are to be left where they are once bytes of another have gone.
+    ///   - stopping: Cancels the task when bytes are about to be sent.
+    ///   - pausing: Uploads that are to stay where they are once bytes of another have been sent.
     init(losing lost: Set<String> = [], stopping stops: Bool = false, pausing: Set<String> = []) {
         self.pausing = pausing
         self.lost = lost

@@ -8,7 +8,7 @@ import Transport
 
 @testable import Destinations
 
-/// Each of these creations makes something, and its answer says nothing that can be used.
+/// Each of these creations makes something, and its answer is unusable.
 @Suite("creations whose answers cannot be used become rare", .timeLimit(.minutes(Patience.minutes(5))))
 struct UnusableCreationTests {
     /// Four files, each of them tried every five minutes for five hours.

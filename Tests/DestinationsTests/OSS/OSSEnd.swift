@@ -8,7 +8,7 @@ import Transport
 
 @testable import Destinations
 
-/// A bucket at the stand-in for OSS, which judges every signature with the maker's own packages.
+/// A bucket at the stand-in for OSS, which checks every signature with the vendor's own packages.
 final class OSSEnd: OtherEnd {
     let server: OSSServer
     let destination: any Destination
@@ -17,7 +17,8 @@ final class OSSEnd: OtherEnd {
     private let clocks: any Clocks
     var folder: FilePath { server.folder.path }
 
-    /// - Parameter chunk: Bytes of a part, fewer than a person may set; files of half as many go in one request, and no two parts at once.
+    /// - Parameter chunk: Size of a part, smaller than a person may set; files up to half of it are sent in one
+    ///   request, and no two parts in parallel.
     init(
         _ more: [String: SettingValue?] = [:], chunk: Int64? = nil, clocks: any Clocks = SystemClocks()
     ) async throws {
@@ -52,7 +53,7 @@ final class OSSEnd: OtherEnd {
             transport: transport, secrets: SecretReader(), clocks: clocks, name: "archive", log: { _ in })
     }
 
-    /// Starts it and stops it, however the test ends.
+    /// Starts it and stops it, regardless of the test's result.
     static func open(
         _ more: [String: SettingValue?] = [:], clocks: any Clocks = SystemClocks(),
         _ body: (OSSEnd) async throws -> Void
@@ -65,7 +66,7 @@ final class OSSEnd: OtherEnd {
         try await end.close()
     }
 
-    /// Another destination at the same server, which knows nothing that this one has learned. What is `nil` is not set.
+    /// Another destination at the same server, without anything that this one has learned. A key with `nil` is not set.
     func destination(_ more: [String: SettingValue?] = [:]) throws -> any Destination {
         try OSS.kind.make(Self.values(server.url, more), Self.tools(transport, clocks))
     }
@@ -80,7 +81,7 @@ final class OSSEnd: OtherEnd {
         }
     }
     var remains: [FilePath] { get async throws { try await server.unfinished().map { FilePath($0) } } }
-    /// No key may begin with what a name that is no text is shown with.
+    /// No key may begin with the character with which an invalid text is shown.
     func place(of name: FilePath) -> FilePath { name.text == nil ? FilePath("_\(name.display)") : name }
     func goAway() async throws { server.stop() }
     func close() async throws {

@@ -5,7 +5,7 @@ import Transport
 
 @testable import Destinations
 
-/// The vectors were computed with the maker's own SDKs, and again by a second implementation.
+/// The vectors were computed with the vendor's own SDKs, and again by a second implementation.
 @Suite("signatures of OSS")
 struct OSSSignatureTests {
     private static let lent = S3Key(

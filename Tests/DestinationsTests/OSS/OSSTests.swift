@@ -130,7 +130,7 @@ struct OSSTests {
         "what the service answers is held against what was sent, and mended or told",
         arguments: Tier.sample(
             [
-                // A checksum that is another, once: the part goes again.
+                // A wrong checksum, once: the part is sent again.
                 (#"[{"do": "wrong_crc", "match": {"operation": "UploadPart"}}]"#, nil),
                 (#"[{"do": "corrupt", "seen": true, "match": {"operation": "UploadPart"}}]"#, nil),
                 (#"[{"do": "lower_etag", "times": 0}, {"do": "loose_xml", "times": 0}]"#, nil),
@@ -139,7 +139,7 @@ struct OSSTests {
                 (#"[{"do": "drop_part", "match": {"operation": "UploadPart", "part": 1}}]"#, nil),
                 (#"[{"do": "callback_failed", "match": {"operation": "CompleteMultipartUpload"}}]"#, nil),
                 (#"[{"do": "error", "status": 500, "match": {"operation": "UploadPart"}}]"#, nil),
-                // The whole object is another: nobody takes it for the file.
+                // The whole object differs: it is not taken for the file.
                 (
                     #"[{"do": "wrong_crc", "times": 0, "match": {"operation": "CompleteMultipartUpload"}}]"#,
                     "object_damaged"

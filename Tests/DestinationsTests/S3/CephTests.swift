@@ -8,7 +8,8 @@ import Transport
 
 @testable import Destinations
 
-/// What Ceph does as Amazon does it, and none of the small servers: it lends keys for a while, and clears unfinished uploads away.
+/// Features that Ceph has like Amazon, and that the small servers lack: temporary keys, and the removal of unfinished
+/// uploads.
 @Suite(
     "s3, with a service that lends keys and cleans up",
     .enabled(if: Ceph.isWanted, "60 MB of Ceph are downloaded for it: make test-long"),
@@ -16,7 +17,7 @@ import Transport
 struct CephTests {
     private static let part = Int(S3End.part)
 
-    /// A bucket, a role whose keys open it, and a gateway whose clock can be set.
+    /// A bucket, a role whose keys may use it, and a gateway whose clock can be set.
     private final class Scene: Sendable {
         let end: S3End
         let gateway: Ceph.Gateway
@@ -55,7 +56,7 @@ struct CephTests {
             try await end.close()
         }
 
-        /// A key for a quarter of an hour, which is the shortest, from a gateway whose clock is so far ahead.
+        /// A key for a quarter of an hour, the shortest time, from a gateway whose clock is this far ahead.
         func lend(ahead hours: Int = 0) async throws -> Key {
             let body = Array(
                 ("Action=AssumeRole&Version=2011-06-15&RoleArn=arn%3Aaws%3Aiam%3A%3A%3Arole%2F\(role)"
@@ -93,7 +94,7 @@ struct CephTests {
             try Files.replace(keyFile, with: Array(document.utf8))
         }
 
-        /// A destination at the gateway, with what ``keep(_:telling:)`` has written.
+        /// A destination at the gateway, with the file that ``keep(_:telling:)`` has written.
         func destination(_ source: SecretSource? = nil) throws -> any Destination {
             try end.destination(
                 [
@@ -102,7 +103,7 @@ struct CephTests {
                 ], clocks: clocks)
         }
 
-        /// A destination with these three words.
+        /// A destination with these three values.
         func destination(_ key: Key) throws -> any Destination {
             try end.destination([
                 "access_key": .secret(.literal(key.id)), "secret_key": .secret(.literal(key.secret)),
@@ -244,7 +245,7 @@ struct CephTests {
             try scene.keep(try await scene.lend(), telling: true)
             let destination = try scene.destination()
             #expect(await destination.check().verdict == .ok)
-            // Nobody would take what is there now.
+            // The key that is there now would be refused.
             try Files.replace(scene.keyFile, with: Array("{}".utf8))
             clocks.advance(by: .seconds(9 * 60))
             #expect(await destination.check().verdict == .ok, "it is not asked for yet")
@@ -255,7 +256,7 @@ struct CephTests {
         }
     }
 
-    /// Unfinished uploads go after a day, which is seconds here.
+    /// Unfinished uploads are removed after a day, which is seconds here.
     private static let cleaning = Array(
         ("<LifecycleConfiguration><Rule><ID>clean</ID><Prefix></Prefix><Status>Enabled</Status>"
             + "<AbortIncompleteMultipartUpload><DaysAfterInitiation>1</DaysAfterInitiation>"
@@ -272,7 +273,7 @@ struct CephTests {
                 try await eventually("the rule was followed", within: .seconds(60), every: .milliseconds(100)) {
                     try await end.unfinished() == 0
                 }
-                // Else it would get the next one too.
+                // Otherwise it would remove the next one too.
                 try #require(try await end.ask("DELETE", nil, [("lifecycle", "")]).status == 204)
             }
             let logbook = isMeanwhile ? Logbook() : try await begun(parcel, end.destination)

@@ -7,17 +7,17 @@ import Testing
 
 @testable import Destinations
 
-/// At servers that judge signatures.
+/// At servers that check signatures.
 @Suite("A key that is corrected where it stands", .timeLimit(.minutes(Patience.minutes(5))))
 struct CorrectedKeyTests {
     private let temporary = TemporaryFolder()
 
     private func put(_ text: String) throws -> FilePath { try temporary.write("secret", Array(text.utf8)) }
 
-    /// As long as the right one.
+    /// As long as the correct one.
     private static func mistyped(_ secret: String) -> String { String(secret.dropLast()) + "X" }
 
-    /// Refused with the wrong one, and taken by the next attempt with what stands in the file then.
+    /// Refused with the wrong one, and accepted in the next attempt with the value that is in the file then.
     private func prove(
         _ destination: any Destination, _ secret: String, size: Int, _ codes: [String]
     ) async throws {
@@ -89,7 +89,7 @@ struct CorrectedKeyTests {
         emulator.change { $0.requests = [] }
         #expect(try await parcel.send(to: scene, Logbook()).verifiedBy != "held")
         #expect(emulator.requests.filter { $0 == "put" }.count == 1)
-        // While it is used the secret is not read.
+        // While the key is used, the secret is not read.
         _ = try put("AKWRONG")
         _ = try await Parcel(900, id: "2", name: "other.mp4", seed: 2).send(to: scene, Logbook())
     }
@@ -102,7 +102,7 @@ struct CorrectedKeyTests {
         emulator.change {
             $0.judge = { exchange in
                 if exchange.header("authorization")?.contains("AKRIGHT") == true { return nil }
-                // A failure shows in what is there in the end.
+                // A failure shows in the final content.
                 try? Files.replace(path, with: Array("AKRIGHT".utf8))
                 return (403, "AccessDenied", "no")
             }

@@ -7,7 +7,7 @@ import Transport
 
 @testable import Destinations
 
-/// What comes back with a 200 and is no answer, and what is told of answers.
+/// Invalid contents of a 200, and messages about answers.
 @Suite("s3, answers that are none", .timeLimit(.minutes(Patience.minutes(3))))
 struct S3AnswerTests {
     final class Scene {

@@ -23,7 +23,7 @@ struct S3ConfigTests {
         ) { _ in nil }
     }
 
-    /// Of a destination that has its key.
+    /// For a destination with its key.
     private static func keyed(_ line: String, _ expected: String) -> (lines: String, expected: String) {
         ("    access_key: {file: /k}\n    secret_key: {file: /s}\n    \(line)", expected)
     }

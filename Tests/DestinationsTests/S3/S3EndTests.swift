@@ -7,12 +7,12 @@ import Transport
 
 @testable import Destinations
 
-/// What a bucket says at the end of an upload, and what a portal in its place says.
+/// A bucket's answers at the end of an upload, and a portal's in its place.
 @Suite("s3, at the end and before the beginning", .timeLimit(.minutes(Patience.minutes(3))))
 struct S3EndTests {
     private static let sizes = [500, S3Scene.size]
 
-    /// Answers every HEAD like this, and everything else with a page.
+    /// Answers every HEAD with these headers, and everything else with a page.
     private func portal(_ headers: String) throws -> FakeServer {
         try FakeServer { exchange in
             _ = exchange.body()
@@ -77,7 +77,7 @@ struct S3EndTests {
         let checkpoint = try #require(logbook.last)
         #expect(try await scene.destination.discard(checkpoint) == false)
         #expect(scene.holds(parcel))
-        // Where that may not be asked, nothing is said.
+        // Where the key may not ask, nothing is reported.
         scene.emulator.change { $0.judge = { $0.method == "HEAD" ? (403, "AccessDenied", "no") : nil } }
         let error = await #expect(throws: UploadError.self) { try await scene.destination.discard(checkpoint) }
         #expect(error?.failure.code == Failure.removalUnknown)
@@ -130,7 +130,7 @@ struct S3EndTests {
         let (parcel, logbook) = (try Parcel(S3Scene.size), Logbook())
         scene.emulator.script(.complete, .loseReply)
         _ = try await parcel.failure(to: scene, logbook)
-        // Somebody takes it away at once.
+        // Another program removes it at once.
         scene.emulator.change { $0.objects = [:] }
         let object = try await scene.bring(parcel, logbook)
         #expect(object.warnings.contains { $0.contains("sent twice") }, "\(object.warnings)")

@@ -8,7 +8,7 @@ import Transport
 
 @testable import Destinations
 
-/// What no server of other people does on demand.
+/// Faults that no third-party server can produce on demand.
 @Suite("s3, when things go wrong", .timeLimit(.minutes(Patience.minutes(3))))
 struct S3FaultTests {
     private typealias Scene = S3Scene
@@ -236,7 +236,7 @@ struct S3FaultTests {
         #expect(error.remedy == .restage)
         for checkpoint in logbook.left { #expect(try await scene.destination.discard(checkpoint)) }
         #expect(scene.emulator.objects.isEmpty && scene.emulator.uploads.isEmpty)
-        // Staged once more, it goes.
+        // Staged once more, it is sent.
         try parcel.restage(parcel.content)
         try await scene.bring(parcel, logbook)
         #expect(scene.holds(parcel))
@@ -251,7 +251,7 @@ struct S3FaultTests {
         scene.emulator.change { $0.hasConditions = false }
         let first = try Parcel(size, id: "first", seed: 1), second = try Parcel(size, id: "second", seed: 2)
         let logbook = Logbook()
-        // Written down as begun, and nothing has left.
+        // Recorded as begun, and nothing has left.
         #expect(try await first.sendStopped(to: scene, logbook) { $0.checkpoints.last?["begun"] != nil })
         try await scene.bring(second)
         try await scene.bring(first, logbook)
@@ -327,7 +327,7 @@ struct S3FaultTests {
                             _ = try await parcel.send(to: scene, logbook)
                             return
                         } catch let error as UploadError {
-                            // Nobody waits for the time that it names.
+                            // The upload does not wait for the time in the answer.
                             guard case .pending = error.remedy else { throw error }
                             await Task.yield()
                         }

@@ -5,7 +5,7 @@ import Transport
 
 @testable import Destinations
 
-/// What a signer may answer, and what a machine's metadata.
+/// Possible answers of a signer, and of a machine's metadata service.
 @Suite("Fuzz: whoever gives keys and signatures", .timeLimit(.minutes(Fuzz.minutes)))
 struct S3FuzzTests {
     private static let url =

@@ -5,14 +5,14 @@ import Transport
 
 @testable import Destinations
 
-/// What a signer gives is held against what was asked, before anything goes there.
+/// A signer's address is compared with the request, before anything is sent to it.
 @Suite("s3, when an address is signed for something else", .timeLimit(.minutes(Patience.minutes(2))))
 struct S3GivenTests {
     private typealias Scene = S3PresignTests.Scene
 
     struct Lie: Sendable, CustomTestStringConvertible {
         let testDescription: String
-        /// What a person is told.
+        /// The message for a person.
         let words: String
         let change: @Sendable (String) -> String
 
@@ -20,7 +20,7 @@ struct S3GivenTests {
             (testDescription, self.words, self.change) = (name, words, change)
         }
 
-        /// The same words for all that leads to something else in some bucket.
+        /// The same message for everything that leads to another object in some bucket.
         init(_ name: String, replacing old: String, with new: String) {
             self.init(name, "gives the address of another object than `front/clip.mp4` in bucket") {
                 $0.replacing(old, with: new)
@@ -57,7 +57,8 @@ struct S3GivenTests {
         },
     ]
 
-    /// When the signer lies: to which question, of a file of what size, and what the bucket has heard by then.
+    /// When the signer lies: at which question, for which file size, and the requests that the bucket has received by
+    /// then.
     struct Moment: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let question: Int

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Destinations
 
-/// What a bucket says of parts that it cannot make the object of.
+/// A bucket's answers about parts from which it cannot assemble the object.
 @Suite("s3, parts that are not good at the end", .timeLimit(.minutes(Patience.minutes(2))))
 struct S3InvalidPartTests {
     private typealias Scene = S3Scene
@@ -66,7 +66,7 @@ struct S3InvalidPartTests {
         }
         var errors: [UploadError] = []
         while errors.last?.remedy != .giveUp, errors.count < 9, let error = await next() {
-            // What cannot be listed when an upload is taken up again waits for a right of it.
+            // Without the right to list parts, an upload that continues waits for that right.
             if list == "unlisted" { scene.emulator.change { $0.faults[.parts] = nil } }
             errors.append(error)
         }

@@ -6,10 +6,10 @@ import Transport
 
 @testable import Destinations
 
-/// Lists that come in pages. What a page begins with, each server sees its own way.
+/// Lists in pages. Servers differ in where a page begins.
 @Suite("s3, long lists at other people's servers", .needsPackages, .timeLimit(.minutes(Patience.minutes(5))))
 struct S3ListTests {
-    /// Does something so many times, eight at once.
+    /// Does something this many times, eight in parallel.
     private func times(_ count: Int, _ body: @escaping @Sendable (Int) async throws -> Void) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<count {
@@ -29,7 +29,8 @@ struct S3ListTests {
                 let answer = try await end.ask("PUT", FilePath(name), [], [1])
                 try #require(answer.status == 200, "\(String(decoding: answer.body, as: UTF8.self))")
             }
-            // Where keys are paths, the first makes the folder: two that would make it at once are an error to some.
+            // Where keys are paths, the first makes the folder: some servers fail when two requests would make it at
+            // once.
             try await put(names[0])
             try await times(names.count - 1) { number in try await put(names[number + 1]) }
             var (found, mark): ([String], String?) = ([], nil)
@@ -45,7 +46,7 @@ struct S3ListTests {
     @Test("every unfinished upload is listed once", arguments: Tier.onlyInFull(S3Maker.here.filter(\.listsManyUploads)))
     func uploads(_ maker: S3Maker) async throws {
         try await S3End.open(maker) { end in
-            // A page has 1000, and several may be of one key.
+            // A page has 1000, and several may have one key.
             try await times(1003) { number in
                 let key = FilePath("a b/\(number / 3) é+.mp4")
                 let answer = try await end.ask("POST", key, [("uploads", "")])

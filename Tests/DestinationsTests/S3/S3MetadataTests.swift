@@ -9,7 +9,7 @@ import Transport
 
 @testable import Destinations
 
-/// The key that a machine or a container is given.
+/// The key that a cloud service gives to a machine or a container.
 @Suite("s3, with a key from the machine's own metadata", .needsPackages, .timeLimit(.minutes(Patience.minutes(2))))
 struct S3MetadataTests {
     private final class Scene: OtherEnd {
@@ -64,14 +64,14 @@ struct S3MetadataTests {
 
         func failure() async throws -> UploadError { try await Parcel(100).failure(to: self) }
 
-        /// The key that is given from now on, and ends then.
+        /// The key that is given from now on, with this lifetime.
         func give(_ token: String, for length: Duration) {
             let end = clocks.wall().advanced(by: length).description
             metadata.change { $0.key = MetadataServer.Key(token: token, end: end) }
         }
     }
 
-    /// Remembers which requests may go to a proxy.
+    /// Records which requests may use a proxy.
     private final class Watched: Transporting {
         private let transport = Transport()
         private let seen = Mutex<[String: Bool]>([:])
@@ -114,7 +114,7 @@ struct S3MetadataTests {
         scene.clocks.advance(by: .seconds(3000))
         try await scene.bring(2)
         #expect(scene.metadata.takeRequests() == [.token, .roles, .key])
-        // Four minutes before its end, and nothing newer is there yet.
+        // Four minutes before its end, and there is no newer one yet.
         scene.clocks.advance(by: .seconds(360))
         for number in 3...5 { try await scene.bring(number) }
         #expect(scene.metadata.takeRequests() == [.roles, .key])

@@ -8,12 +8,12 @@ import Transport
 
 @testable import Destinations
 
-/// What may happen at a server to an upload that is on its way.
+/// Possible losses of an upload in progress at a server.
 @Suite("s3, uploads that their servers lose", .needsPackages, .timeLimit(.minutes(Patience.minutes(5))))
 struct S3MishapTests {
     private static let part = Int(S3End.part)
 
-    /// Attempts until it is there, each by a process that was started anew; what was left behind is removed, as the daemon would.
+    /// Attempts until it is there, each as a new process; remains are removed, like by the daemon.
     private func bring(
         _ parcel: Parcel, to end: S3End, _ logbook: Logbook, notes: (any UploadNotes)? = nil
     ) async throws {
@@ -36,7 +36,7 @@ struct S3MishapTests {
         #expect(try await end.unfinished() == 0)
     }
 
-    /// An upload of two parts and a bit, of which the first is taken.
+    /// An upload of two parts and a bit. Its first part is accepted.
     private func begun(at end: S3End) async throws -> (Parcel, Logbook) {
         let parcel = try Parcel(2 * Self.part + 1)
         let logbook = Logbook()
@@ -106,7 +106,7 @@ struct S3MishapTests {
             #expect(Set(found.map(\.name)) == ["front/clip.mp4", odd.display])
             #expect(found.contains { $0.id == logbook.last?["upload"] })
             for upload in found where maker.tellsTimes {
-                // Its clock is ours; some tell seconds alone.
+                // Its clock is ours; some servers give only seconds.
                 let begunAt = try #require(upload.begunAt)
                 #expect(abs(begunAt.milliseconds - before.milliseconds) < 120_000, "\(upload)")
             }
@@ -120,7 +120,7 @@ struct S3MishapTests {
     }
 }
 
-/// Takes notes like a ``Logbook``, and lets something happen when the first part is written down.
+/// Takes notes like a ``Logbook``, and runs an action when the first part is recorded.
 final class Intrusion: UploadNotes {
     private let logbook: Logbook
     private let happening: @Sendable () async throws -> Void

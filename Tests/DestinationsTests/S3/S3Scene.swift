@@ -7,9 +7,9 @@ import Transport
 
 @testable import Destinations
 
-/// A bucket that does what a test tells it to, and a destination for it.
+/// A bucket that behaves as a test requires, and a destination for it.
 final class S3Scene: OtherEnd {
-    /// Bytes of a file of three parts.
+    /// Size of a file of three parts.
     static let size = (10 << 20) + 1
 
     let emulator: S3Emulator
@@ -20,14 +20,14 @@ final class S3Scene: OtherEnd {
     let secret: String? = "the-secret-of-the-test"
     let keyFile: FilePath
     private let lines = Lines()
-    /// What was said for the log.
+    /// The lines of the log.
     var logged: [String] { lines.all.withLock { $0 } }
 
     private final class Lines: Sendable { let all = Mutex<[String]>([]) }
 
     /// - Parameters:
-    ///   - emulator: Another one's.
-    ///   - left: What is not set.
+    ///   - emulator: An emulator to use in place of a new one.
+    ///   - left: Keys that are not set.
     init(
         _ more: [String: SettingValue] = [:], at emulator: S3Emulator? = nil, without left: Set<String> = []
     ) throws {
@@ -62,7 +62,7 @@ final class S3Scene: OtherEnd {
     func goAway() async throws { emulator.stop() }
     func close() async throws { emulator.stop() }
 
-    /// Exactly this one, whole, and nothing unfinished.
+    /// Whether it has exactly this file, complete, and nothing unfinished.
     func holds(_ parcel: Parcel, as key: String = "front/clip.mp4") -> Bool {
         emulator.objects.keys.sorted() == [key] && emulator.objects[key]?.bytes == parcel.content
             && emulator.uploads.isEmpty
@@ -70,7 +70,7 @@ final class S3Scene: OtherEnd {
 }
 
 extension OtherEnd {
-    /// Attempts until it is complete or refused; what was left behind is removed as the daemon would.
+    /// Attempts until it is complete or refused; remains are removed like by the daemon.
     @discardableResult
     func bring(_ parcel: Parcel, _ logbook: Logbook = Logbook(), attempts: Int = 6) async throws -> RemoteObject {
         var last: (any Error)?

@@ -8,22 +8,22 @@ import Transport
 
 @testable import Destinations
 
-/// A signed address opens its object to whoever reads it: no failure, which `show` and the log tell, has its signature.
+/// A signed address opens its object to every reader: no failure, which `show` and the log contain, has its signature.
 @Suite("s3, what is told of signed addresses", .timeLimit(.minutes(Patience.minutes(2))))
 struct S3SecrecyTests {
     private typealias Scene = S3PresignTests.Scene
 
     private static let canary = "signature-that-nobody-may-see"
-    /// Nobody has been sent there yet, so nobody knows what of it is secret.
+    /// No request was sent to it yet, so its secret parts are not remembered.
     private static let address =
         "https://s3.example/bucket/front/clip.mp4?X-Amz-Credential=AK&X-Amz-Signature=\(canary)-0&x-id=PutObject"
-    /// As JSON may write it.
+    /// As JSON may contain it.
     private static let coded = address.replacing("/", with: "\\/").replacing("&", with: "\\u0026")
 
     struct Oddity: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let fault: SignerServer.Fault
-        /// What is told all the same.
+        /// Text that is shown nevertheless.
         let words: String
 
         init(_ name: String, _ fault: SignerServer.Fault, _ words: String) {
@@ -107,7 +107,7 @@ struct S3SecrecyTests {
         #expect(emulator.requests.isEmpty)
     }
 
-    /// What the bucket answers at a signed address, which it repeats in the words.
+    /// The bucket's answer at a signed address, which it repeats in the text.
     enum Answer: Sendable, CaseIterable {
         case redirect, lastingRedirect, text, error, failure, end
 
@@ -155,7 +155,7 @@ struct S3SecrecyTests {
         }
         defer { bucket.stop() }
         let scene = try Scene(["endpoint": .text(bucket.url)])
-        // As those are that are Base64.
+        // Like signatures in Base64.
         scene.signer.script(.address { $0 }, .address { $0.replacing("signature-that", with: "signature%2Bthat%2F") })
         let error = try await Parcel(900).failure(to: scene)
         #expect(error.failure.message.contains("answered 400 to the file: what is /bucket/front/clip.mp4?"), "\(error)")

@@ -9,7 +9,7 @@ import Transport
 
 @testable import Destinations
 
-/// A bucket at one of them, and a destination for it.
+/// A bucket at one of the servers, and a destination for it.
 final class S3End: OtherEnd {
     static let part: Int64 = 5 << 20
 
@@ -25,8 +25,9 @@ final class S3End: OtherEnd {
     private let transport = Transport()
 
     /// - Parameters:
-    ///   - gateway: Of Ceph, and ended with this.
-    ///   - chunk: Bytes of a part, fewer than a person may set; files of half as many go in one request, and no two parts at once.
+    ///   - gateway: A gateway of Ceph, which ends with this.
+    ///   - chunk: Size of a part, smaller than a person may set; files up to half of it are sent in one request, and no
+    ///     two parts in parallel.
     init(
         _ maker: S3Maker, _ more: [String: SettingValue] = [:], clocks: any Clocks = SystemClocks(),
         isVirtual: Bool = false, gateway: Ceph.Gateway? = nil, chunk: Int64? = nil
@@ -57,7 +58,7 @@ final class S3End: OtherEnd {
         }
     }
 
-    /// Starts it and stops it, however the test ends.
+    /// Starts it and stops it, regardless of the test's result.
     static func open(
         _ maker: S3Maker, _ more: [String: SettingValue] = [:], isVirtual: Bool = false,
         gateway: Ceph.Gateway? = nil, _ body: (S3End) async throws -> Void
@@ -70,7 +71,8 @@ final class S3End: OtherEnd {
         try await end.close()
     }
 
-    /// With a name in place of the address, before which a bucket's can stand. Names below `localhost` are this machine (RFC 6761).
+    /// With a name instead of the address, so that a bucket's name can precede it. Names below `localhost` are this
+    /// machine (RFC 6761).
     private static func named(_ server: S3Server, _ maker: S3Maker) -> String {
         "http://\(maker == .ceph ? Ceph.host : "localhost"):\(server.port)"
     }
@@ -85,7 +87,7 @@ final class S3End: OtherEnd {
         ].merging(more) { $1 }
     }
 
-    /// Another destination at the same server, which knows nothing that this one has learned. What is `nil` is not set.
+    /// Another destination at the same server, without anything that this one has learned. A key with `nil` is not set.
     func destination(
         _ more: [String: SettingValue?] = [:], clocks: any Clocks = SystemClocks()
     ) throws -> any Destination {
@@ -97,7 +99,7 @@ final class S3End: OtherEnd {
                 transport: transport, secrets: SecretReader(), clocks: clocks, name: "archive", log: { _ in }))
     }
 
-    /// One attempt of a process that was started anew.
+    /// One attempt as a new process.
     func sendAnew(
         _ parcel: Parcel, _ logbook: Logbook, _ more: [String: SettingValue?] = [:]
     ) async throws -> RemoteObject {
@@ -111,7 +113,7 @@ final class S3End: OtherEnd {
         get throws { try #require(destination as? S3).api }
     }
 
-    /// A signed request of the test's own.
+    /// A signed request by the test itself.
     func ask(
         _ method: String, _ key: FilePath?, _ query: [(name: String, value: String)] = [], _ body: [UInt8] = []
     ) async throws -> Response {
@@ -131,7 +133,7 @@ final class S3End: OtherEnd {
                 body: body.isEmpty ? .none : .bytes(body), answerLimit: 64 << 20))
     }
 
-    /// Ends an upload behind the destination's back.
+    /// Ends an upload without the destination's knowledge.
     func abort(_ logbook: Logbook, _ key: FilePath = "front/clip.mp4") async throws {
         let upload = try #require(logbook.last?["upload"])
         let status = try await ask("DELETE", key, [("uploadId", upload)]).status

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Destinations
 
-/// The destination against servers that are not ours.
+/// The destination against third-party servers.
 @Suite("s3, at other people's servers", .needsPackages, .timeLimit(.minutes(Patience.minutes(5))))
 struct S3ServersTests {
     private static let part = Int(S3End.part)
@@ -31,7 +31,7 @@ struct S3ServersTests {
                 Issue.record("it is not found again")
                 return
             }
-            // The same file once more costs no upload.
+            // The same file once more needs no upload.
             #expect(try await parcel.send(to: end, Logbook()).verifiedBy == "held")
             #expect(try await end.keys() == ["front/clip.mp4"])
         }
@@ -48,7 +48,7 @@ struct S3ServersTests {
                 let wasStopped = try await parcel.sendStopped(to: end, logbook) { $0.taken == note }
                 let accepted = logbook.accepted
                 _ = try await end.sendAnew(parcel, logbook, ["parallel": .whole(1)])
-                // One that was made is found by its name, without a byte.
+                // An existing object is found by its name, without sending a byte.
                 #expect(logbook.sent.allSatisfy { $0 >= accepted }, "note \(note)")
                 let isWhole = try await end.content(name) == parcel.content
                 #expect(isWhole, "stopped at note \(note)")
@@ -56,7 +56,7 @@ struct S3ServersTests {
                 #expect(note < 40, "it never ends")
             }
             #expect(parcel.content.count > 0)
-            // Where the answer to the beginning was lost, its upload is found by a list.
+            // Where the answer to the creation was lost, the upload is found in a list.
             #expect(try await end.unfinished() == 0)
         }
     }
@@ -136,7 +136,7 @@ struct S3ServersTests {
         try await S3End.open(maker, ["preset": .text(maker == .ceph ? "ceph" : "minio")]) { end in
             let first = try Parcel(1000, seed: 1)
             _ = try await first.send(to: end, Logbook())
-            // The answer to the first was lost, as far as this one knows: it is the same file.
+            // The first answer was lost, as far as this upload knows: it is the same file.
             #expect(try await first.send(to: end, Logbook()).verifiedBy == "held")
             let object = try await Parcel(1000, id: "2", seed: 2).send(to: end, Logbook())
             #expect(object.id == "front/clip (2).mp4")
@@ -186,7 +186,7 @@ struct S3ServersTests {
                 #expect(!check.detail.contains("not-the-secret"))
             }
             #expect(await end.destination.check().verdict == .ok)
-            // With the right one it goes on.
+            // With the correct key it continues.
             _ = try await end.sendAnew(parcel, logbook)
             #expect(logbook.sent.allSatisfy { $0 >= Self.part })
             let isWhole = try await end.content("front/clip.mp4") == parcel.content
@@ -220,7 +220,7 @@ struct S3ServersTests {
             #expect(try await end.destination.discard(last))
             #expect(try await end.unfinished() == 0)
             #expect(try await end.destination.discard(last), "not there is done")
-            // And when it goes on all the same, it begins anew.
+            // When it continues nevertheless, it starts again.
             _ = try await parcel.send(to: end, logbook)
             let isWhole = try await end.content("front/clip.mp4") == parcel.content
             #expect(isWhole)

@@ -4,12 +4,12 @@ import Testing
 
 @testable import Destinations
 
-/// What ETags say, what is asked where they say nothing, and who waits for a name.
+/// The evidence of ETags, questions where they give none, and uploads that wait for a name.
 @Suite("s3, by the tags of what was taken", .timeLimit(.minutes(Patience.minutes(2))))
 struct S3TagTests {
     private static let small = 900
 
-    /// Which tags are MD5s; those of the other kind are as long, and something else.
+    /// Which tags are MD5s; those of the other kind have the same length, and another meaning.
     enum Kind: Sendable, CaseIterable {
         case wholes, parts
 
@@ -17,7 +17,7 @@ struct S3TagTests {
             state.wholeTags = self == .wholes ? .md5 : .digits
             state.partTags = self == .wholes ? .digits : .md5
         }
-        /// Of a file whose tags tell of its bytes, and of one whose tags do not.
+        /// A file whose tags depend on its bytes, and one whose tags do not.
         var sizes: [Int] { self == .wholes ? [small, S3Scene.size] : [S3Scene.size, small] }
     }
 
@@ -28,7 +28,7 @@ struct S3TagTests {
         scene.emulator.change { kind.set(&$0) }
         var contents: [String: [UInt8]] = [:]
         for number in 0..<4 {
-            // The kind that tells is heard first.
+            // The meaningful kind is received first.
             let parcel = try Parcel(
                 kind.sizes[number % 2], id: "\(number)", name: FilePath("\(number).mp4"), seed: UInt64(number))
             try await scene.bring(parcel, attempts: 1)
@@ -99,7 +99,7 @@ struct S3TagTests {
         let scene = try S3Scene(["preset": .text(isKnown ? "minio" : "other")])
         defer { scene.emulator.stop() }
         scene.emulator.change { ($0.partTags, $0.joinsTags) = (.md5, true) }
-        // Where nobody has said how tags are joined, the first good one says it.
+        // If it is not known how tags are joined, the first matching one shows it.
         if !isKnown { try await scene.bring(Parcel(S3Scene.size, id: "1", name: "first.mp4", seed: 2)) }
         scene.emulator.script(.complete, .rot)
         let (parcel, logbook) = (try Parcel(S3Scene.size, id: "2"), Logbook())
@@ -171,14 +171,14 @@ struct S3TagTests {
         #expect(scene.emulator.requests.count { $0 == "part 1" } == 1, "\(scene.emulator.requests)")
     }
 
-    /// A key that is the service's own changes nothing.
+    /// A key of the service's own makes no difference.
     private static let encryptions = ["aws:kms", "aws:kms:dsse", "AES256"]
 
     @Test(
         "what is encrypted with a key of its own is not damaged, and ours when its answer is lost",
         arguments: encryptions, [small, S3Scene.size])
     func encrypted(_ encryption: String, _ size: Int) async throws {
-        // The tags of this one are MD5s otherwise.
+        // Otherwise the tags of this service are MD5s.
         let scene = try S3Scene(["preset": .text("minio")])
         defer { scene.emulator.stop() }
         let tags: S3Emulator.Tags = encryption == "AES256" ? .md5 : .digits
@@ -214,7 +214,7 @@ struct S3TagTests {
     func asked(_ taken: String) async throws {
         let scene = try S3Scene(["taken": .text(taken)])
         defer { scene.emulator.stop() }
-        // Once for the answer's own doubt, and once for the look behind an error at the end.
+        // Once because of the answer's own doubt, and once for the check after an error at the end.
         scene.emulator.script(.head, .pass, .error(500, "InternalError"), .error(500, "InternalError"))
         let (parcel, logbook) = (try Parcel(Self.small), Logbook())
         let error = try await parcel.failure(to: scene, logbook)

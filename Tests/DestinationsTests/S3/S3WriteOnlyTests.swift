@@ -6,7 +6,8 @@ import Testing
 
 @testable import Destinations
 
-/// A key that may make objects and unfinished uploads, and ask nothing: 403 without a body to `HEAD`, and to each list.
+/// A key that may create objects and unfinished uploads, and ask nothing: 403 without a body to `HEAD`, and to each
+/// list.
 @Suite("s3, with a key that may only write", .timeLimit(.minutes(Patience.minutes(3))))
 struct S3WriteOnlyTests {
     static let sizes = [900, S3Scene.size]
@@ -35,7 +36,7 @@ struct S3WriteOnlyTests {
         }
     }
 
-    /// Attempts until it is complete; what the key may not find out of what is left behind is passed over, as the daemon does.
+    /// Attempts until it is complete; remains about which the key may not ask are skipped, like by the daemon.
     private func finish(_ parcel: Parcel, at scene: S3Scene, within attempts: Int = 4) async throws -> RemoteObject {
         let logbook = Logbook()
         var object: RemoteObject?

@@ -9,9 +9,9 @@ import Transport
 
 @testable import Destinations
 
-/// Passes requests on to a server, and compresses what it answers, whether that was asked for or not.
+/// Forwards requests to a server, and compresses its answers, whether that was requested or not.
 final class CompressingRelay: Sendable {
-    /// What becomes of an answer.
+    /// The coding of an answer.
     enum Way: String, Sendable, CaseIterable { case gzip, deflate, rawDeflate }
 
     private let server: FakeServer
@@ -23,12 +23,12 @@ final class CompressingRelay: Sendable {
         let seen = Mutex<[String: Set<String>]>([:])
     }
 
-    /// Answers that had a body.
+    /// Number of answers with a body.
     var compressed: Int { count.compressed.withLock { $0 } }
-    /// What requests asked for in `Accept-Encoding`, by their methods.
+    /// Values of `Accept-Encoding` in requests, by method.
     var seen: [String: Set<String>] { count.seen.withLock { $0 } }
 
-    /// - Parameter isUnreadable: Whether the answer to a request (`POST /me/videos`) comes in an encoding that nobody knows.
+    /// - Parameter isUnreadable: Whether the answer to a request (`POST /me/videos`) has an unknown encoding.
     init(
         to upstream: String, _ way: Way = .gzip,
         unreadable isUnreadable: @escaping @Sendable (String) -> Bool = { _ in false }
@@ -52,7 +52,7 @@ final class CompressingRelay: Sendable {
             var lines = answer.headers.lines.filter { !own.contains($0.name.lowercased()) }
                 .map { "\($0.name): \($0.value)\r\n" }.joined()
             if exchange.method == "HEAD" {
-                // Nothing of it is compressed: it was asked for as it is.
+                // It is not compressed: it was requested uncoded.
                 if let length = answer.headers["Content-Length"] { lines += "Content-Length: \(length)\r\n" }
                 return exchange.answer(Array("HTTP/1.1 \(answer.status) Yes\r\n\(lines)\r\n".utf8))
             }
@@ -77,7 +77,7 @@ final class CompressingRelay: Sendable {
     func stop() { server.stop() }
 }
 
-/// For a thread of a server of the test's own.
+/// For a thread of the test's own server.
 private func wait<Made: Sendable>(_ work: @escaping @Sendable () async throws -> Made) throws -> Made {
     let made = Mutex<Result<Made, any Error>?>(nil)
     let done = DispatchSemaphore(value: 0)

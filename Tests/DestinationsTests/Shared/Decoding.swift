@@ -1,4 +1,4 @@
 import Foundation
 
-/// Foundation's, so that ours is not checked by itself.
+/// Foundation's decoder, so that ours is not checked against itself.
 func decodeBase64(_ text: String) -> [UInt8]? { Data(base64Encoded: text).map { Array($0) } }

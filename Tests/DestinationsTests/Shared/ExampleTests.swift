@@ -6,7 +6,7 @@ import Testing
 
 @testable import Destinations
 
-/// The examples of the repository, read with the types of destination that the program has.
+/// The examples of the repository, read with the program's types of destination.
 @Suite("Examples")
 struct ExampleTests {
     private static let folder = Repository.root.appending("config")
@@ -20,7 +20,7 @@ struct ExampleTests {
                 Self.folder.appending(name), types: DestinationTable.builtIn.map(\.type), disk: .unchecked)
             #expect(loaded.warnings.isEmpty, "\(name)")
             #expect(!loaded.settings.destinations.isEmpty, "\(name)")
-            // What is printed of it is a configuration of the same meaning, but for texts that may be secrets.
+            // The printed form is a configuration with the same meaning, except for texts that may be secrets.
             let printed = TemporaryFolder()
             let file = try printed.write("a.yaml", Array(EffectiveConfiguration(loaded).yaml.utf8))
             let again = try Settings.load(file, types: DestinationTable.builtIn.map(\.type), disk: .unchecked)

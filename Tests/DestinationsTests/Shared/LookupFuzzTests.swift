@@ -7,8 +7,7 @@ import Transport
 
 @testable import Destinations
 
-/// The question whether a server holds a file, answered by one that is damaged: nothing counts as held that the server
-/// did not call so.
+/// The question whether a server holds a file, with damaged answers: a file counts as held only if the server said so.
 @Suite("Fuzz: replies to a lookup", .timeLimit(.minutes(Fuzz.minutes)))
 struct LookupFuzzTests {
     private static let announces = [("Tus-Version", "1.0.0"), ("Tus-Extension", "creation"), ("Sluice-Lookup", "1")]
@@ -31,7 +30,7 @@ struct LookupFuzzTests {
                 "Location: /x\r\n", "Location: ftp://h/\r\n", "Retry-After: 5\r\n", "\u{1B}[2J", "\u{202E}",
                 "Content-Length: -1\r\n", "Transfer-Encoding: chunked\r\n", "Set-Cookie: a=b\r\n",
             ], limit: 8000)
-        // What the next HEAD is answered with.
+        // The next answer to HEAD.
         let next = Mutex<[UInt8]>([])
         let server = try FakeServer { exchange in
             if exchange.method == "OPTIONS" { return exchange.reply(204, Self.announces) }
@@ -68,8 +67,8 @@ struct LookupFuzzTests {
         if fuzz.rounds >= 200 { #expect(held > 0 && absent > 0) }
     }
 
-    /// Whether the reply has this status somewhere and the mark with this value, its lines unfolded as by libcurl. A fold
-    /// that is cut off does not count, so that only the beginning of the value is compared.
+    /// Whether the reply has this status somewhere and the header with this value, with lines unfolded like in libcurl.
+    /// A fold that is cut off does not count, so only the beginning of the value is compared.
     private static func says(_ reply: [UInt8], _ status: String, _ mark: String) -> Bool {
         let text = String(decoding: reply.filter { $0 != UInt8(ascii: "\r") }, as: UTF8.self)
             .replacing("\n ", with: " ").replacing("\n\t", with: " ")

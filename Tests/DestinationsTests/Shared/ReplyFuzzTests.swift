@@ -7,8 +7,8 @@ import TestKit
 import Testing
 import Transport
 
-/// A whole upload over a real socket to a server whose answers are damaged: it ends, it believes nothing that was not
-/// said, and requests go to one server alone.
+/// A whole upload over a real socket to a server with damaged answers: it ends, it trusts only real answers, and
+/// requests go to one server alone.
 @Suite("Fuzz: replies of a tus server", .timeLimit(.minutes(Fuzz.minutes)))
 struct ReplyFuzzTests {
     static let canary = "Zq7canaryX9k2"
@@ -75,7 +75,7 @@ struct ReplyFuzzTests {
             let journey = try Journey(
                 home.url + "/files", size: Self.size, chunk: 400, values: Self.values(&round.dice), transport: transport
             )
-            // As often as the daemon might within the minute, but without its waits.
+            // As often as the daemon might try within the minute, but without its waits.
             for _ in 0..<3 {
                 home.beginAttempt()
                 do {
@@ -110,7 +110,7 @@ struct ReplyFuzzTests {
         values["headers"] = .map(["X-Key": .literal(canary)])
         values["checksum"] = .text(["none", "sha1", "sha256"].randomElement(using: &dice) ?? "none")
         values["gone"] = .text(["reupload", "hold"].randomElement(using: &dice) ?? "hold")
-        // No liar here is silent on purpose; one that is by accident costs the test no minute.
+        // No liar here is silent on purpose; one that is silent by accident must not cost the test a minute.
         values["stall_timeout"] = .duration(.seconds(5))
         values["reply_timeout"] = .duration(.seconds(5))
         return values
@@ -140,11 +140,11 @@ struct ReplyFuzzTests {
     private static func isClean(_ text: String) -> Bool { !stands(canary, in: text) && printable(text) == text }
 }
 
-/// A tus server that tells the truth half of the time, and a damaged reply else.
+/// A tus server that answers correctly half of the time, and with a damaged reply otherwise.
 private final class Liar: Sendable {
     private struct State {
         var dice = Dice(seed: 0)
-        /// `nil` for a server that nobody should have asked: it closes.
+        /// `nil` for a server that must not be asked: it closes.
         var mutator: Mutator?
         var next: [UInt8]?
         var lies: [UInt8] = []
@@ -157,7 +157,7 @@ private final class Liar: Sendable {
     private final class Shared: Sendable {
         let state = Mutex(State())
         let script = Script()
-        /// The only `Host` to which anything may go.
+        /// The only `Host` that requests may have.
         let home = Mutex("")
     }
 
@@ -167,7 +167,7 @@ private final class Liar: Sendable {
     private let away: Int
     var url: String { server.url }
 
-    /// - Parameter away: The port of the other one, where nothing may go; without it this is that one.
+    /// - Parameter away: The port of the other server, to which no request may go; without it this is that server.
     init(away: Int? = nil) throws {
         let shared = Shared()
         self.shared = shared
@@ -201,14 +201,14 @@ private final class Liar: Sendable {
     var received: Int { shared.state.withLock(\.received) }
     var leaked: String? { shared.state.withLock(\.leaked) }
     var lies: String { escaped(shared.state.withLock(\.lies)) }
-    /// What the honest half holds.
+    /// The content that the correct half holds.
     var held: [UInt8] { shared.script.held }
 
-    /// Whether the server has held all of the file in this round, or said in any reply that it does.
+    /// Whether the server has held all of the file in this round, or claimed so in any reply.
     var hasConfirmed: Bool {
         let (lies, heldAll) = shared.state.withLock { ($0.lies, $0.heldAll) }
         if heldAll { return true }
-        // Line ends of either kind, as libcurl takes them.
+        // Line ends of either kind, like in libcurl.
         return String(decoding: lies, as: UTF8.self).lowercased().split(whereSeparator: \.isNewline).contains { line in
             let parts = line.split(separator: ":", maxSplits: 1)
             guard parts.count == 2, parts[0].hasSuffix("upload-offset") else { return false }
@@ -238,7 +238,7 @@ private final class Liar: Sendable {
         let body = exchange.body(lie.after)
         shared.state.withLock { $0.received += body.count }
         exchange.answer(lie.reply)
-        // What the reply promises and does not keep ends here, and not after a minute.
+        // A reply that promises more bytes ends here, and not after a minute.
         exchange.cut()
     }
 }

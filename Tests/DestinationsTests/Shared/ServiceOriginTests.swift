@@ -8,7 +8,7 @@ import Transport
 
 @testable import Destinations
 
-/// Services that name the host for the bytes themselves: it is one of theirs, or nothing goes there.
+/// Services that name the host for the bytes themselves: it is one of theirs, or nothing is sent to it.
 @Suite("hosts that a service names", .timeLimit(.minutes(Patience.minutes(3))))
 struct ServiceOriginTests {
     private func check(_ error: UploadError, _ line: String) {
@@ -105,7 +105,7 @@ struct ServiceOriginTests {
                 #expect(error.failure.message.contains("below aliyuncs.com"), "\(error)")
             }
             #expect(!silent.hasCaller)
-            // Either a person says where the bytes go, or the service names its own storage again.
+            // Either a person configures where the bytes go, or the service names its own storage again.
             let mended = try end.again(way == .key ? ["upload_endpoint": .text(end.server.url)] : [:])
             if way != .key { try await end.server.control("settings", "{\"vod_endpoint\": null}") }
             var order = parcel.order

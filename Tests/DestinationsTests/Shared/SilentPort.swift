@@ -1,8 +1,8 @@
 import Glibc
 import TestKit
 
-/// A port that listens and to which nobody may connect. What connects is in the kernel's queue when its connect(2) has returned, so that no
-/// time has to pass before that is asked for.
+/// A listening port to which no connection may be made. A connection is in the kernel's queue when its connect(2) has
+/// returned, so the check needs no waiting.
 final class SilentPort: Sendable {
     private let loopback: Loopback
     var url: String { "http://127.0.0.1:\(loopback.port)" }

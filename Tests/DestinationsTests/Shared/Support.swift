@@ -21,7 +21,7 @@ final class TusProcess: Sendable {
 
     /// Runs the fault wrapper's own tests.
     ///
-    /// - Returns: How it ended, and what it said.
+    /// - Returns: How it ended, and its output.
     static func proveFaulty() async throws -> (ending: Child.Ending, words: String) {
         try await blocking {
             let folder = TemporaryFolder()
@@ -46,7 +46,7 @@ final class TusProcess: Sendable {
         url = "http://127.0.0.1:\(try await child.line(after: "ready "))\(path)"
     }
 
-    /// `POST`, `PATCH 0` …: verbs with the offset they named, in their order, OPTIONS left out.
+    /// `POST`, `PATCH 0` …: methods with the offset that they named, in order, without OPTIONS.
     var requests: [String] {
         get throws {
             try child.printed().split(separator: "\n").compactMap { line in
@@ -57,7 +57,7 @@ final class TusProcess: Sendable {
         }
     }
 
-    /// What `resumable-upload` holds, unfinished uploads included.
+    /// The contents that `resumable-upload` holds, including unfinished uploads.
     var held: [[UInt8]] {
         get throws {
             let up = folder.path.appending("up")
@@ -72,7 +72,7 @@ private func fixture(_ name: String) -> FilePath {
     Repository.root.appending("Tests/Fixtures").appending(FilePath(name))
 }
 
-/// What the daemon would write down, and what it would count.
+/// The records of the daemon, and its counts.
 final class Ledger: UploadNotes {
     struct Book {
         var checkpoints: [Checkpoint] = []
@@ -80,7 +80,7 @@ final class Ledger: UploadNotes {
         var parts: [Int: TakenPart] = [:]
         var sending: Int64 = 0
         var phases: [UploadPhase] = []
-        /// To be removed at the remote.
+        /// Checkpoints to be removed at the remote.
         var left: [Checkpoint] = []
         var names: [String] = []
         var credentials: [CredentialNews] = []
@@ -89,7 +89,7 @@ final class Ledger: UploadNotes {
     let book = Mutex(Book())
     private let onRecord: @Sendable (Checkpoint) throws -> Void
 
-    /// - Parameter onRecord: May throw, as a daemon that dies at this moment.
+    /// - Parameter onRecord: May throw, as for a daemon that dies at this moment.
     init(onRecord: @escaping @Sendable (Checkpoint) throws -> Void = { _ in }) { self.onRecord = onRecord }
 
     func record(_ checkpoint: Checkpoint) async throws {
@@ -124,17 +124,17 @@ final class Ledger: UploadNotes {
     func sending(_ offset: Int64) { book.withLock { $0.sending = offset } }
     func spent(_ bytes: Int64) {}
     func received(_ bytes: Int64) { readBack.withLock { $0 += bytes } }
-    /// What was read back.
+    /// Bytes that were read back.
     let readBack = Mutex<Int64>(0)
     func entered(_ phase: UploadPhase) { book.withLock { $0.phases.append(phase) } }
-    /// A person wants it to end behind what is on its way.
+    /// A person wants it to end after the requests in flight.
     let pauses = Mutex(false)
     var isToPause: Bool { pauses.withLock { $0 } }
 
     var last: Checkpoint? { book.withLock { $0.checkpoints.last } }
 }
 
-/// A destination, a file for it, and what happened to it.
+/// A destination, a file for it, and the events of its upload.
 struct Journey: Sendable {
     let folder = TemporaryFolder()
     let content: [UInt8]
@@ -173,7 +173,7 @@ struct Journey: Sendable {
 
     struct Absent: Error {}
 
-    /// One attempt, from what the ledger holds.
+    /// One attempt, from the state in the ledger.
     func attempt() async throws -> RemoteObject {
         var order = order
         if let last = ledger.last { order.checkpoint = last }
@@ -190,7 +190,7 @@ struct Journey: Sendable {
 
     struct Unexpected: Error { let what: String }
 
-    /// Attempts until it works, as the daemon does, but without its waits.
+    /// Attempts until it works, like the daemon's, but without its waits.
     func arrive(within attempts: Int = 20) async throws -> (object: RemoteObject, errors: [UploadError]) {
         var errors: [UploadError] = []
         while true {

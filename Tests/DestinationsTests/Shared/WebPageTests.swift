@@ -46,7 +46,7 @@ struct WebPageTests {
         scene.emulator.change { $0.faults[.abort] = [.answer(200, [], Self.page)] }
         await #expect(throws: UploadError.self) { try await scene.destination.discard(left) }
         #expect(scene.emulator.uploads.count == 1)
-        // The control.
+        // For comparison.
         #expect(try await scene.destination.discard(left))
         #expect(scene.emulator.uploads.isEmpty)
     }
@@ -66,7 +66,7 @@ struct WebPageTests {
             let error = await #expect(throws: UploadError.self) { try await api.ask(method, "/videos/1", nil, "it") }
             #expect(error?.failure.code == "web_page")
         }
-        // Who asks reads that there is no JSON.
+        // A caller that asks a question notices the missing JSON.
         #expect(try await api.ask("GET", "/videos/1", nil, "it").json == nil)
     }
 }

@@ -6,7 +6,7 @@ import Transport
 
 @testable import Destinations
 
-/// What a server writes into its headers, read one by one, and checkpoints that a disk has damaged.
+/// Headers from a server, read one by one, and checkpoints that a disk has damaged.
 @Suite("Fuzz: words of a server", .timeLimit(.minutes(Fuzz.minutes)))
 struct WordFuzzTests {
     @Test("a wait is between a second and an hour, and a date a date of the calendar")
@@ -25,7 +25,7 @@ struct WordFuzzTests {
                 guard let wait = retryAfter(headers, now: WallTime(milliseconds: now)) else { continue }
                 try round.expect(wait >= .seconds(1) && wait <= .seconds(3600), "waits \(wait)")
             }
-            // Without a Date the box's own clock counts, whatever it says.
+            // Without a Date this machine's clock counts, with any value.
             for now in [Int64.min, Int64.max] {
                 _ = retryAfter(Headers([("Retry-After", text)]), now: WallTime(milliseconds: now))
             }
@@ -61,7 +61,7 @@ struct WordFuzzTests {
             if !resolved.isAllowed { return }
             let url = Array(resolved.url.utf8)
             try round.expect(url.starts(with: "https://".utf8), "leads to \(resolved.url)")
-            // Read by bytes as libcurl does: the authority ends at the first of these.
+            // Read by bytes like in libcurl: the authority ends at the first of these.
             let authority = url.dropFirst(8).prefix { !"/?#\\".utf8.contains($0) }
             try round.expect(!authority.contains(UInt8(ascii: "@")), "has a user: \(resolved.url)")
             try round.expect(authority.elementsEqual("nas.example:8443".utf8), "passes for home: \(resolved.url)")
@@ -113,7 +113,7 @@ struct WordFuzzTests {
                 guard parts.count == 2 else { continue }
                 checkpoint[String(parts[0])] = String(parts[1].drop { $0 == " " })
             }
-            // Half of them are of an upload that is there.
+            // Half of them belong to an existing upload.
             let isThere = Bool.random(using: &round.dice)
             let journey = try Journey(
                 server.url + "/files", size: 1000, chunk: 400, transport: transport, checkpoint: checkpoint)
@@ -124,7 +124,7 @@ struct WordFuzzTests {
             }
             do {
                 let object = try await journey.destination.upload(journey.order, notes: journey.ledger)
-                // What the last run took for acknowledged is its word; all else has to be there.
+                // An acknowledgement that the last run recorded is trusted; everything else has to be there.
                 let isKnown = checkpoint["offset"].flatMap { Int64($0) } == 1000
                 try round.expect(isKnown || script.held == journey.content, "complete without the bytes: \(object)")
             } catch let error as UploadError {

@@ -27,7 +27,7 @@ struct AddressTests {
         arguments: [
             ("abc", "https://h:8/abc"), ("/files/a+b~c%2F?sig=x%3D&y", "https://h:8/files/a+b~c%2F?sig=x%3D&y"),
             ("https://h:8/a//b/./c/", "https://h:8/a//b/./c/"), ("?id=7", "https://h:8/files?id=7"),
-            // The host as it is configured.
+            // The host as configured.
             ("//h:8/x", "https://h:8/x"), ("HTTPS://H:08/X", "https://h:8/X"), ("https://h.:8/x", "https://h:8/x"),
         ])
     func exact(_ location: String, _ url: String) throws {
@@ -79,7 +79,7 @@ struct AddressTests {
         arguments: [
             ("https://H/x", "https://h:443"), ("http://h", "http://h:80"), ("http://[::1]:81/", "http://[::1]:81"),
             ("http://h:/x", "http://h:80"), ("http://u:p@h:9/x", "http://h:9"),
-            // An accent hides no mark before it.
+            // A combining accent does not hide the delimiter before it.
             ("http://h/\u{301}x:9", "http://h:80"), ("http://h?\u{301}:9", "http://h:80"),
             ("http://h#\u{301}@x", "http://h:80"), ("http://u@\u{301}h", "http://\u{301}h:80"),
             ("http://[::1]x:81", "http://[::1]x:81"),
@@ -271,7 +271,7 @@ struct ChunkSizeTests {
         chunks.recall(RequestSize(most: 1 << 20, failed: 2 << 20, patience: 64))
         for _ in 0..<63 { chunks.accepted(1 << 20) }
         #expect(chunks.cap == 1 << 20)
-        // What no run can have learned changes nothing.
+        // A value that no run can have learned changes nothing.
         for odd in [RequestSize(most: 0, failed: 5, patience: 1), RequestSize(most: 5, failed: -1, patience: -9)] {
             chunks.recall(odd)
             #expect(chunks.cap == 1 << 20)

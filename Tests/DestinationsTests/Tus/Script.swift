@@ -12,7 +12,7 @@ final class Script: Sendable {
 
     let state = Mutex(State())
 
-    /// How often this was asked for before, from 0.
+    /// How often this was requested before, from 0.
     func time(_ what: String) -> Int {
         state.withLock { state in
             defer { state.times[what, default: 0] += 1 }
@@ -52,7 +52,7 @@ final class Script: Sendable {
     var held: [UInt8] { state.withLock { $0.held } }
 }
 
-/// The requests of an upload in their order, OPTIONS left out.
+/// The requests of an upload in order, without OPTIONS.
 func verbs(_ server: FakeServer) -> [String] {
     server.seen.map { String($0.prefix { $0 != " " }) }.filter { $0 != "OPTIONS" }
 }

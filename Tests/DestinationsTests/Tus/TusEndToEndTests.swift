@@ -7,7 +7,7 @@ import TestTraits
 import Testing
 import Transport
 
-/// Against a third-party server that keeps the protocol's rules, and is told when to break them.
+/// Against a third-party server that follows the protocol, and breaks it on request.
 @Suite("tus, to a real server", .needsPackages, .timeLimit(.minutes(Patience.minutes(2))))
 struct TusEndToEndTests {
     @Test(
@@ -200,7 +200,7 @@ struct TusEndToEndTests {
     func killed() async throws {
         let server = try await TusProcess.faulty()
         struct Killed: Error {}
-        // Dies at each recording in turn; the next process knows what was recorded before.
+        // Dies at each record in turn; the next process knows the earlier records.
         let count = Mutex(0)
         let journey = try Journey(server.url, size: 5000, chunk: 1000)
         var durable: Checkpoint?
@@ -276,7 +276,7 @@ struct TusEndToEndTests {
     }
 }
 
-/// The metadata that a server echoes, decoded by other means than ours.
+/// The metadata that a server returns, decoded in another way than ours.
 struct TusEcho {
     private var values: [String: String] = [:]
 

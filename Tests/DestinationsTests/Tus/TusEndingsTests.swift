@@ -9,7 +9,7 @@ import TestTraits
 import Testing
 import Transport
 
-/// How an upload ends, or is stopped, at servers that forget, lose, hang or send elsewhere.
+/// The end or the stop of an upload, at servers that forget, lose, hang or redirect.
 @Suite("tus, endings and detours", .needsPackages, .timeLimit(.minutes(Patience.minutes(2))))
 struct TusEndingsTests {
     let script = Script()
@@ -23,7 +23,7 @@ struct TusEndingsTests {
         let done = server.folder.path.appending("done")
         let names = try Files.names(in: done)
         #expect(try names.contains { try FileLook(at: done.appending($0)).size == 2500 })
-        // The attempt that follows a crash right after the last acknowledgement finds nothing, and knows.
+        // The attempt after a crash right after the last acknowledgement finds nothing, and knows why.
         let again = try await journey.attempt()
         #expect(again.verifiedBy == "acknowledgement")
     }
@@ -163,7 +163,7 @@ struct TusEndingsTests {
         #expect(error.remedy == .restage)
         #expect(error.failure.code == "staged_changed", "\(error)")
         #expect(script.held.count < size)
-        // Staged once more it begins anew: what the server has is of no use.
+        // Staged once more it starts again: the server's bytes are of no use.
         try journey.folder.write("staged", journey.content)
         _ = try await journey.attempt()
         #expect(script.held == journey.content)
@@ -184,7 +184,7 @@ struct TusEndingsTests {
         try journey.folder.write("staged", rotten)
         let error = try await journey.failedAttempt()
         #expect(error.failure.code == "staged_changed", "\(error)")
-        // The last byte is not there, nor what another upload of it had.
+        // The last byte is not there, nor the bytes of another upload of it.
         #expect(script.held.count < 2500)
         try journey.folder.write("staged", journey.content)
         _ = try await journey.attempt()
@@ -200,7 +200,7 @@ struct TusEndingsTests {
         }
         let path = try folder.write("staged", noise(100_000))
         let ledger = Ledger(onRecord: { checkpoint in
-            // Behind the look at the copy, and before its bytes are read.
+            // After the check of the copy, and before its bytes are read.
             if checkpoint["url"] != nil { try folder.write("staged", noise(50_000)) }
         })
         var order = try Journey(server.url + "/files", size: 100_000, ledger: ledger)
@@ -296,7 +296,7 @@ struct TusEndingsTests {
         _ = try await journey.attempt()
         #expect(new.held == journey.content)
         #expect(verbs(second) == ["POST", "PATCH", "HEAD"])
-        // What is left there is nobody's to remove: the token is not for that server.
+        // The remains there cannot be removed: the token is not for that server.
         let left = try #require(before.ledger.last)
         #expect(try await journey.destination.discard(left) == false)
         #expect(first.seen.count == asked)

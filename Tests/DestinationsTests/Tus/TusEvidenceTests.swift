@@ -6,12 +6,12 @@ import TestKit
 import Testing
 import Transport
 
-/// What may have left decides what is made of an upload that is gone, and of an offset that is too high.
+/// The bytes that may have left decide about an upload that is gone, and about an offset that is too high.
 @Suite("tus, what may have left", .timeLimit(.minutes(Patience.minutes(2))))
 struct TusEvidenceTests {
     let script = Script()
 
-    /// Takes `share` of each PATCH body in per cent, then cuts and forgets the upload.
+    /// Accepts `share` of each PATCH body in per cent, then disconnects and forgets the upload.
     private func forgetful(_ share: Int, times: Int) throws -> FakeServer {
         try FakeServer { [script] exchange in
             guard exchange.method == "PATCH", script.time("PATCH") < times else { return script.serve(exchange) }
@@ -58,7 +58,8 @@ struct TusEvidenceTests {
 
     @Test("taken for complete only when every byte was acknowledged by the other end of the connection")
     func unacknowledged() async throws {
-        // All that a process that was killed inside the last request leaves behind: it may be whole, and nothing says so.
+        // The remains of a process that was killed inside the last request: the upload may be complete, and nothing
+        // shows it.
         let server = try FakeServer { [script] in script.serve($0) }
         let checkpoint = Checkpoint([
             "url": server.url + "/old", "offset": "0", "reach": "1000", "may_be_whole": "1",
@@ -192,7 +193,7 @@ struct TusEvidenceTests {
         if gone == "hold" {
             let error = try #require(await #expect(throws: UploadError.self) { try await journey.arrive() })
             #expect(error.failure.code == "outcome_unknown")
-            // A person has it sent again, and it may be there twice.
+            // A person has it sent again, and it may exist twice.
             var again = journey
             again.order.generation = 2
             #expect(try await again.arrive().object.warnings.contains { $0.contains("sent twice") })

@@ -8,7 +8,7 @@ import TestKit
 import Testing
 import Transport
 
-/// What no package shows: servers that are wrong in their own ways. Each test is one way.
+/// Faults that no package shows: each test is one server with a fault of its own.
 @Suite("tus, to servers that are wrong", .timeLimit(.minutes(Patience.minutes(2))))
 struct TusFakeTests {
     let script = Script()
@@ -18,7 +18,7 @@ struct TusFakeTests {
         let server = try FakeServer { [script] exchange in
             guard exchange.method == "PATCH" else { return script.serve(exchange) }
             let body = exchange.body()
-            // Keeps half of each body, and does not say so.
+            // Keeps half of each body, and does not report it.
             script.state.withLock { $0.held += body.prefix(body.count / 2 + 1) }
             exchange.reply(204)
         }
@@ -254,7 +254,7 @@ struct TusFakeTests {
         let server = try FakeServer { [script] exchange in
             guard exchange.target == "/other" else { return script.serve(exchange) }
             var lines = [("Upload-Offset", offset), ("Upload-Length", length), ("Tus-Resumable", "1.0.0")]
-            // Another content's digest, echoed.
+            // Another content's digest, returned.
             if length == "x" { lines[1] = ("Upload-Metadata", "filename eA==, sha256 MDkwOTA5") }
             exchange.reply(200, lines)
         }
@@ -284,7 +284,7 @@ struct TusFakeTests {
 
     @Test("a HEAD that lies about the end does not make an endless loop")
     func lyingEnd() async throws {
-        // Acknowledges everything, and at the question always stands at 0.
+        // Acknowledges everything, and always reports 0 when asked.
         let server = try FakeServer { [script] exchange in
             if exchange.method == "HEAD" {
                 return exchange.reply(200, [("Upload-Offset", "0"), ("Upload-Length", "1000")])

@@ -6,12 +6,12 @@ import TestKit
 import Testing
 import Transport
 
-/// What the answer to the last bytes decides, at servers that keep the bytes whatever they say of them.
+/// The effect of the answer to the last bytes, at servers that keep the bytes regardless of their answer.
 @Suite("tus, the last answer", .timeLimit(.minutes(Patience.minutes(2))))
 struct TusLastAnswerTests {
     let script = Script()
 
-    /// Stores the bytes, and answers the last request with `status` so many times.
+    /// Stores the bytes, and answers the last request with `status` this many times.
     private func server(_ status: Int, _ words: String = "virus found", times: Int = .max) throws -> FakeServer {
         try FakeServer { [script] exchange in
             guard exchange.method == "PATCH" else { return script.serve(exchange) }
@@ -59,7 +59,7 @@ struct TusLastAnswerTests {
         #expect(error.failure.code == "refused_at_end" && error.failure.http == status)
         #expect(error.failure.message.contains("virus found") && error.failure.message.contains("\(status)"))
         #expect(wasDurable.withLock { $0 } == true)
-        // After a crash the same attempt goes on, and comes to the same end.
+        // After a crash the same attempt continues, with the same result.
         let again = try await journey.failedAttempt()
         #expect(again.failure.code == "refused_at_end" && again.failure.http == status)
         #expect(verbs(relay).filter { $0 == "POST" }.count == 1)

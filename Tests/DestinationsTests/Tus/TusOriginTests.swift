@@ -7,13 +7,13 @@ import Transport
 
 @testable import Destinations
 
-/// A server that names an upload's address at another origin, by mistake or on purpose.
+/// A server that gives an upload an address at another origin, by mistake or on purpose.
 @Suite("tus, at other origins", .timeLimit(.minutes(Patience.minutes(2))))
 struct TusOriginTests {
     private let script = Script()
     private static let token = "Zq7canaryX9k2"
 
-    /// Answers each creation with this address, and everything else as it should.
+    /// Answers each creation with this address, and everything else correctly.
     private func front(_ location: @escaping @Sendable () -> String) throws -> FakeServer {
         try FakeServer { [script] exchange in
             guard exchange.method == "POST" else { return script.serve(exchange) }
@@ -112,7 +112,7 @@ struct TusOriginTests {
         let server = try front { address.withLock { $0 } }
         address.withLock { $0 = server.url.replacing("http://", with: "https://") + "/u" }
         let journey = try journey(server.url + "/files")
-        // It speaks no TLS, and hangs up.
+        // It has no TLS, and closes.
         let error = try await journey.failedAttempt()
         #expect(error.failure.code != "other_origin", "\(error)")
         #expect(server.connectionCount >= 2)
@@ -138,7 +138,7 @@ struct TusOriginTests {
         let journey = try journey(server.url + "/files", checkpoint: checkpoint)
         check(try await journey.failedAttempt(), silent)
         #expect(verbs(server).isEmpty)
-        // Nobody else is asked to remove it either.
+        // No other server is asked to remove it either.
         #expect(try await journey.destination.discard(checkpoint) == false)
         #expect(!silent.hasCaller && verbs(server).isEmpty)
     }

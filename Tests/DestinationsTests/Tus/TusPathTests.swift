@@ -3,7 +3,7 @@ import Synchronization
 import TestKit
 import Testing
 
-/// What stands between a tus server and its client, and answers in its place.
+/// Intermediaries between a tus server and its client that answer in its place.
 @Suite("tus, behind something that answers in its place", .timeLimit(.minutes(Patience.minutes(2))))
 struct TusPathTests {
     let script = Script()
@@ -71,7 +71,7 @@ struct TusPathTests {
         #expect(verbs(server) == ["POST", "PATCH", "HEAD"])
         _ = try await journey.attempt()
         #expect(script.held == journey.content && bodies.all == [1000, 1000])
-        // So it does where an upload is created.
+        // The same at a creation.
         let closed = try FakeServer { exchange in exchange.reply(exchange.method == "POST" ? status : 404) }
         #expect(try await Journey(closed.url + "/files").failedAttempt().remedy == .holdDestination(after: nil))
     }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Destinations
 
-/// What a status calls for: the specification of every recovery, a row for each pair of request and status.
+/// The meaning of a status: the specification of every recovery, a row for each pair of request and status.
 @Suite("TusVerdict")
 struct TusVerdictTests {
     struct Row: CustomTestStringConvertible, Sendable {

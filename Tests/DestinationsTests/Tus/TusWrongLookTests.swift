@@ -6,17 +6,18 @@ import TestKit
 import Testing
 import Transport
 
-/// Offsets that are stale, lie or cannot be read: one heals itself, and many cost little and are reported.
+/// Offsets that are out of date, wrong or unreadable: a single one resolves itself, and many cost little and are
+/// reported.
 @Suite("tus, wrong looks", .timeLimit(.minutes(Patience.minutes(3))))
 struct TusWrongLookTests {
     let script = Script()
 
-    /// How bytes that the server has already are answered.
+    /// Answers to bytes that the server has already.
     static let answers: [(status: Int, isNamed: Bool, words: String)] = [
         (409, true, ""), (409, false, ""), (400, false, "offset"), (403, false, "Upload already completed"),
     ]
 
-    /// Takes bytes once; says so often at HEAD that it stands at `stale`, once it has all, or always.
+    /// Accepts bytes once; reports the offset `stale` to HEAD this many times, once it has all bytes, or always.
     ///
     /// - Parameter tells: Whether the first request with the last byte gets its answer.
     private func server(
@@ -121,7 +122,7 @@ struct TusWrongLookTests {
 
     // MARK: For ever
 
-    /// Attempts, as the daemon makes them, without its waits.
+    /// Attempts like the daemon's, without its waits.
     private func attempts(_ journey: Journey, _ count: Int) async throws -> [UploadError] {
         var errors: [UploadError] = []
         for _ in 0..<count { errors.append(try await journey.failedAttempt()) }
@@ -154,7 +155,7 @@ struct TusWrongLookTests {
             #expect(last.failure.message.contains(words), "\(last.failure.message)")
         }
         #expect(errors.prefix(5).allSatisfy { $0.failure.code != "server_contradicts" })
-        // It comes to itself.
+        // It recovers.
         script.state.withLock { $0.times["HEAD"] = nil }
         let healed = try self.server(stale: 0, times: 0, 409)
         var checkpoint = try #require(journey.ledger.last)

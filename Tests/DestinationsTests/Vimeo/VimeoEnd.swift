@@ -41,7 +41,7 @@ final class VimeoEnd: OtherEnd {
     func goAway() async throws { server.stop() }
     func close() async throws { server.stop() }
 
-    /// Attempts until it is complete or refused; what was left behind is removed as the daemon would.
+    /// Attempts until it is complete or refused; remains are removed like by the daemon.
     @discardableResult
     func bring(_ parcel: Parcel, _ logbook: Logbook = Logbook(), attempts: Int = 10) async throws -> RemoteObject {
         var last: (any Error)?
@@ -53,14 +53,14 @@ final class VimeoEnd: OtherEnd {
             } catch let error as UploadError {
                 if error.remedy == .giveUp { throw error }
                 last = error
-                // As the daemon waits: what was asked for is over.
+                // Like the daemon's wait: the time that was requested is over.
                 pass(.seconds(1000))
             }
         }
         throw last ?? Parcel.Unexpected(what: "no attempt")
     }
 
-    /// Time goes by here and at the service.
+    /// Advances the time here and at the service.
     func pass(_ time: Duration) {
         clocks.advance(by: time)
         server.change { $0.behaviour.ahead += Int64(time.inSeconds * 1000) }
@@ -70,6 +70,6 @@ final class VimeoEnd: OtherEnd {
         for checkpoint in logbook.left { _ = try await destination.discard(checkpoint) }
     }
 
-    /// What a person sees in the account.
+    /// The contents that a person sees in the account.
     var contents: [[UInt8]] { server.videos.map(\.bytes) }
 }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Destinations
 
-/// What becomes of a video, of an account and of a token.
+/// The outcome for a video, an account and a token.
 @Suite("vimeo, endings and refusals", .timeLimit(.minutes(Patience.minutes(3))))
 struct VimeoEndingsTests {
     @Test(

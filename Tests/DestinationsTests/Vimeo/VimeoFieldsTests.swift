@@ -6,7 +6,7 @@ import Testing
 
 @testable import Destinations
 
-/// What is said of a video.
+/// The fields of a video.
 @Suite("vimeo, what is said of a video", .timeLimit(.minutes(Patience.minutes(2))))
 struct VimeoFieldsTests {
     private func settings(_ video: String) throws -> [String: SettingValue] {
@@ -23,7 +23,7 @@ struct VimeoFieldsTests {
         return first.values
     }
 
-    /// What the emulator was told of the one video, in each flow the same.
+    /// The fields that the emulator received for the one video, equal in each flow.
     private func said(_ video: String, metadata: [String: String] = [:]) async throws -> [String: String] {
         var all: [[String: String]] = []
         for flow in VimeoFlow.allCases {

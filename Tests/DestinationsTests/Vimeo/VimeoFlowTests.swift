@@ -6,7 +6,7 @@ import Testing
 
 @testable import Destinations
 
-/// What a flow needs of the API, what is known from the creation on, and what is found again.
+/// A flow's requirements of the API, the facts known from the creation on, and videos that are found again.
 @Suite("vimeo, flows", .timeLimit(.minutes(Patience.minutes(3))))
 struct VimeoFlowTests {
     @Test("a ticket belongs to version 3.3, and everything else to 3.4", arguments: VimeoFlow.allCases)
@@ -37,7 +37,7 @@ struct VimeoFlowTests {
             let refused = await end.destination.check()
             #expect(refused.verdict == .failed && refused.detail.contains("vimeo") == false, "\(refused.detail)")
         }
-        // A service that makes something of any size: it is removed again.
+        // A service that accepts any size makes a video: it is removed again.
         end.server.script(.create, .answer(201, [], "{\"uri\": \"/videos/77\"}"))
         #expect(await end.destination.check().verdict == .ok)
         #expect(end.server.requests.last == "removal")
@@ -53,7 +53,7 @@ struct VimeoFlowTests {
         #expect(try await parcel.sendStopped(to: end, logbook) { !$0.names.isEmpty })
         #expect(logbook.names == ["/videos/1"] && logbook.addresses == ["https://vimeo.example/1"])
         #expect(logbook.sent.isEmpty)
-        // A video of before this was told is told with the next attempt.
+        // A video from before this was reported is reported with the next attempt.
         let other = Logbook()
         try await other.record(try #require(logbook.last))
         _ = try await end.bring(parcel, other)
@@ -74,7 +74,7 @@ struct VimeoFlowTests {
         let end = try VimeoEnd(.tus, ["reply_timeout": .duration(.milliseconds(300))])
         end.server.script(kind, .slow(2000))
         let error = try await Parcel(10).failure(to: end)
-        // What became of the video is asked again later, and holds nobody.
+        // The video's state is requested again later, and holds no other upload.
         #expect(error.failure.code == (kind == .video ? "remote_works" : "no_reply"), "\(error)")
         #expect(error.failure.message.contains("no answer for"), "\(error)")
         let patient = try VimeoEnd(.tus, ["reply_timeout": .duration(.seconds(30))])
@@ -82,9 +82,9 @@ struct VimeoFlowTests {
         _ = try await Parcel(10).send(to: patient, Logbook())
     }
 
-    // MARK: Cancelled while its end is asked for
+    // MARK: Cancelled while its end is requested
 
-    /// Stops an upload whose end was asked for, and whose answer nobody waits for any more.
+    /// Stops an upload whose end was requested, and whose answer is no longer awaited.
     private func stoppedInEnd(_ end: VimeoEnd, _ parcel: Parcel, slow: Int = 2500) async throws -> Checkpoint {
         end.server.script(.complete, .slow(slow))
         let logbook = Logbook()
@@ -119,7 +119,7 @@ struct VimeoFlowTests {
         end.server.change { $0.behaviour.ahead = 61_000 }
         #expect(try await end.destination.discard(checkpoint))
         #expect(end.contents.isEmpty)
-        // Of one whose end never arrived there is nothing, and that is known when it would have shown.
+        // If the request for its end never arrived, there is no video, which is known once it would have appeared.
         let other = try VimeoEnd(.fourStep)
         other.server.script(.complete, .answer(503))
         let logbook = Logbook()
@@ -135,7 +135,7 @@ struct VimeoFlowTests {
         let end = try VimeoEnd(.fourStep)
         let checkpoint = try await stoppedInEnd(end, try Parcel(1500))
         end.server.change { state in
-            // One of the same size that somebody has named, and another one that has no name either.
+            // A video of the same size with a name, and another one without.
             for (number, fields) in [(8, ["name": "holiday"]), (9, [:])] {
                 state.uploads.append(
                     VimeoServer.Upload(number: number, flow: .tus, size: 1500, isVideo: true, fields: fields))
@@ -156,7 +156,7 @@ struct VimeoFlowTests {
         #expect(end.server.videos.map(\.number) == [8])
     }
 
-    // MARK: A creation that nobody understood
+    // MARK: A creation with an unusable answer
 
     private static let noAnswers: [VimeoServer.Garbling] = VimeoServer.Garbling.allCases
 
@@ -195,7 +195,7 @@ struct VimeoFlowTests {
         #expect(object.id == "/videos/5")
         #expect(end.server.videos.count == 5)
         #expect(!object.warnings.isEmpty, "nobody knows what the first one made")
-        // Another upload of ours has it, which was begun in another life of the process.
+        // Another upload of ours has it, which an earlier process began.
         let taken = try VimeoEnd()
         taken.server.script(.create, .garbled(.html))
         let owned = Logbook()

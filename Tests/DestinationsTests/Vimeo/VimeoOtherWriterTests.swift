@@ -6,10 +6,10 @@ import Testing
 
 @testable import Destinations
 
-/// Several destinations, boxes or programs that use one account.
+/// Several destinations, machines or programs that use one account.
 @Suite("vimeo, other writers", .timeLimit(.minutes(Patience.minutes(3))))
 struct VimeoOtherWriterTests {
-    /// Sends while somebody else writes `count` bytes to the video that was made, before its creation is answered.
+    /// Sends while another program writes `count` bytes to the new video, before its creation is answered.
     private func sent(_ end: VimeoEnd, _ parcel: Parcel, _ logbook: Logbook, others count: Int) async throws {
         end.server.script(.create, .slow(1500))
         let task = Task { try await parcel.send(to: end, logbook) }
@@ -42,12 +42,12 @@ struct VimeoOtherWriterTests {
         end.server.change { $0.uploads[0].bytes = [UInt8](repeating: 7, count: 2400) }
         #expect(try await end.destination.discard(checkpoint) == false)
         #expect(end.server.videos.count == 1)
-        // Neither is one that is whole, and whose address has ended by that.
+        // Neither is a complete one, whose address has ended for that reason.
         end.server.change { $0.uploads[0].bytes = [UInt8](repeating: 7, count: 2500) }
         end.server.script(.head, .answer(404))
         #expect(try await end.destination.discard(checkpoint) == false)
         end.server.change { $0.uploads[0].bytes.removeLast(100) }
-        // One that only our bytes came to is.
+        // A video with only our bytes is.
         end.server.change { $0.uploads[0].bytes.removeLast(1400) }
         #expect(try await end.destination.discard(checkpoint))
         #expect(end.server.videos.isEmpty)
@@ -127,7 +127,7 @@ struct VimeoOtherWriterTests {
         end.pass(.seconds(700))
         #expect(try await end.destination.discard(checkpoint))
         #expect(end.contents.isEmpty)
-        // Nothing came of it.
+        // The creation had no effect.
         #expect(try await end.destination.discard(checkpoint))
     }
 

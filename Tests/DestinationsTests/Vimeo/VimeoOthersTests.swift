@@ -7,7 +7,7 @@ import Testing
 
 @testable import Destinations
 
-/// The emulator is right where the service's own client finds its way: PyVimeo, which carries the bytes with tuspy.
+/// The emulator is correct if the service's own client works with it: PyVimeo, which sends the bytes with tuspy.
 @Suite("vimeo's own client", .needsPackages, .timeLimit(.minutes(Patience.minutes(3))))
 struct VimeoOthersTests {
     private static let script = """
@@ -34,7 +34,7 @@ struct VimeoOthersTests {
     func client() async throws {
         let server = try VimeoServer()
         defer { server.stop() }
-        // The API's description says 201, and this client takes nothing but 200.
+        // The API's description says 201, and this client accepts only 200.
         server.change { $0.behaviour.created = 200 }
         let bin = try await blocking { try Tools.venv(["PyVimeo==1.1.0", "setuptools<81"]) }
         let temporary = TemporaryFolder()

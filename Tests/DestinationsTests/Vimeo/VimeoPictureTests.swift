@@ -6,12 +6,12 @@ import Testing
 
 @testable import Destinations
 
-/// An image that travels with a video becomes its thumbnail.
+/// An image that belongs to a video becomes its thumbnail.
 @Suite("a thumbnail at vimeo", .timeLimit(.minutes(Patience.minutes(2))))
 struct VimeoPictureTests {
     private static let on: [String: SettingValue] = ["video.thumbnail": .flag(true)]
 
-    /// An end with a complete video, an image that travels with it, and what the daemon knows of both.
+    /// An emulator with a complete video, an image that belongs to it, and the daemon's knowledge of both.
     private struct Scene {
         let end: VimeoEnd
         let image: Parcel

@@ -7,7 +7,7 @@ import Transport
 
 @testable import Destinations
 
-/// The emulator refuses what the service refuses, row by row of the service's description.
+/// The emulator refuses the same requests as the service, row by row of the service's description.
 @Suite("vimeo's emulator", .timeLimit(.minutes(Patience.minutes(3))))
 struct VimeoServerTests {
     struct Row: Sendable, CustomTestStringConvertible {
@@ -98,7 +98,7 @@ struct VimeoServerTests {
         Row(name: "no file", method: "DELETE", path: "/users/1/uploads/1?signature=c1", status: 404, code: 5006),
         Row(name: "no video", method: "GET", path: "/videos/9", status: 404, code: 5000),
     ]
-    /// A creation that says so of its video, and is refused with that number.
+    /// A creation with this field of its video, which is refused with that number.
     private static func said(_ name: String, _ words: String, _ inner: Int64) -> Row {
         Row(name: name, body: "{\(words), \(tus.dropFirst())", status: 400, code: 2204, inner: inner)
     }

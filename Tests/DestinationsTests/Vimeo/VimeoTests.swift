@@ -63,7 +63,7 @@ struct VimeoTests {
             let accepted = logbook.accepted
             _ = try await end.bring(parcel, logbook)
             #expect(logbook.sent.allSatisfy { $0 >= accepted })
-            // Stopped between the creation and its note, an empty one may be left: nobody can know of it.
+            // Stopped between the creation and its record, an empty one may be left without a record.
             #expect(end.contents.filter { $0 == parcel.content }.count == 1, "stopped at note \(note)")
             #expect(end.contents.allSatisfy { $0 == parcel.content || $0.isEmpty })
             if !wasStopped { return }
@@ -88,7 +88,7 @@ struct VimeoTests {
             end.server.change { $0.behaviour.keeps = .none }
             end.server.script(kind, .cut(after: 900), .cut(after: 900))
         case .allLost:
-            // As was told of the service: an interrupted request takes with it what was there before.
+            // As reported for the service: an interrupted request also loses the earlier bytes.
             end.server.change { $0.behaviour.keeps = .nothing }
             end.server.script(kind, .slow(0), .cut(after: 900))
         case .fewer: end.server.script(kind, .claims(fewer: 200))
@@ -108,7 +108,7 @@ struct VimeoTests {
     func lastByte(_ flow: VimeoFlow) async throws {
         let end = try VimeoEnd(flow)
         end.server.change { $0.behaviour.range = .lastIndex }
-        // Its end is asked for, since the reply to the last bytes is lost.
+        // Its end is requested, since the reply to the last bytes is lost.
         end.server.script(.put, .loseReply)
         let first = try Parcel(500, seed: 1)
         _ = try await end.bring(first)
@@ -134,7 +134,7 @@ struct VimeoTests {
         let object = try await end.bring(parcel)
         #expect(end.contents == [parcel.content])
         #expect(object.warnings.isEmpty)
-        // Where it may not be looked for, another is made, and that is said.
+        // Where the token may not look for it, another is made, and that is reported.
         let blind = try VimeoEnd(flow)
         blind.server.change { $0.account.scopes = ["upload"] }
         blind.server.script(.create, .loseReply)
@@ -190,10 +190,10 @@ struct VimeoTests {
             let logbook = Logbook()
             let wasStopped = try await parcel.sendStopped(to: end, logbook) { $0.taken == note }
             let checkpoint = try #require(logbook.last)
-            // What was asked for and cannot be seen would show by then.
+            // A requested video that is not visible would have appeared by then.
             end.pass(.seconds(700))
             for _ in 0..<2 { #expect(try await end.destination.discard(checkpoint)) }
-            // Only a creation that nobody has written down.
+            // Only a creation without a record.
             if checkpoint["url"] != nil { #expect(end.contents.isEmpty, "removed after note \(note)") }
             if !wasStopped { return }
         }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Destinations
 
-/// When an upload whose source is to go counts as verified.
+/// When an upload counts as verified if its source is to be removed.
 @Suite("vimeo, verified before a source goes", .timeLimit(.minutes(Patience.minutes(3))))
 struct VimeoVerifyTests {
     @Test(
@@ -95,7 +95,7 @@ struct VimeoVerifyTests {
         }
     }
 
-    /// What the API answers to a look, in place of the emulator.
+    /// The API's answer to a question, in place of the emulator's.
     private static func state(_ words: String, uri: String = "/videos/1") -> VimeoServer.Fault {
         .answer(
             200, [("Content-Type", "application/json")], "{\"uri\": \"\(uri)\"\(words.isEmpty ? "" : ", " + words)}")

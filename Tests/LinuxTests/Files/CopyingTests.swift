@@ -18,7 +18,7 @@ struct CopyingTests {
             let before = ioPriority()
             let during = withLowPriority { ioPriority() }
             var seen = [before, during, ioPriority()]
-            // One that was put behind everybody from outside is not brought forward.
+            // A priority that was lowered from outside is not raised.
             let idle: CInt = 3 << 13
             if setIOPriority(idle) {
                 seen.append(withLowPriority { ioPriority() })

@@ -11,7 +11,7 @@ struct FileNewsTests {
     private final class Told: Sendable {
         private let state = Mutex((count: 0, isThere: false))
         var count: Int { state.withLock { $0.count } }
-        /// What a look showed at the last news.
+        /// The result of the check at the last event.
         var isThere: Bool { state.withLock { $0.isThere } }
         func raise() { state.withLock { $0.count += 1 } }
         func add(_ path: FilePath) {
@@ -74,7 +74,7 @@ struct FileNewsTests {
     func others() async throws {
         try folder.write("run/other", [])
         let news = try await news(of: "run/recording")
-        // A disk that another test mounts is news as well: then the round says nothing.
+        // A disk that another test mounts is an event as well: then the round proves nothing.
         let mounts = try MountNews()
         try await eventually("a round in which nothing was mounted") {
             _ = mounts.hasCome()

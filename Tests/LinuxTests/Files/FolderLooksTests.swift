@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Names that are looked at together")
 struct FolderLooksTests {
-    /// Below and above what one thread takes at a time, and what makes another help.
+    /// Below and above the number that one thread takes at a time, and the number that makes another thread help.
     @Test(
         "each gets its own look, in the order in which they were added",
         arguments: [0, 1, 127, 128, 129, 256, 1_000, 5_000])
@@ -21,7 +21,7 @@ struct FolderLooksTests {
             if number % 5 == 2 { try Files.remove(folder.path.appending(name)) }
         }
         let stream = try FolderStream(folder.path)
-        // The memory of a round serves the next one.
+        // The memory of a round is used for the next one.
         for first in [0, count] {
             for number in 0..<count { looks.add(FilePath("file-\(number)"), tag: first + number, in: stream) }
             var told: [Int] = []

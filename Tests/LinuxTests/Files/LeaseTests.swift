@@ -113,7 +113,7 @@ struct WriterSearchTests {
             #expect(try set("CapPrm") == 0)
             #expect(try set("CapEff") == 0)
         }
-        // Root may take it out of what its programs can ever have.
+        // Root may remove it from the set that its programs can ever have.
         let lease: UInt64 = 1 << Machine.Capability.lease.rawValue
         if Machine.has(.lease) == true, geteuid() == 0 { #expect(try set("CapBnd") & lease == 0) }
     }

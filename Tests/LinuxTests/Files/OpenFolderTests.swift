@@ -9,7 +9,7 @@ import Testing
 struct OpenFolderTests {
     let temporary = TemporaryFolder()
 
-    /// A folder with `a/b/file`, and beside it what must not be reached.
+    /// A folder with `a/b/file`, and files beside it that must not be reached.
     private func scene(_ resolver: OpenFolder.Resolver) throws -> OpenFolder {
         try temporary.write("in/a/b/file", [1])
         try temporary.write("secret/file", [2])

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Linux
 
-/// What tells a folder that is there from one that only looks so.
+/// Checks that distinguish an existing folder from an empty mount point.
 @Suite("A folder's presence")
 struct PresenceTests {
     let folder = TemporaryFolder()
@@ -117,7 +117,7 @@ struct OpenFilesTests {
         let path = try folder.write("a", noise(10))
         let reader = try Descriptor.open(path, for: .reading)
         let before = try answer(path)
-        // Other users' processes are closed to whoever is not root.
+        // Other users' processes are not readable unless the test runs as root.
         #expect(before.writer == (before.closed == 0 && ProcessSight.listsAll() ? .unseen : .unknown))
         let writer = try Descriptor.open(path, for: .updating)
         #expect(try answer(path).writer == .somebody)
@@ -151,7 +151,7 @@ struct OpenFilesTests {
     @Test("a process that may not be looked into leaves it open who writes")
     func closed() throws {
         let path = try folder.write("a", noise(10))
-        // What is no folder cannot be listed, as one that is forbidden.
+        // A file that is not a folder cannot be listed, like a forbidden one.
         try Files.makeFolders(folder.path.appending("proc/12"))
         #expect(makeLink(to: "fd", at: folder.path.appending("proc/12/fd")))
         let answer = try answer(path, root: folder.path.appending("proc"))
@@ -166,7 +166,7 @@ struct OpenFilesTests {
         for name in ["fd", "fdinfo"] { try Files.makeFolders(process.appending(FilePath(name))) }
         #expect(makeLink(to: path, at: process.appending("fd/3")))
         _ = try folder.write("proc/12/maps", [])
-        // Closed meanwhile.
+        // It was closed meanwhile.
         #expect(try answer(path, root: folder.path.appending("proc")).closed == 0)
         for text in ["", "flags:\t0100001\n"] {
             _ = try folder.write("proc/12/fdinfo/3", Array(text.utf8))
@@ -174,7 +174,7 @@ struct OpenFilesTests {
             #expect(answer.closed == (text.isEmpty ? 1 : 0) && answer.writer == (text.isEmpty ? .unknown : .somebody))
         }
         try Files.removeIfPresent(process.appending("fdinfo/3"))
-        // What is no file cannot be read, as one that is forbidden.
+        // A folder cannot be read as a file, like a forbidden file.
         try Files.makeFolders(process.appending("fdinfo/3"))
         #expect(try answer(path, root: folder.path.appending("proc")).closed == 1)
     }
@@ -183,7 +183,7 @@ struct OpenFilesTests {
     func listed() throws {
         func lists(_ line: String) -> Bool { ProcessSight.listsAll(mounts: Array(line.utf8)) }
         let plain = "22 1 0:21 / /proc rw,nosuid - proc proc rw"
-        // In a container the processes of the host are not there at all.
+        // In a container the processes of the host are not listed.
         let isMachine = Files.linkTarget("/proc/self/ns/pid") == "pid:[4026531836]"
         #expect(lists(plain) == isMachine)
         #expect(lists(plain + ",hidepid=noaccess") == isMachine)

@@ -4,12 +4,12 @@ import Linux
 import TestKit
 import Testing
 
-/// What the kernel tells of a block device, as files and links of a made-up `/sys`.
+/// The kernel's data of a block device, as files and links of an artificial `/sys`.
 @Suite("Disks that people pull out")
 struct RemovableDiskTests {
     let folder = TemporaryFolder()
 
-    /// - Parameter way: Below `devices`, down to the disk: `pci0/usb1/1-1/block/sdb`.
+    /// - Parameter way: The path below `devices`, down to the disk: `pci0/usb1/1-1/block/sdb`.
     private func disk(_ way: String, removable: String = "0", type: String? = nil, partitions: [String] = []) throws {
         let disk = folder.path.appending("devices").appending(FilePath(way))
         try write(disk.appending("removable"), removable + "\n")
@@ -63,7 +63,7 @@ struct RemovableDiskTests {
         try disk("platform/mmc_host/mmc1/mmc1:0001/block/mmcblk1", type: "MMC", partitions: ["mmcblk1p1"])
         #expect(holds("/dev/mmcblk0p1"))
         #expect(!holds("/dev/mmcblk1p1"))
-        // The box itself starts from it.
+        // The machine itself boots from it.
         #expect(!holds("/dev/mmcblk0p1", root: "/dev/mmcblk0p2"))
     }
 

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("SlowDisk", .timeLimit(.minutes(Patience.minutes(1))))
 struct SlowDiskTests {
-    /// A call into the kernel that returns when the test lets it.
+    /// A kernel call that returns when the test lets it.
     private final class Gate: Sendable {
         private let ends: (read: CInt, write: CInt)
         private let reached = Atomic<Int>(0)
@@ -64,7 +64,7 @@ struct SlowDiskTests {
 
     @Test("work that goes on is let go on, however long it takes")
     func goesOn() async throws {
-        // Longer than a busy machine gives a thread no turn.
+        // Longer than a busy machine keeps a thread waiting for the processor.
         let disk = SlowDisk(patience: .seconds(1))
         let beats = try await disk.run { pulse in
             for _ in 0..<250 {

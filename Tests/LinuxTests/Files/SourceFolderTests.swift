@@ -6,7 +6,7 @@ import Testing
 
 @testable import Linux
 
-/// Users of their own take root.
+/// Making files of other users needs root.
 @Suite(
     "Which directory a configured folder is",
     .enabled(if: geteuid() == 0, "directories of several users take root: run the tests as root"))
@@ -61,10 +61,10 @@ struct SourceFolderTests {
         let text = try #require(refusal(SourceFolders()[direct]))
         #expect(text.contains("direct") && text.contains("61002") && text.contains("chown -h"))
         #expect(refusal(SourceFolders()[direct.appending("sub")]) != nil)
-        // One that is allowed, and leads through one that is not.
+        // An allowed link that leads through a forbidden one.
         let outer = try link("outer", to: "direct/sub", of: 0)
         #expect(refusal(SourceFolders()[outer]) != nil)
-        // To a directory of root's: a link of mallory's is still his.
+        // To a directory of root's: a link of mallory's still belongs to mallory.
         #expect(refusal(SourceFolders()[try link("etc", to: "/etc", of: mallory)]) != nil)
     }
 
@@ -84,7 +84,7 @@ struct SourceFolderTests {
         let folder = folders[path]
         #expect(refusal(folder) == nil)
         #expect(refusal(folder) == nil)
-        // Another one of alice's: a restored backup.
+        // Another directory of alice's: a restored backup.
         try Files.rename(path, to: temporary.path.appending("old"))
         _ = try directory("drop", of: alice)
         #expect(refusal(folder) == nil)
@@ -92,7 +92,7 @@ struct SourceFolderTests {
         _ = try directory("drop", of: mallory)
         #expect(refusal(folder)?.contains("61002") == true)
         #expect(refusal(folder) != nil, "it does not become right by being looked at")
-        // Back again.
+        // The first directory is back.
         try Files.rename(path, to: temporary.path.appending("foreign"))
         try Files.rename(temporary.path.appending("older"), to: path)
         #expect(refusal(folder) == nil)
@@ -115,7 +115,7 @@ struct SourceFolderTests {
         let look = try FileLook(at: path)
         let same = FolderIdentity(fileSystem: nil, inode: look.inode, born: look.born, owner: alice)
         #expect(refusal(SourceFolders(remembered: [path: same])[path]) == nil, "a chown alone is no other directory")
-        // Without a birth time the number alone says nothing: it is given to the next directory at once.
+        // Without a birth time the inode number alone proves nothing: the next directory gets the same number at once.
         let ageless = FolderIdentity(fileSystem: nil, inode: look.inode, born: nil, owner: alice)
         #expect(refusal(SourceFolders(remembered: [path: ageless])[path]) != nil)
     }

@@ -6,7 +6,8 @@ import Testing
 
 @Suite("Fuzz: D-Bus", .timeLimit(.minutes(Fuzz.minutes)))
 struct BusFuzzTests {
-    /// An answer to GetAll, as dbus-daemon passes it on: `{"Metered": <u 1>, "IpInterface": <s "eth0">, "Devices": <ao …>}`.
+    /// An answer to GetAll, as dbus-daemon passes it on: `{"Metered": <u 1>, "IpInterface": <s "eth0">, "Devices": <ao
+    /// …>}`.
     private static func answer(isBigEndian: Bool) -> [UInt8] {
         var body = Writer(isBigEndian: isBigEndian)
         body.array(align: 8) { body in
@@ -85,7 +86,7 @@ struct BusFuzzTests {
         var stream = BusStream()
         let greeting = Array("DATA\r\nOK 1234\r\n".utf8)
         let bytes = greeting + Self.answer(isBigEndian: isBigEndian)
-        // As it comes over a connection: in any pieces.
+        // As over a connection: in pieces of any size.
         for size in [1, 7, 4096] {
             stream = BusStream()
             var found: [BusMessage] = []
@@ -163,7 +164,7 @@ struct BusFuzzTests {
                     let size = Int.random(in: 1...200, using: &round.dice)
                     for message in try stream.take(rest.prefix(size)) {
                         guard let value = message.values?.first else { continue }
-                        // Every question there is gets this answer.
+                        // Every question gets this answer.
                         for question in mirror.takeQuestions() { mirror.take(.value(value), to: question) }
                         mirror.hear(about: message.path ?? "/")
                     }

@@ -30,7 +30,7 @@ struct EncapsulationTests {
         #expect(try overhead(["route add default via 10.1.0.1 dev wan0"], over: "wan0") == 0)
     }
 
-    /// What `ip` is told of a tunnel, and what that adds; not every kernel has each kind.
+    /// Arguments of `ip` for a tunnel, and the bytes that it adds; not every kernel has each kind.
     private static let kinds: [(kind: TwoRoads.Tunnel?, words: String, bytes: Int64)] = [
         (nil, "vxlan id 5 dstport 4789 local 10.1.0.2 remote 10.1.0.1", 50),
         (nil, "vxlan id 5 dstport 4789 local fd01::2 remote fd01::1", 70),
@@ -76,7 +76,7 @@ struct EncapsulationTests {
         #expect(TunnelHeader.length(kind: "wireguard", nil) == 55)
         #expect(TunnelHeader.length(kind: "gre", nil) == 16)
         #expect(TunnelHeader.length(kind: "vlan", nil) == nil)
-        // Each that metering takes for a tunnel.
+        // Each kind that metering treats as a tunnel.
         for kind in [
             "tun", "ovpn", "amneziawg", "erspan", "vti", "xfrm", "geneve", "bareudp", "gtp", "l2tp", "fou", "amt",
         ] {

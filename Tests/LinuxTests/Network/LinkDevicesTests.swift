@@ -4,13 +4,13 @@ import Testing
 
 @testable import Linux
 
-/// What sysfs says, in a folder that looks like it.
+/// Sysfs data in an artificial folder.
 @Suite("The hardware behind an interface")
 struct LinkDevicesTests {
     private let folder = TemporaryFolder()
     private var root: FilePath { folder.path.appending("class/net") }
 
-    /// As `/sys/class/net/NAME`, which is a link to where the device is.
+    /// Like `/sys/class/net/NAME`, which is a link to the device.
     private func add(
         _ name: FilePath, at place: FilePath, index: Int = 7, type: String? = nil, driver: FilePath? = nil,
         more: [FilePath] = []

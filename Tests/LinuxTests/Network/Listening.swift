@@ -6,7 +6,7 @@ import Testing
 
 @testable import Linux
 
-/// A ``ManagerNews`` that listens, and what it has told.
+/// A running ``ManagerNews``, with its reports.
 final class Listening: Sendable {
     let news: ManagerNews
     private let heard = Heard()
@@ -33,7 +33,7 @@ final class Listening: Sendable {
         }
     }
 
-    /// The number of the thread that asks, from `PID/task/NUMBER`.
+    /// The number of the calling thread, from `PID/task/NUMBER`.
     private static var current: Int32 {
         Files.linkTarget("/proc/thread-self").flatMap { Int32($0.name.display) } ?? 0
     }
@@ -43,10 +43,10 @@ final class Listening: Sendable {
     /// The last report.
     var report: NetworkReport? { heard.reports.withLock { $0.last } }
     var count: Int { heard.reports.withLock { $0.count } }
-    /// The listening thread, once it has told something.
+    /// The listening thread, once it has made a report.
     var thread: Int32 { heard.thread.load(ordering: .relaxed) }
 
-    /// Waits until the last report is such a one.
+    /// Waits until the last report matches.
     @discardableResult
     func until(_ what: String, _ holds: @escaping (NetworkReport) -> Bool) async throws -> NetworkReport {
         do {
@@ -57,7 +57,7 @@ final class Listening: Sendable {
         }
     }
 
-    /// Waits until NetworkManager says this of an interface.
+    /// Waits until NetworkManager has this opinion about an interface.
     @discardableResult
     func until(_ interface: String, is metered: NetworkReport.Metered) async throws -> NetworkReport {
         try await until("\(interface) is \(metered)") {

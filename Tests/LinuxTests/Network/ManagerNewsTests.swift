@@ -21,7 +21,7 @@ struct ManagerNewsTests {
         #expect(!report.networkManager.isRunning && !report.modemManager.isRunning)
         for number in 0..<10 { try folder.write(FilePath("run/other \(number)"), []) }
         for number in 0..<10 { try folder.write(FilePath("run/dbus/other \(number)"), []) }
-        // Without a socket there is no time at which it would look by itself.
+        // Without a socket there is no time at which it would try by itself.
         let other = try OtherEnd(at: socket)
         try await other.accept()
         #expect(listening.count == 1)
@@ -154,21 +154,22 @@ struct ManagerNewsTests {
         #expect(open == 1)
         try await here.stop()
         try await nowhere.cancel()
-        // The bus closes its end once it has read that ours is closed.
+        // The bus closes its end once it has noticed that ours is closed.
         try await eventually("the connection is gone") { try sockets(to: bus.socket) == 0 }
         try await eventually("the threads are gone") {
             try threads.allSatisfy { try FileLook.ifPresent(at: FilePath("/proc/self/task/\($0)")) == nil }
         }
     }
 
-    /// Connections that the bus has from elsewhere: what the kernel lists under its name, but for the one that listens.
+    /// Connections of the bus to other processes: those that the kernel lists under its name, except the listening
+    /// socket.
     private func sockets(to socket: FilePath) throws -> Int {
         let table = String(decoding: try Files.read("/proc/net/unix", limit: 16 << 20), as: UTF8.self)
         return table.split(separator: "\n").count { $0.hasSuffix(" \(socket.display)") } - 1
     }
 }
 
-/// A Unix socket that listens, and says what it is told to whoever comes.
+/// A listening Unix socket that sends given bytes to each client.
 private final class OtherEnd {
     private let listening: CInt
     private var connection: CInt = -1
@@ -177,7 +178,7 @@ private final class OtherEnd {
         listening = try systemCall("socket", on: path.display) {
             socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
         }
-        // Under its name only when it listens: whoever looks at a name without anybody behind it is refused.
+        // It gets its name only when it listens: a client that finds a name without a listener is refused.
         let early = path.parent.appending("early")
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
@@ -195,7 +196,7 @@ private final class OtherEnd {
 
     deinit { for number in [listening, connection] where number >= 0 { close(number) } }
 
-    /// Lets the next one in; who came before is left.
+    /// Accepts the next client, and drops the earlier one.
     func accept() async throws {
         if connection >= 0 { close(connection) }
         connection = try await eventually("somebody connects") {
@@ -205,7 +206,7 @@ private final class OtherEnd {
     }
 
     func say(_ bytes: [UInt8]) {
-        // Who has left already hears nothing, which is what the test looks at.
+        // A client that has left already receives nothing, which is what the test checks.
         _ = send(connection, bytes, bytes.count, Int32(MSG_NOSIGNAL))
     }
 }

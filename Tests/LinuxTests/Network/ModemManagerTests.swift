@@ -54,7 +54,7 @@ struct ModemManagerTests {
         #expect(gone.bearer("wwan0")?.isRoaming == true)
         #expect(
             gone.bearer("wwan1") == NetworkReport.Bearer(isRoaming: nil, operatorCode: "26201", isCurrent: false))
-        // It has the name before it has looked for its modems, whose connections go on meanwhile.
+        // It has the name before it has searched for its modems, whose connections continue meanwhile.
         let again = try await bus.play(.modemManager)
         let back = try await listening.until("it is back") { $0.modemManager.isRunning }
         #expect(back.bearer("wwan0")?.isRoaming == true)
@@ -81,7 +81,7 @@ struct ModemManagerTests {
         let first = "MODEMS + '/Modem/0'"
         try await modems.tell("change(\(first), MOBILE, RegistrationState=String('home'), OperatorCode=UInt32(1))")
         try await listening.until("nobody knows") { $0.modemManager.bearers["wwan0"] == NetworkReport.Bearer() }
-        // The bearers are among what it tells together with the strength of the signal, which is not listened to.
+        // The bearers are reported together with the strength of the signal, to which there is no subscription.
         try await modems.tell("change(\(first), MODEM, Bearers=Paths(['/', '/nowhere']))")
         listening.news.lookAgain()
         try await listening.until("one modem") { $0.modemManager.bearers.keys.sorted() == ["wwan1"] }

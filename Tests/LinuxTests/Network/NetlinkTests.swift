@@ -4,7 +4,7 @@ import Testing
 
 @testable import Linux
 
-/// A message as the kernel would write it.
+/// A message in the kernel's form.
 struct NetlinkBytes {
     var type: UInt16
     var flags: UInt16 = 0
@@ -68,7 +68,7 @@ struct NetlinkTests {
             #expect(!found.contains(5), "length \(length)")
         }
         #expect(NetlinkAttributes([1][...]).isEmpty)
-        // A number in three bytes or five is not the one that is meant.
+        // A number in three bytes or five is not the expected one.
         let odd = NetlinkAttributes((raw(UInt16(7)) + raw(UInt16(4)) + [1, 2, 3, 0])[...])
         #expect(odd.number(4, as: Int32.self) == nil)
         let flagged = NetlinkAttributes((raw(UInt16(8)) + raw(UInt16(0x8004)) + raw(Int32(7)))[...])
@@ -263,7 +263,7 @@ struct NetworkNewsKindTests {
         #expect(kind(state: 4, is: known, after: known) == nil)
         #expect(kind(link: 8, is: other, after: known) == nil)
         #expect(kind(address: [10, 0, 0, 2], is: other, after: known) == nil)
-        // It is asked and has not answered, does not answer, or is forgotten.
+        // The router was asked and has not answered, does not answer, or is forgotten.
         #expect(kind(state: 1, is: nil, after: known) == nil)
         #expect(kind(state: 0x20, is: other, after: known) == nil)
         #expect(kind(29, is: known, after: known) == nil)

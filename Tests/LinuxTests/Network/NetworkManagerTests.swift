@@ -5,7 +5,7 @@ import Testing
 
 @testable import Linux
 
-// One after another: each starts programs, and other tests have clocks to keep.
+// Serialized: each test starts programs, and other tests depend on timing.
 @Suite("What NetworkManager says", .serialized, .timeLimit(.minutes(Patience.minutes(2))))
 struct NetworkManagerTests {
     private static var isPossible: ConditionTrait {
@@ -114,7 +114,7 @@ struct NetworkManagerTests {
         try await manager.tell("add_device('cdc_wdm0', 3, kind=8, ip_name='wwan0')")
         let report = try await listening.until("wwan0", is: .guessedYes)
         #expect(report.networkManager.devices.keys.sorted() == ["wwan0"])
-        // As an Open vSwitch bridge and its interface: who says that it costs is believed.
+        // Like an Open vSwitch bridge and its interface: the one that counts as metered is used.
         try await manager.tell("add_device('port', 4, ip_name='ovs0'); add_device('bridge', 1, ip_name='ovs0')")
         try await manager.tell("add_device('inner', 0, ip_name='ovs0')")
         try await listening.until("ovs0", is: .yes)
@@ -176,7 +176,7 @@ struct NetworkManagerTests {
         try await manager.tell("add_device('wlan0', 4, kind=2); join('wlan0', 1, b'home')")
         let device = "MANAGER + '/Devices/wlan0'"
         try await listening.until("the network is told") { $0.networkManager.devices["wlan0"]?.ssid != nil }
-        // What the bus still has for us is here before the answer to what is told now.
+        // Earlier messages of the bus arrive before the answer to this change.
         try await manager.tell("metered('wlan0', UInt32(1))")
         try await listening.until("wlan0", is: .yes)
         let before = try Usage(of: getpid()).switches[listening.thread]
@@ -191,7 +191,8 @@ struct NetworkManagerTests {
         try await listening.until("wlan0", is: .no)
         let after = try Usage(of: getpid()).switches[listening.thread]
         let woken = try #require(after) - (try #require(before))
-        // For the other service's coming and going, the device's news and the answers; 200 signals would be 200 wake-ups.
+        // For the other service's start and stop, the device's signals and the answers; 200 signals would be 200
+        // wake-ups.
         #expect(woken < 60)
         try await listening.stop()
     }

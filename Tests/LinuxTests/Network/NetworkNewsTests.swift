@@ -6,7 +6,7 @@ import Testing
 
 @testable import Linux
 
-/// What was told so far, and how often.
+/// The reported kinds so far, and their number.
 private final class Told: Sendable {
     private let seen = Mutex<[NetworkNews.Kind]>([])
     func add(_ kind: NetworkNews.Kind) { seen.withLock { $0.append(kind) } }
@@ -14,11 +14,11 @@ private final class Told: Sendable {
     func forget() { seen.withLock { $0 = [] } }
 }
 
-/// Threads of this process of that name (proc(5)).
+/// Threads of this process with that name (proc(5)).
 private func threads(named name: String) throws -> Int {
     try Files.names(in: "/proc/self/task").count { thread in
         let path = FilePath("/proc/self/task").appending(thread).appending("comm")
-        // Threads of others come and go.
+        // Threads of other tests start and end.
         return (try? Files.read(path)).map { String(decoding: $0, as: UTF8.self) == "\(name)\n" } ?? false
     }
 }
@@ -41,7 +41,7 @@ struct NetworkNewsTests {
         try network.run { [told] in try NetworkNews { told.add($0) } }
     }
 
-    /// A change, its words for `ip`, and what is told of it at the least.
+    /// A change, its arguments for `ip`, and the least that is reported of it.
     struct Change: CustomTestStringConvertible, Sendable {
         let what: String
         let words: [[String]]
@@ -99,7 +99,7 @@ struct NetworkNewsTests {
         let others = try other.run { try NetworkNews { theirs.add($0) } }
         try other.addCable("one", "two")
         try await eventually("the other network's are told there") { !theirs.all.isEmpty }
-        // Whatever was to come is behind this change.
+        // All earlier events come before this change.
         try network.ip("link", "set", "left0", "mtu", "1400")
         try await eventually("a change of this one is told") { !told.all.isEmpty }
         #expect(told.all.allSatisfy { $0 == .other })
@@ -120,7 +120,7 @@ struct NetworkNewsTests {
         let found = try #require(HardwareAddress(known))
         let news = try news()
         try network.run { try news.follow([router: found]) }
-        // Whatever was to come is behind a change of something else.
+        // All earlier events come before an unrelated change.
         var mtu = 1300
         func end(_ what: String) async throws {
             mtu += 1
@@ -133,7 +133,7 @@ struct NetworkNewsTests {
         #expect(!told.all.contains(.mayForbid))
         told.forget()
         try answers(other)
-        // A change may be told in several pieces, the last of them only now.
+        // A change may be reported in several pieces, the last of them only now.
         try await eventually("it is told") { told.all.contains(.mayForbid) }
         told.forget()
         try network.run { try news.follow([:]) }
@@ -158,7 +158,7 @@ struct NetworkNewsTests {
         }
         try network.ip("addr", "add", "10.1.0.3/24", "dev", "left0")
         try await eventually("it is being told") { told.all == [.other] }
-        // More than the socket holds, while nobody reads it; and nothing of it forbids anything.
+        // More than the socket's buffer holds while it is not read; and none of it forbids anything.
         let folder = TemporaryFolder()
         let batch = (0..<6000).map { "addr add 10.\(100 + $0 / 250).\($0 % 250).1/32 dev left0\n" }.joined()
         try network.run(["-batch", folder.write("batch", Array(batch.utf8)).display])

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Linux
 
-/// A network with two ways out, each a cable to a router that is not there: `left0` and `right0`.
+/// A network with two routes out, each a cable to a router that does not exist: `left0` and `right0`.
 private struct TwoWays {
     let network: NetworkNamespace
 
@@ -137,7 +137,7 @@ struct NetworkTests {
         #expect(try ways.route(to: far, over: right) == nil)
         #expect(try ways.route(to: "10.2.0.77", over: right)?.link == right)
         #expect(try ways.route(to: far, over: left)?.link == left)
-        // As an interface without a gateway has it: a modem, say.
+        // Like an interface without a gateway, for example a modem.
         try ways.network.ip("route", "add", "default", "dev", "right0", "metric", "20")
         #expect(try ways.route(to: far, over: right)?.link == right)
         try ways.network.ip("addr", "flush", "dev", "left0")

@@ -13,7 +13,7 @@ struct TunnelWaysTests {
         let name: String
         var words = "local 10.2.0.2 remote 10.1.0.1"
         var commands: [String] = []
-        /// `nil`: nobody can tell.
+        /// `nil`: unknown.
         let ways: [String]?
         var testDescription: String { name }
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Linux
 
-/// What `ip` is told, and which interfaces may carry packets to `203.0.113.9` (or `2001:db8::9`) then.
+/// Arguments of `ip`, and the interfaces that may then carry packets to `203.0.113.9` (or `2001:db8::9`).
 struct WaysScene: Sendable, CustomTestStringConvertible {
     let name: String
     var commands: [String] = []
@@ -13,7 +13,7 @@ struct WaysScene: Sendable, CustomTestStringConvertible {
     let ways: [String]
     var testDescription: String { name }
 
-    /// Two links with a router each and a third one, and what leads to everywhere over them.
+    /// Two links with a router each and a third one, with routes to everywhere.
     static let twoDefaults = [
         "route add default via 10.1.0.1 dev wan0 metric 10", "route add default via 10.2.0.1 dev lte0 metric 100",
     ]
@@ -184,13 +184,13 @@ struct WaysTests {
             let links = try Links.all()
             let names = Dictionary(links.map { ($0.index, $0.name) }, uniquingKeysWith: { $1 })
             let ways = try Ways.ways(to: address, port: 443, over: links.filter(\.leadsOut).map(\.index))
-            // What may be chosen may be connected to, and nothing else may.
+            // A connection is possible over the interfaces that may be chosen, and over no other.
             for link in links where link.medium != .loopback {
                 let may = try Ways.leads(link.name, to: address, port: 443)
                 let isWay = ways.contains { $0.route.link == link.index && !$0.route.isDead }
                 #expect(may == isWay, "\(link.name)")
             }
-            // What may not be chosen says why.
+            // Each other interface has a reason.
             let others = links.filter { $0.leadsOut && $0.medium != .loopback }.map(\.index)
             let refusals = try Ways.refusals(to: address, port: 443, over: others)
             for link in others where !ways.isEmpty {

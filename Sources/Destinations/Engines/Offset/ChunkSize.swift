@@ -1,16 +1,18 @@
 internal import Core
 internal import Synchronization
 
-/// How many bytes one request carries at most: learned from refusals and from requests that were cut, for all uploads to a destination.
+/// Maximum size of a request for all uploads to a destination. It is learned from refusals and from requests that were
+/// cut.
 final class ChunkSize: Sendable {
-    /// Smaller ones are not tried: a remote that takes less than this is out of order.
+    /// Smaller sizes are not tried: a remote that accepts less is broken.
     static let floor: Int64 = 256 << 10
-    /// What a path that keeps nothing of a cut request is given, one step for each disappointment.
+    /// Sizes for a path that keeps nothing of a cut request, one step for each such loss.
     private static let cautious: [Int64] = [16 << 20, 4 << 20, 1 << 20]
-    /// So many requests in a row without trouble, and twice as much is tried.
+    /// After this many requests in a row without trouble, twice the size is tried.
     private static let cleanRun = 8
 
-    /// After so many, a size that has failed is tried again: proxies get new limits. Twice as many each time that it fails again.
+    /// After this many requests, a size that has failed is tried again: proxies get new limits. The number doubles each
+    /// time the size fails again.
     private static let forgivingRun = 64
     private static let longestRun = 4096
 
@@ -19,9 +21,9 @@ final class ChunkSize: Sendable {
         /// The smallest size that has failed.
         var failed = Int64.max
         var clean = 0
-        /// So many requests in a row without trouble, and `failed` is tried again.
+        /// After this many requests in a row without trouble, `failed` is tried again.
         var patience = ChunkSize.forgivingRun
-        /// `failed` is being tried again.
+        /// The size `failed` is being tried again.
         var isRetrying = false
 
         mutating func fail(_ size: Int64, next: Int64) {
@@ -33,7 +35,7 @@ final class ChunkSize: Sendable {
     private let configured: Int64
     private let state: Mutex<State>
 
-    /// - Parameter configured: `Int64.max` for no bound.
+    /// - Parameter configured: `Int64.max` for no limit.
     init(_ configured: Int64) {
         self.configured = configured
         state = Mutex(State(cap: configured))
@@ -41,12 +43,12 @@ final class ChunkSize: Sendable {
 
     var cap: Int64 { state.withLock { $0.cap } }
 
-    /// What was learned; `nil` where nothing has failed.
+    /// The learned size; `nil` where no request has failed.
     var learned: RequestSize? {
         state.withLock { $0.failed == .max ? nil : RequestSize(most: $0.cap, failed: $0.failed, patience: $0.patience) }
     }
 
-    /// Takes up what an earlier run has learned of the same remote.
+    /// Restores the size that an earlier process has learned for the same remote.
     func recall(_ size: RequestSize) {
         state.withLock { state in
             guard size.failed > 0, size.most > 0 else { return }
@@ -56,7 +58,7 @@ final class ChunkSize: Sendable {
         }
     }
 
-    /// `size` bytes were refused as too many.
+    /// Records that `size` bytes were refused as too many.
     ///
     /// - Returns: `false` when there is nothing smaller to try.
     func refused(_ size: Int64) -> Bool {
@@ -67,7 +69,8 @@ final class ChunkSize: Sendable {
         }
     }
 
-    /// Twice in a row a cut request of `size` bytes left nothing behind: a proxy that collects bodies, or a remote that takes them whole.
+    /// Records that the remote kept nothing of a cut request of `size` bytes, twice in a row. Either a proxy buffers
+    /// bodies, or the remote takes them only as a whole.
     func keptNothing(_ size: Int64) {
         state.withLock { state in
             let now = min(state.cap, size)
@@ -76,7 +79,7 @@ final class ChunkSize: Sendable {
         }
     }
 
-    /// A request of `size` bytes was taken whole.
+    /// Records that a request of `size` bytes was accepted as a whole.
     func accepted(_ size: Int64) {
         state.withLock { state in
             guard state.cap < configured, size >= state.cap else { return }
@@ -92,18 +95,18 @@ final class ChunkSize: Sendable {
     }
 }
 
-/// What requests that were cut leave in a checkpoint:
+/// Fields of a checkpoint for cut requests:
 ///
 /// | field | means |
 /// |---|---|
-/// | `sent_from`, `sent_to` | the bytes that left of the last request that was cut |
-/// | `sent_size` | how many it was to carry |
-/// | `losses` | how many of them in a row left nothing at the remote |
+/// | `sent_from`, `sent_to` | the bytes of the last cut request that left |
+/// | `sent_size` | the size of that request |
+/// | `losses` | how many cut requests in a row left nothing at the remote |
 extension ChunkSize {
-    /// A cut request that carried less says nothing about whether the path keeps partial bodies.
+    /// A cut request that carried less does not show whether the path keeps partial bodies.
     private static let tellingLoss: Int64 = 1 << 20
 
-    /// - Parameter size: What the whole request was to carry.
+    /// - Parameter size: The size of the whole request.
     static func noteCut(from start: Int64, to end: Int64, of size: Int64, _ checkpoint: inout Checkpoint) {
         checkpoint["sent_from"] = "\(start)"
         checkpoint["sent_to"] = "\(end)"
@@ -116,9 +119,9 @@ extension ChunkSize {
         for field in ["losses"] + ofCut { checkpoint[field] = nil }
     }
 
-    /// Two cut requests in a row that left nothing behind: shorter ones from now on.
+    /// Makes requests shorter after two cut requests in a row that left nothing behind.
     ///
-    /// - Parameter offset: Where the remote stands since the last one.
+    /// - Parameter offset: The remote's offset since the last one.
     func learn(from offset: Int64, _ checkpoint: inout Checkpoint) {
         guard let start = checkpoint["sent_from"].flatMap({ Int64($0) }) else { return }
         let lost = checkpoint.number("sent_to").subtractingReportingOverflow(start).partialValue

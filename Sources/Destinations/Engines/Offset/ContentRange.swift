@@ -2,24 +2,26 @@ internal import Core
 internal import Synchronization
 internal import Transport
 
-/// Bytes by PUT with `Content-Range` (RFC 9110, section 14.4) to the address of one upload, and the question how far it got: the same
-/// without bytes, answered with 308 and `Range`.
+/// Bytes by PUT with `Content-Range` (RFC 9110, section 14.4) to the address of one upload. The question for the offset
+/// is the same request without bytes, answered with 308 and `Range`.
 ///
-/// 308 is no redirect here. It was so before RFC 7538 gave it that meaning, and the services that speak this have kept it.
+/// 308 is no redirect here. It had this meaning before RFC 7538 made it a redirect, and the services that use it have
+/// kept it.
 struct ContentRange: Sendable {
-    /// What the number in `Range: bytes=0-N` is.
+    /// The meaning of the number in `Range: bytes=0-N`.
     enum Meaning: Sendable {
-        /// The last byte that is there, as RFC 9110 has it.
+        /// The last byte that the remote has, as in RFC 9110.
         case lastByte
-        /// How many bytes are there. Where a service is not sure itself, the one that repeats a byte rather than lose one.
+        /// The number of bytes that the remote has. Some services are inconsistent. Then the smaller reading is used,
+        /// which repeats a byte rather than lose one.
         case count(RangeHabit)
     }
 
-    /// What 200 and 201 say to bytes.
+    /// The meaning of 200 and 201 as answers to bytes.
     enum Success: Sendable {
         /// The file is complete.
         case ofFile
-        /// These bytes were taken.
+        /// These bytes were accepted.
         case ofPiece
     }
 
@@ -27,10 +29,10 @@ struct ContentRange: Sendable {
     let limits: RequestLimits
     var meaning: Meaning
     var success: Success
-    /// Each request but the last carries a multiple of it.
+    /// Each request except the last carries a multiple of it.
     var alignment: Int64 = 1
 
-    /// Asks where the upload at `url` stands.
+    /// Asks for the offset of the upload at `url`.
     func locate(_ url: String, _ order: UploadOrder, _ checkpoint: inout Checkpoint) async throws -> Position {
         let size = order.file.size
         let response: Response
@@ -43,12 +45,12 @@ struct ContentRange: Sendable {
         } catch let error as Asking.Unanswered { throw error.error }
         switch response.status {
         case 308: return position(response, size, &checkpoint)
-        // A portal answers everything with a page: nothing is said of the file.
+        // A portal answers every request with a page: it says nothing about the file.
         case 200 where response.isWebPage, 201 where response.isWebPage:
             throw refused(response, "the question how far it got", .misconfigured)
         case 200, 201: return .at(size)
         case 404, 410: return .gone(isCertain: false)
-        // Google's word for an upload that was cancelled.
+        // Google's status for an upload that was cancelled.
         case 499: return .gone(isCertain: true)
         case 400: return .doubtful(refused(response, "the question how far it got", .again(after: nil)))
         default: throw refused(response, "the question how far it got", remedy(response))
@@ -73,7 +75,8 @@ struct ContentRange: Sendable {
         switch meaning {
         case .lastByte: return number < .max ? number + 1 : number
         case .count(let habit):
-            // The last byte was sent once more and taken, and the number has stayed: it is that of the last byte.
+            // The last byte was sent again and accepted, and the number has not changed: so it is the number of the
+            // last byte.
             if number == size - 1, checkpoint["last_byte_again"] != nil { habit.isLastByte = true }
             return habit.isLastByte && number < size ? number + 1 : number
         }
@@ -133,7 +136,7 @@ struct ContentRange: Sendable {
         }
     }
 
-    /// What a host for bytes means by a status that says nothing of where an upload stands.
+    /// The remedy for a status that says nothing about the upload's offset, at a host that only accepts bytes.
     func remedy(_ response: Response) -> Remedy {
         let wait = retryAfter(response.headers, now: asking.clocks.wall())
         switch response.status {
@@ -153,7 +156,7 @@ struct ContentRange: Sendable {
         asking.refused(what, response, remedy)
     }
 
-    /// `bytes=0-42` and what is written like it: the number behind the last dash.
+    /// Reads `bytes=0-42` and similar forms: the number after the last dash.
     private static func lastNumber(_ range: String) -> Int64? {
         range.split(separator: "-", omittingEmptySubsequences: false).last.flatMap {
             plainInteger(String($0.filter { $0 != " " }))
@@ -161,7 +164,7 @@ struct ContentRange: Sendable {
     }
 }
 
-/// What a service was seen to mean by `Range`, shared by all uploads of a destination.
+/// The observed meaning of `Range` at a service, shared by all uploads of a destination.
 final class RangeHabit: Sendable {
     private let state = Atomic(false)
 

@@ -1,6 +1,7 @@
 internal import Core
 
-/// What becomes of an upload that is gone after its last byte may have left: it was finished and cleared away, or lost.
+/// The policy for an upload that is gone after its last byte may have left: the remote may have finished it and removed
+/// its record, or lost it.
 enum GonePolicy: String, Sendable, CaseIterable {
     case reupload
     case assumeComplete = "assume_complete"
@@ -15,7 +16,7 @@ enum GonePolicy: String, Sendable, CaseIterable {
         "What to do when an upload is gone after its last byte may have left: `reupload` once (default), "
         + "`assume_complete` where every byte was acknowledged, or `hold` for a person."
 
-    /// What `check` warns of where a folder removes its sources, with ``FinalErrorPolicy``.
+    /// Warnings of `check` where a folder removes its sources, together with those of ``FinalErrorPolicy``.
     static func releaseDoubts(_ values: [String: SettingValue]) -> [String] {
         var doubts: [String] = []
         if GonePolicy(values) == .assumeComplete {

@@ -1,10 +1,11 @@
 internal import Core
 internal import Linux
 
-/// Takes a file to a remote that counts bytes: asks where it stands, sends what is missing, and believes only the remote.
+/// Uploads a file to a remote that counts bytes: asks for the offset, sends the missing bytes, and trusts only the
+/// remote.
 ///
-/// Knows no vendor. Does not wait: what needs time or a person is thrown with its remedy, and the next attempt begins
-/// by asking. One request at a time for an upload.
+/// Contains nothing that is particular to a vendor. Does not wait: an error that needs time or a person is thrown with
+/// its remedy, and the next attempt begins with a question. Only one request at a time is sent for an upload.
 struct OffsetEngine: Sendable {
     let dialect: any OffsetDialect
     let chunks: ChunkSize
@@ -20,7 +21,7 @@ struct OffsetEngine: Sendable {
         self.finalError = finalError
     }
 
-    /// The same engine at another address.
+    /// Returns the same engine with another dialect.
     func over(_ dialect: any OffsetDialect) -> OffsetEngine {
         OffsetEngine(dialect: dialect, chunks: chunks, gone: gone, finalError: finalError)
     }
@@ -42,17 +43,18 @@ struct OffsetEngine: Sendable {
                     id: outcome.id, url: outcome.url, verifiedBy: outcome.verifiedBy ?? verified,
                     warnings: run.warnings + outcome.warnings)
             }
-            // The remote took back what it had acknowledged, or lacks bytes after all.
+            // The remote's offset went back behind what it had acknowledged, or it lacks bytes after all.
             offset = run.acknowledged
         }
     }
 }
 
 extension UploadError {
-    /// A creation that failed like this has made nothing at the remote: it was refused, or nobody heard it.
+    /// Whether a creation that failed like this has made nothing at the remote, because it was refused or not received.
     var leavesNothingBehind: Bool {
-        // 507 (RFC 4918, section 11.5) says that it could not be stored, not that something went wrong on the way.
-        // A gateway that has waited too long (408), or that will not pass on what may come twice (425), may have passed it on.
+        // 507 (RFC 4918, section 11.5) says that the remote could not store it, not that something went wrong on the
+        // way. A gateway that has waited too long (408), or that refuses to forward a request that may be a replay
+        // (425), may have forwarded it.
         if let status = failure.http {
             return (300..<500).contains(status) && status != 408 && status != 425 || status == 507
         }

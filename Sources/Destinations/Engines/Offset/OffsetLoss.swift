@@ -1,6 +1,7 @@
 internal import Core
 
-/// What becomes of an upload that the remote does not know any more, or of which it says what cannot be.
+/// Decides what happens to an upload that the remote does not know any more, or about which it says something
+/// impossible.
 struct OffsetLoss {
     let engine: OffsetEngine
     let order: UploadOrder
@@ -11,13 +12,13 @@ struct OffsetLoss {
         case whole
         /// Taken for complete, as configured.
         case assumed
-        /// It begins anew, for this reason.
+        /// The upload starts again, for this reason.
         case again(String)
     }
 
-    /// So many bytes at the remote are not thrown away for one 404: a proxy may have lost its backend.
+    /// With this many bytes at the remote, a single 404 does not discard them: a proxy may have lost its backend.
     private static let muchProgress: Int64 = 64 << 20
-    /// So often a file goes again that the remote has lost behind its last byte.
+    /// A file that the remote has lost after its last byte is sent again at most this many times.
     private static let mostWhole: Int64 = 10
 
     private var dialect: any OffsetDialect { engine.dialect }
@@ -25,14 +26,14 @@ struct OffsetLoss {
     private var acknowledged: Int64 { progress.acknowledged }
     private var isRefused: Bool { progress.checkpoint["refused_status"] != nil }
 
-    /// The remote has refused the file, and that is not accepted.
+    /// The remote has refused the file, and the configuration does not accept that.
     var refusal: UploadError? {
         engine.finalError == .fail ? FinalAnswer.refusal(in: progress.checkpoint, dialect.failure) : nil
     }
 
     /// - Parameter isCertain: As in ``Position``.
     func ofGone(_ isCertain: Bool) async throws -> End {
-        // A server that did not know the upload any more when its last bytes came has refused nothing.
+        // A server that no longer knew the upload when its last bytes came has refused nothing.
         if let refusal, refusal.failure.http.map({ ![404, 410].contains($0) }) ?? true { throw refusal }
         if acknowledged == size, size > 0 { return .whole }
         if acknowledged >= Self.muchProgress || progress.bounds.isDelivered && size >= Self.muchProgress,
@@ -44,7 +45,7 @@ struct OffsetLoss {
                 .pending(after: .seconds(15)))
         }
         if progress.bounds.mayBeWhole || progress.wasTakenWhole {
-            // It may be finished and cleared away, or lost.
+            // The remote may have finished the upload and removed its record, or lost it.
             if engine.gone == .assumeComplete, progress.bounds.isDelivered, !isRefused { return .assumed }
             return try await again("the upload is gone", "it is gone after its last byte may have left")
         }
@@ -56,13 +57,14 @@ struct OffsetLoss {
         return .again("it is gone")
     }
 
-    /// What is at the address is not this upload, or not it alone.
+    /// Handles an address that holds something else than this upload, or not this upload alone.
     ///
-    /// - Parameter offset: Where it was said to stand, if that is known.
+    /// - Parameter offset: The offset that the remote named, if known.
     func ofForeign(_ reason: String, at offset: Int64? = nil) async throws -> End {
         let isBack = offset.map { $0 <= progress.bounds.reach } ?? false
         if !isBack, progress.checkpoint[Checkpoint.isOfAnother] == nil {
-            // Durable before anything else: neither a cancel nor another beginning may remove what somebody else has sent.
+            // Recorded before any other step: neither a cancel nor a new start may remove data that another writer has
+            // sent.
             progress.checkpoint[Checkpoint.isOfAnother] = "1"
             try await progress.record()
         }
@@ -78,7 +80,7 @@ struct OffsetLoss {
                     + FinalAnswer.doubts(progress.checkpoint).map { "; " + $0 }.joined(), .giveUp)
         }
         guard !isBack, mayBeWhole else { return .again(reason) }
-        // All of it would go twice for one wrong look.
+        // Otherwise a single wrong answer would send the whole file twice.
         if progress.checkpoint.count("foreign_seen") < 3 {
             try await progress.record()
             throw dialect.error(
@@ -88,7 +90,7 @@ struct OffsetLoss {
         return try await again("the server has something else than this upload (\(reason))", reason)
     }
 
-    /// Every byte may be there: it is sent once more, or given up on.
+    /// The remote may have every byte: the file is sent once more, or given up.
     private func again(_ words: String, _ reason: String) async throws -> End {
         if engine.gone == .hold || progress.checkpoint["reuploaded"] != nil {
             progress.checkpoint["ended_in"] = "\(order.generation)"

@@ -1,31 +1,31 @@
 internal import Core
 
-/// What is written down of one upload to a remote that counts bytes. Owned by one ``OffsetRun``.
+/// The recorded progress of one upload to a remote that counts bytes. Owned by one ``OffsetRun``.
 ///
-/// Its fields of the checkpoint, besides the dialect's `url` and `server` and those of ``SentBounds``, ``FinalAnswer``, ``Contradiction``
-/// and ``ChunkSize``:
+/// Its fields of the checkpoint, in addition to the dialect's `url` and `server` and those of ``SentBounds``,
+/// ``FinalAnswer``, ``Contradiction`` and ``ChunkSize``:
 ///
 /// | field | means |
 /// |---|---|
 /// | `offset` | the last offset that the remote named |
-/// | `taken` | the largest offset that a success named, whatever was said of it since |
+/// | `taken` | the largest offset that a success named, regardless of later answers |
 /// | `creating` | a creation was begun, and no answer to it is known |
 /// | `orphans` | creations without an answer so far: the remote may hold as many unfinished uploads |
 /// | `answered` | the request with the last byte was answered with success, or the remote had the file before |
-/// | `concluding` | the remote has every byte, as known by this; what is left is the dialect's ``OffsetDialect/conclude(_:_:_:)`` |
-/// | `reuploaded` | sent once more after the outcome of the first time stayed unknown |
+/// | `concluding` | how it is known that the remote has every byte; only the dialect's ``OffsetDialect/conclude(_:_:_:)`` is left |
+/// | `reuploaded` | sent once more after the outcome of the first time remained unknown |
 /// | `ended_in` | the generation in which it was given up on |
-/// | `refused_url` | where the upload was that the remote refused at its end, before a person had it tried again |
+/// | `refused_url` | address of the upload that the remote refused at its end, before a person had it tried again |
 /// | `refused_before` | the status of that refusal |
-/// | `whole_lost` | times it was begun again although every byte had left, since the remote said several times that it lacks some |
-/// | `restarts` | times it was begun again from its first byte because the remote had lost it |
-/// | `rejections` | times the remote took every byte and kept none |
+/// | `whole_lost` | times it was started again although every byte had left, because the remote said several times that it lacks some |
+/// | `restarts` | times it was started again from its first byte because the remote had lost it |
+/// | `rejections` | times the remote accepted every byte and kept none |
 /// | `regressions` | times the remote went back behind what it had acknowledged |
-/// | `assumed` | taken for complete without a word of the remote, as configured |
+/// | `assumed` | taken for complete without confirmation from the remote, as configured |
 /// | `of_another` | ``Checkpoint/isOfAnother`` |
-/// | `left_to_others` | what the remote calls those that were given up for that |
-/// | `missing_in` | the generation in which the remote did not find what it had taken |
-/// | `perhaps_twice` | what the remote called it, of a file that was sent again after that |
+/// | `left_to_others` | the remote's names of uploads that were given up because of another writer |
+/// | `missing_in` | the generation in which the remote did not find bytes that it had accepted |
+/// | `perhaps_twice` | the remote's name of the earlier upload, for a file that was sent again after that |
 /// | `gone_seen`, `foreign_seen`, `doubts`, `damaged`, `damaged_at` | repeats of an answer that counts only the third time |
 final class OffsetProgress {
     private let order: UploadOrder
@@ -48,31 +48,31 @@ final class OffsetProgress {
         try await notes.record(checkpoint)
     }
 
-    /// The remote stands at `offset`. Durable when it returns.
+    /// Records that the remote stands at `offset`. Durable when it returns.
     func accepted(_ offset: Int64) async throws {
         checkpoint["offset"] = "\(offset)"
         bounds.store(in: &checkpoint)
         try await notes.accepted(offset, checkpoint)
     }
 
-    /// A success has named the end of the file.
+    /// Whether a success has named the end of the file.
     var wasTakenWhole: Bool { order.file.size > 0 && checkpoint.number("taken") == order.file.size }
 
-    /// The remote says that bytes are missing. What it answered to the last of them stands, since that word may be an old one, until the
-    /// remote takes bytes again.
+    /// Records that the remote says that bytes are missing. Its answer to the last bytes stays, since the new answer
+    /// may be an old one, until the remote accepts bytes again.
     func lacks() {
         bounds.lacks()
         checkpoint["answered"] = nil
     }
 
-    /// What the remote said to the last byte.
+    /// Records the remote's answer to the last byte.
     ///
-    /// - Returns: Whether it said something: to be written down before anything else is asked.
+    /// - Returns: Whether there is something to record before any other request.
     func note(end error: UploadError, isOfState: Bool) -> Bool {
         FinalAnswer.note(error, isOfState: isOfState, order, in: &checkpoint)
     }
 
-    /// Fields that stay when the upload begins again.
+    /// Fields that stay when the upload starts again.
     private static let lasting = [
         "orphans", "reuploaded", "rejections", "restarts", "refused_before", "whole_lost", FinalAnswer.leftToOthers,
         Checkpoint.perhapsTwice,
@@ -82,17 +82,17 @@ final class OffsetProgress {
     /// Forgets the upload. Durable when it returns.
     ///
     /// - Parameters:
-    ///   - remains: What is to be removed at the remote.
-    ///   - name: What the remote calls what is forgotten, if that is no secret.
+    ///   - remains: What has to be removed at the remote.
+    ///   - name: The remote's name for the forgotten upload, if that is no secret.
     func renew(leaving remains: Checkpoint?, name: String?) async throws {
         var fresh = Checkpoint()
         for field in Self.lasting { fresh[field] = checkpoint[field] }
         if checkpoint[Checkpoint.isOfAnother] != nil { FinalAnswer.leave(name, in: &fresh) }
-        // Another generation is another wish.
+        // Another generation means that a person wants it sent again.
         if checkpoint[Self.missingIn] != nil {
             fresh[Checkpoint.perhapsTwice] = name
         } else if FinalAnswer.isOfBefore(checkpoint, order) {
-            // What was given up on may be there all the same.
+            // The remote may have the upload although it was given up.
             fresh["reuploaded"] = checkpoint["ended_in"].map { _ in "1" }
             if let status = checkpoint["refused_status"] {
                 fresh["refused_url"] = checkpoint["url"]

@@ -1,10 +1,10 @@
 internal import Core
 internal import Transport
 
-// What is made of an answer that moves nothing, or that says no.
+// Handling of answers without progress, and of refusals.
 
 extension OffsetRun {
-    /// Asks the remote where it stands. Answers that cannot be used are counted.
+    /// Asks for the remote's offset. Unusable answers are counted.
     func position() async throws -> Position {
         do {
             let position = try await dialect.locate(order, &progress.checkpoint)
@@ -18,20 +18,22 @@ extension OffsetRun {
         }
     }
 
-    /// Whether an answer that is no success is about where the upload stands, and says nothing of the file: bytes that a success has taken
-    /// came again, or some that may have come before, since the offset that was named for them was an old one.
+    /// Whether an unsuccessful answer is about where the upload stands, and says nothing about the file. That is so
+    /// when the request repeated bytes that were accepted, or bytes that may have arrived before, because the offset
+    /// that was named for them was an old one.
     ///
     /// - Parameter reach: No byte from here on had left before this request.
     func isOfPlace(_ error: UploadError, _ sending: Sending, _ range: Range<Int64>, _ reach: Int64) -> Bool {
         if sending.isOfState { return true }
         guard let status = error.failure.http, FinalAnswer.isOfPlace(status) else { return false }
         if range.lowerBound < checkpoint.number("taken") { return true }
-        // A finish hook may have refused what came for the first time now: a conflict, its words, or that it was not waited for tells.
+        // A finish hook of the server may have refused bytes that arrived for the first time. Only a conflict, the
+        // answer's text, or a timeout in waiting for the hook shows that it was not.
         guard reach >= range.upperBound else { return false }
         return status == 409 || sending.saysPlace || sending.delivery.atMost < range.upperBound - range.lowerBound
     }
 
-    /// What the remote says to the last byte is on disk before anything else is asked of it.
+    /// Records the remote's answer to the last byte before it is asked anything else.
     func note(_ error: UploadError, _ sending: Sending, _ end: Int64) async throws {
         guard end == size, progress.note(end: error, isOfState: sending.isOfState) else { return }
         try await progress.record()
@@ -41,7 +43,8 @@ extension OffsetRun {
         _ error: any Error, _ sending: Sending, from offset: Int64, to end: Int64
     ) async throws -> Int64 {
         if error is CancellationError {
-            // What left is known now, and the next attempt is to know it. Without it that has wider bounds, and the stop stays one.
+            // The bytes that left are known now, and the next attempt needs them. If recording fails, that attempt has
+            // wider bounds, and this stop remains a stop.
             do { try await progress.record() } catch { throw CancellationError() }
             throw error
         }
@@ -51,7 +54,7 @@ extension OffsetRun {
         {
             checkpoint["unclear_end"] = error.failure.message
         }
-        // A lock that does not end: what was taken all the same, the next look tells.
+        // A lock that does not end. The next question shows which bytes were accepted nevertheless.
         if error.remedy.isForOnce, error.failure.http != nil, checkpoint["refused_status"] == nil {
             let standstill = try await count(.standstill, error, at: offset)
             throw standstill.error(error, "no byte from offset \(offset) on was taken")
@@ -72,22 +75,22 @@ extension OffsetRun {
         return contradiction
     }
 
-    /// Whether it is the whole file that was refused, its offset tells.
+    /// Asks for the offset, which shows whether the whole file was refused.
     ///
-    /// - Throws: `error` where it is not, or nothing was refused.
+    /// - Throws: `error` if it was not the whole file, or if nothing was refused.
     func lookBehind(_ error: UploadError) async throws -> Int64 {
         guard checkpoint["refused_status"] != nil else { throw error }
         let earlier = renewals
         let now = try await locate()
-        // Every byte is there, and the refusal of the file is accepted: what is left is told as a warning.
+        // Every byte is there, and the refusal of the file is accepted: the rest is reported as a warning.
         if renewals == earlier, now < size || engine.finalError == .fail { throw error }
         return now
     }
 
-    /// A success without growth, or with an offset that cannot be: the remote's word is asked again, three times.
+    /// Handles a success without growth, or with an impossible offset: the remote is asked again, three times.
     func afterStrange(_ new: Int64?, _ offset: Int64, _ end: Int64) async throws -> Int64 {
         strangeAnswers += 1
-        // It was a success all the same.
+        // The request was a success nevertheless.
         if end == size {
             FinalAnswer.clear(&progress.checkpoint)
             checkpoint["answered"] = "1"
@@ -95,7 +98,7 @@ extension OffsetRun {
         let earlier = renewals
         let now = try await locate()
         if now > offset, new == nil {
-            strangeAnswers = 0  // it does not name offsets, but it grows
+            strangeAnswers = 0  // names no offsets, but grows
             return now
         }
         let said = new.map { "\($0)" } ?? "none"
@@ -110,7 +113,7 @@ extension OffsetRun {
         return now
     }
 
-    /// An answer that only the remote's own offset explains.
+    /// Handles an answer that only the remote's own offset explains.
     func look(
         from offset: Int64, _ error: UploadError, _ again: Int, isOfPlace: Bool
     ) async throws -> Int64 {
@@ -123,15 +126,15 @@ extension OffsetRun {
         }
         standstills = now == offset ? standstills + 1 : 0
         let isOver = standstills > again
-        // The key, or the bytes themselves.
+        // The cause is the credential, or the bytes themselves.
         if !error.remedy.isForOnce, isOver, !isOfPlace { throw error }
         return try await contradicted(error, from: offset, now, mayGoOn: !isOver)
     }
 
-    /// The remote names an offset, and does not go on from there.
+    /// Handles a remote that names an offset and does not accept bytes from there.
     ///
-    /// - Parameter now: What it named last.
-    /// - Returns: `now`, where that was not so too often.
+    /// - Parameter now: The offset that it named last.
+    /// - Returns: `now`, where that has not happened too often.
     func contradicted(
         _ error: UploadError, from offset: Int64, _ now: Int64, mayGoOn: Bool
     ) async throws -> Int64 {

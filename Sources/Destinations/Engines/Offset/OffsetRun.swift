@@ -1,7 +1,7 @@
 internal import Core
 internal import Transport
 
-/// One attempt. Owned by one task from beginning to end; what has to outlive it is in ``OffsetProgress``.
+/// One attempt. Owned by one task from beginning to end; state that outlives it is in ``OffsetProgress``.
 final class OffsetRun {
     let engine: OffsetEngine
     let order: UploadOrder
@@ -9,9 +9,9 @@ final class OffsetRun {
     let progress: OffsetProgress
     private(set) var warnings: [String] = []
 
-    /// Where the remote stood when it was asked last; `nil` once bytes were sent after that.
+    /// The remote's offset when it was asked last; `nil` once bytes were sent after that.
     private var located: Int64?
-    /// Nothing grew, at this offset, so many times in this attempt.
+    /// Number of answers in this attempt without progress at one offset.
     var standstills = 0
     var strangeAnswers = 0
     private(set) var renewals = 0
@@ -40,9 +40,9 @@ final class OffsetRun {
     /// - Returns: The first byte that the remote does not have.
     func open() async throws -> Int64 {
         guard checkpoint["url"] != nil else { return try await create() }
-        // A person wants it sent again: what was refused or lost is not looked at.
+        // A person wants the file sent again: earlier refusals and losses do not count.
         if FinalAnswer.isOfBefore(checkpoint, order) { return try await renew("it is tried again") }
-        // What another server has is of no use here, and what is sent here must not go there.
+        // Bytes at another server are of no use, and new bytes must not go there.
         guard dialect.isOurs(checkpoint) else { return try await renew("the destination is another server now") }
         return try await locate()
     }
@@ -55,11 +55,11 @@ final class OffsetRun {
         let isKnown: Bool
         do { isKnown = try await dialect.create(order, &progress.checkpoint) } catch let error as UploadError {
             if error.failure.code == Asking.creationsUnknown {
-                // It was not asked for: what is not known is as it was.
+                // No request was sent: the uncertainty is as before.
                 checkpoint = before
                 try await notes.record(checkpoint)
             } else if dialect.remains(of: checkpoint) != nil {
-                // It has made something that is of no use.
+                // The creation has made an upload that cannot be used.
                 try await forget()
             } else if error.leavesNothingBehind {
                 checkpoint["creating"] = nil
@@ -84,15 +84,16 @@ final class OffsetRun {
         } else if size > 0, objection == nil {
             _ = progress.bounds.enter(to: end(from: 0))
         }
-        // Durable before the first byte: an address that is not on disk is an upload that is paid for and lost.
+        // Recorded before the first byte: without a recorded address the upload would be paid for and lost.
         try await progress.record()
         if let name = dialect.name(of: checkpoint) { try await notes.named(name.id, at: name.url) }
-        // Only now: with its address on disk the upload goes on when that is allowed, and no second one is made.
+        // Thrown only now: with the recorded address the upload continues when that is allowed, and no second one is
+        // created.
         if let objection { throw objection }
         return isKnown ? try await locate() : 0
     }
 
-    /// Asks the remote, and takes its word.
+    /// Asks for the remote's offset, and uses its answer.
     @discardableResult
     func locate() async throws -> Int64 {
         switch try await position() {
@@ -119,7 +120,7 @@ final class OffsetRun {
         }
     }
 
-    /// Why an offset cannot be that of this upload.
+    /// Returns the reason why an offset cannot be this upload's.
     private func objection(to offset: Int64) -> String? {
         if offset > progress.bounds.reach {
             return
@@ -144,7 +145,7 @@ final class OffsetRun {
         return dialect.end(from: offset, of: size, atMost: most)
     }
 
-    /// The attempt ends between two requests: what was entered for the next one did not leave.
+    /// The attempt ends between two requests: the entry for the next request is withdrawn, since it did not leave.
     func stopped() async throws -> CancellationError {
         if progress.bounds.withdraw() { try await progress.record() }
         return CancellationError()
@@ -152,10 +153,10 @@ final class OffsetRun {
 
     /// Sends the next piece.
     ///
-    /// - Returns: The offset from there on.
+    /// - Returns: The offset after it.
     func send(from offset: Int64) async throws -> Int64 {
         let end = end(from: offset)
-        // What an earlier attempt has sent was made of this copy.
+        // The bytes that an earlier attempt sent were read from this copy.
         try await digest.begin(at: offset, dialect.failure)
         let reach = progress.bounds.reachBefore
         if progress.bounds.enter(to: end) { try await progress.record() }
@@ -165,7 +166,7 @@ final class OffsetRun {
             offset..<end, order, &progress.checkpoint, past: digest, { notes.sending(offset + min($0, end - offset)) })
         if let damage = digest.damage(dialect.failure) { throw try await damaged(damage) }
         if let error = sending.error { sending.isOfState = isOfPlace(error, sending, offset..<end, reach) }
-        // What is refused for its offset has brought nothing, however much of it left.
+        // A request that is refused for its offset has delivered nothing, however many of its bytes left.
         if dialect.isListed && sending.isConflict {
             sending.isOfState = true
             _ = progress.bounds.withdraw()
@@ -178,7 +179,8 @@ final class OffsetRun {
         case .accepted(let new): return try await afterStrange(new, offset, end)
         case .look(let error, let again):
             try await note(error, sending, end)
-            // The key may have been refused, and not the file: the next attempt looks, with what is the key by then.
+            // The remote may have refused the credential, and not the file: the next attempt asks, with a renewed
+            // credential.
             if end == size, error.failure.http == 401 { throw error }
             return try await look(from: offset, error, again, isOfPlace: sending.isOfState)
         case .tooMuch(let error):
@@ -199,7 +201,7 @@ final class OffsetRun {
         if isWhole { engine.chunks.accepted(asked) }
         standstills = 0
         strangeAnswers = 0
-        // What a lie took back is no progress until it is more than was named before.
+        // Offsets that a false answer took back count as progress only when they exceed the largest one that was named.
         if checkpoint["conflict_peak"].flatMap({ Int64($0) }).map({ offset > $0 }) ?? true {
             Contradiction.end(.conflict, in: &progress.checkpoint)
         }
@@ -214,7 +216,7 @@ final class OffsetRun {
 
     // MARK: The end
 
-    /// An earlier attempt got so far.
+    /// Whether an earlier attempt reached the conclusion.
     var isConcluding: Bool { checkpoint["concluding"] != nil && dialect.isOurs(checkpoint) }
 
     /// - Parameter verified: How it is known that the remote has every byte.
@@ -228,7 +230,7 @@ final class OffsetRun {
         switch try await dialect.conclude(order, &progress.checkpoint, notes) {
         case .done(let outcome): return outcome
         case .incomplete(let error):
-            // An offset was stale, or bytes were lost behind it.
+            // An offset was out of date, or the remote lost bytes that it had acknowledged.
             if try await locate() == size { throw error }
             checkpoint["concluding"] = nil
             try await progress.record()
@@ -270,10 +272,10 @@ final class OffsetRun {
             progress.lacks()
             try await progress.accepted(offset)
             return nil
-        // Some remotes clear an upload away once it is whole; the acknowledgement of the last byte was theirs.
+        // Some remotes remove an upload's record once it is complete. The remote has acknowledged the last byte.
         case .gone, .doubtful:
             let isAssumed = checkpoint["assumed"] != nil
-            // An empty file is there when its upload was created.
+            // An empty file is complete when its upload was created.
             let isAnswered = checkpoint["answered"] != nil || size == 0
             return completed(isAssumed ? "assumption" : isAnswered ? "acknowledgement" : byOffset)
         case .foreign(let reason):
@@ -282,7 +284,8 @@ final class OffsetRun {
         }
     }
 
-    /// That the remote counts every byte is said apart from that, where it was not heard to take the last one.
+    /// How the file was verified, where only the remote's byte count proves it. The text differs if no answer to the
+    /// last byte was received.
     private var byOffset: String {
         size == 0 || checkpoint["answered"] != nil || progress.wasTakenWhole ? "offset" : FinalAnswer.unanswered
     }
@@ -292,7 +295,7 @@ final class OffsetRun {
         return how
     }
 
-    // MARK: Beginning anew
+    // MARK: Starting again
 
     private var loss: OffsetLoss { OffsetLoss(engine: engine, order: order, progress: progress) }
 
@@ -307,7 +310,7 @@ final class OffsetRun {
         }
     }
 
-    /// Forgets the upload and begins a new one at 0.
+    /// Forgets the upload and creates a new one at offset 0.
     @discardableResult
     private func renew(_ reason: String) async throws -> Int64 {
         try await forget()
@@ -319,7 +322,7 @@ final class OffsetRun {
         return try await create()
     }
 
-    /// The staged copy is no more what was recorded, and neither is what was sent of it.
+    /// The staged copy differs from its record, and so do the bytes that were sent of it.
     private func damaged(_ damage: UploadError) async throws -> UploadError {
         try await forget()
         return damage
@@ -327,7 +330,7 @@ final class OffsetRun {
 
     private func forget() async throws {
         located = nil
-        // What is not found may be there all the same, whole.
+        // The remote may have all of an upload that it does not find.
         let isRemoved =
             dialect.isOurs(checkpoint) && checkpoint[Checkpoint.isOfAnother] == nil
             && checkpoint[OffsetProgress.missingIn] == nil

@@ -1,27 +1,30 @@
 internal import Core
 internal import Transport
 
-/// How much of a file may be at the remote by what left this machine, whatever the remote says.
+/// How much of a file may be at the remote, computed from the bytes that left this machine, independently of the
+/// remote's answers.
 ///
-/// Two bounds, as ``Delivery`` has them for one request. Kept in the checkpoint, where a request is entered **before** its first byte
-/// leaves, by its end; once its end was seen, by what is known exactly. So a process that is killed inside a request leaves the end
-/// of that request behind, and every other one the true count.
+/// There are two bounds, as in ``Delivery`` for one request. They are kept in the checkpoint. **Before** its first byte
+/// leaves, a request is entered with its end; once it has ended, it is entered with the exact figures. So a process
+/// that is killed inside a request leaves the end of that request in the checkpoint, and every other process the true
+/// count.
 ///
 /// | field | means |
 /// |---|---|
-/// | `reach` | no byte of the file from here on has left, by any request |
+/// | `reach` | no byte of the file from here on has left, in any request |
 /// | `may_be_whole` | the last byte may have left, and the remote has not said since that bytes are missing |
-/// | `delivered_whole` | what is at the other end of the connection has acknowledged every byte |
+/// | `delivered_whole` | the peer at the other end of the connection has acknowledged every byte |
 struct SentBounds: Sendable {
     /// The size of the file.
     private let size: Int64
     private(set) var reach: Int64
     private(set) var mayBeWhole: Bool
     private(set) var isDelivered: Bool
-    /// As it was before the request that is entered now.
+    /// The bounds before the request that is entered now.
     private var before: (reach: Int64, mayBeWhole: Bool)?
 
-    /// - Parameter checkpoint: One that names an upload and has no `reach` was made by something that kept none: anything may have left.
+    /// - Parameter checkpoint: If it names an upload and has no `reach`, it was made by a version that kept none: any
+    ///   byte may have left.
     init(_ checkpoint: Checkpoint, size: Int64) {
         self.size = size
         let stored = checkpoint["reach"].flatMap { Int64($0) }.map { min(max($0, 0), size) }
@@ -30,7 +33,7 @@ struct SentBounds: Sendable {
         isDelivered = checkpoint["delivered_whole"] != nil
     }
 
-    /// As `reach`, without the request that is entered now.
+    /// `reach` without the request that is entered now.
     var reachBefore: Int64 { before?.reach ?? reach }
 
     func store(in checkpoint: inout Checkpoint) {
@@ -39,7 +42,7 @@ struct SentBounds: Sendable {
         checkpoint["delivered_whole"] = isDelivered ? "1" : nil
     }
 
-    /// A request is about to carry bytes up to `end`.
+    /// Enters a request that will carry bytes up to `end`.
     ///
     /// - Returns: Whether that has to be durable first.
     mutating func enter(to end: Int64) -> Bool {
@@ -50,7 +53,7 @@ struct SentBounds: Sendable {
         return (reach, mayBeWhole) != old
     }
 
-    /// The request that was entered was not made.
+    /// Withdraws the request that was entered and not sent.
     ///
     /// - Returns: Whether that changes what is stored.
     mutating func withdraw() -> Bool {
@@ -61,7 +64,7 @@ struct SentBounds: Sendable {
         return (reach, mayBeWhole) != old
     }
 
-    /// The request that was entered has ended, however it did.
+    /// Records the end of the request that was entered, successful or not.
     mutating func ended(from offset: Int64, _ delivery: Delivery) {
         _ = withdraw()
         let most = min(size, offset + max(0, delivery.atMost))
@@ -70,10 +73,11 @@ struct SentBounds: Sendable {
         if offset + delivery.atLeast >= size { isDelivered = true }
     }
 
-    /// The remote has these bytes from elsewhere, as it said when the upload was created: nothing can be too much.
+    /// Records that the remote has these bytes from elsewhere, as it said when the upload was created. No offset is too
+    /// large then.
     mutating func isKnownThere() { reach = size }
 
-    /// The remote says that it lacks bytes.
+    /// Records that the remote says that it lacks bytes.
     mutating func lacks() {
         mayBeWhole = false
         isDelivered = false

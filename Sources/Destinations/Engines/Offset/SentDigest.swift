@@ -4,20 +4,21 @@ internal import Linux
 internal import Synchronization
 internal import Transport
 
-/// The digest of a staged copy, made of the bytes that leave, in their order: the last of them stay here when all of them together are
-/// not what was recorded. A copy that has rotted is found before the remote has a whole file of it, and no byte is read twice.
+/// The digest of a staged copy, computed from the bytes as they leave, in order. When the digest of the whole is not
+/// the recorded one, the last bytes are held back. So a copy that has rotted is found before the remote has a complete
+/// file of it, and no byte is read twice.
 final class SentDigest: BodyCheck {
     private struct State {
-        /// Where the request on its way has begun, and what is before that.
+        /// Where the current request began, and the digest of the bytes before that.
         var start: Int64 = 0
         var before = Hasher(.sha256)
-        /// How far its bytes have left, and what is before that.
+        /// Up to where its bytes have left, and the digest of the bytes before that.
         var position: Int64 = 0
         var hasher = Hasher(.sha256)
 
         mutating func begin() { (start, before) = (position, Hasher(copying: hasher)) }
 
-        /// - Returns: Whether the request begins again, where it does not go on.
+        /// - Returns: Whether the request can begin at `offset`, by continuing or by repeating from its beginning.
         mutating func goesOn(at offset: Int64) -> Bool {
             if offset == position { return true }
             guard offset == start else { return false }
@@ -31,7 +32,8 @@ final class SentDigest: BodyCheck {
 
     init(of file: StagedFile) { self.file = file }
 
-    /// A request is to begin at `offset`. What is before it and did not leave in this attempt is read.
+    /// Prepares for a request that begins at `offset`. Earlier bytes that did not leave in this attempt are read from
+    /// the copy.
     ///
     /// - Throws: ``UploadError`` when the copy cannot be read; `CancellationError`.
     func begin(at offset: Int64, _ failure: StagedFile.MakeFailure) async throws {
@@ -71,7 +73,7 @@ final class SentDigest: BodyCheck {
         }
     }
 
-    /// That the copy is not what was recorded any more; `nil` as long as nothing shows it.
+    /// The error that the copy differs from its record; `nil` as long as nothing shows it.
     func damage(_ failure: StagedFile.MakeFailure) -> UploadError? {
         guard hasDiffered else { return nil }
         return file.changed("does not have the content any more that was staged", failure)

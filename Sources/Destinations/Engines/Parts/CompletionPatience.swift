@@ -1,26 +1,27 @@
 internal import Core
 
-/// How often a remote that does not make a file of its parts is given some of them again: once, and then the upload fails with its words.
+/// How often parts are sent again to a remote that does not assemble the file: once, and then the upload fails with the
+/// remote's message.
 ///
-/// Where its list shows what it lacks, that goes again at once, and the second time after a wait. Where nothing shows it, the remote is asked once
-/// more after a wait before a part goes again.
+/// Where the remote's list shows the missing parts, they go again at once, and the second time after a wait. Where
+/// nothing shows them, the remote is asked once more after a wait before a part goes again.
 struct CompletionPatience: Sendable {
-    /// This time among them.
+    /// Number of refusals, including this one.
     let times: Int64
     /// The remote's list shows which parts it lacks.
     let isListed: Bool
-    /// There is a part that could go again.
+    /// There is a part that can be sent again.
     let hasParts: Bool
 
-    /// Long enough for a list that is late.
+    /// Long enough for a list that is updated late.
     static let wait = Duration.seconds(5)
 
     var isAtEnd: Bool { times > 2 || times > 1 && !hasParts }
-    /// The parts go again, now or in the next attempt.
+    /// Whether the parts are sent again, now or in the next attempt.
     var sendsAgain: Bool { !isAtEnd && hasParts && (isListed || times == 2) }
     private var waits: Bool { isListed ? times == 2 : times == 1 }
 
-    /// - Returns: `nil` where the parts go again at once.
+    /// - Returns: `nil` where the parts are sent again at once.
     func error(_ refusal: UploadError) -> UploadError? {
         var error = refusal
         error.failure.retryable = !isAtEnd

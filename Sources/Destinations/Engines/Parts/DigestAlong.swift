@@ -3,14 +3,14 @@ internal import Digests
 internal import Linux
 internal import Synchronization
 
-/// The digest of a staged copy, made of its parts when they have arrived, in their order and from the first one on.
+/// The digest of a staged copy, computed from its parts after they have arrived, in order and from the first one on.
 ///
-/// What was sent is in the page cache then, so that no disk is read twice, and a file of some GiB is not read once more while
-/// nothing goes to the remote. Never before a part has arrived: what rots between the reading and the sending would be seen by
-/// nobody.
+/// The bytes are in the page cache then, so the disk is not read twice, and a file of some GiB is not read once more
+/// while nothing goes to the remote. A part is never read before it has arrived: damage between the reading and the
+/// sending would go unnoticed.
 final class DigestAlong: Sendable {
     private struct State {
-        /// Bytes from the beginning that were read, and that may be.
+        /// Bytes from the beginning that were read, and the limit up to which they may be read.
         var done: Int64 = 0
         var wanted: Int64 = 0
         var isRunning = false
@@ -19,17 +19,17 @@ final class DigestAlong: Sendable {
 
     private let place: FilePlace
     private let state = Mutex(State())
-    /// Locked by the one that runs.
+    /// Locked by the task that runs.
     private let hasher = Mutex(Hasher(.sha256))
 
-    /// Bytes between two looks whether it is to stop.
+    /// Bytes between two checks for cancellation.
     private static let step: Int64 = 4 << 20
 
     init(_ place: FilePlace) { self.place = place }
 
     /// Bytes below `end` have arrived.
     ///
-    /// - Returns: Whether somebody is to call ``run()``: there is something to read, and nobody does.
+    /// - Returns: Whether the caller has to call ``run()``: there is something to read, and no task is reading.
     func extend(to end: Int64) -> Bool {
         state.withLock { state in
             guard end > state.wanted, !state.isBroken else { return false }
@@ -39,10 +39,11 @@ final class DigestAlong: Sendable {
         }
     }
 
-    /// Bytes from `offset` on are sent once more: what was read of them is not what arrives.
+    /// Bytes from `offset` on are sent once more: the bytes that were read are not those that arrive.
     func forget(from offset: Int64) { state.withLock { if offset < $0.wanted { $0.isBroken = true } } }
 
-    /// Reads what may be read. Ends early when it is cancelled, or the copy cannot be read: then there is no digest.
+    /// Reads the bytes that may be read. Ends early when it is cancelled, or the copy cannot be read: then there is no
+    /// digest.
     func run() async {
         while let range = next() {
             let count: Int64
@@ -59,7 +60,7 @@ final class DigestAlong: Sendable {
                     }
                 }
             } catch {
-                // Whoever reads all of it says what is wrong.
+                // A read of the whole copy reports the error later.
                 count = 0
             }
             state.withLock { state in
@@ -79,7 +80,7 @@ final class DigestAlong: Sendable {
         }
     }
 
-    /// - Returns: The digest of the first `size` bytes; `nil` when they were not all read in their order.
+    /// - Returns: The digest of the first `size` bytes; `nil` when they were not all read in order.
     func digest(of size: Int64) -> [UInt8]? {
         let isThere = state.withLock { $0.done == size && $0.wanted == size && !$0.isBroken && !$0.isRunning }
         return isThere ? hasher.withLock { Hasher(copying: $0).finish() } : nil

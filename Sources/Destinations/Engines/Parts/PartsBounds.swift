@@ -1,27 +1,28 @@
 internal import Core
 internal import Transport
 
-/// Which parts of a file may be at the remote by what left this machine, whatever the remote says: ``SentBounds`` for a file that goes in parts.
+/// Which parts of a file may be at the remote, computed from the bytes that left this machine, independently of the
+/// remote's answers: ``SentBounds`` for a file that is sent in parts.
 ///
 /// | field | means |
 /// |---|---|
 /// | `final_sent` | the last part that was missing may have left, and the remote has not said since that one is missing |
-/// | `delivered` | what is at the other end of the connections has acknowledged every byte |
-/// | `reach` | no part from this index on has left as a whole; kept where a list of parts is held against it |
+/// | `delivered` | the peer at the other end of the connections has acknowledged every byte |
+/// | `reach` | no part from this index on has left as a whole; kept where a list of parts is compared with it |
 struct PartsBounds: Sendable {
     private let tracksReach: Bool
     private(set) var mayBeWhole: Bool
     private(set) var isDelivered: Bool
     /// Parts that may have left as a whole.
     private var mayBeThere: Set<Int>
-    /// Parts among them that were acknowledged as a whole by the other end of the connection.
+    /// Parts in ``mayBeThere`` that the other end of the connection has acknowledged as a whole.
     private var delivered: Set<Int> = []
     /// Parts that are entered now and were not among ``mayBeThere`` before.
     private var entered: Set<Int> = []
 
     /// - Parameters:
-    ///   - count: Parts of the file.
-    ///   - tracksReach: A list of the remote is to be held against what may have left.
+    ///   - count: Number of parts of the file.
+    ///   - tracksReach: A list of the remote is compared with the parts that may have left.
     init(_ checkpoint: Checkpoint, count: Int, tracksReach: Bool) {
         self.tracksReach = tracksReach
         mayBeWhole = checkpoint["final_sent"] != nil
@@ -38,12 +39,12 @@ struct PartsBounds: Sendable {
         checkpoint["reach"] = tracksReach ? "\(reach)" : nil
     }
 
-    /// Whether the part can be there by what left here.
+    /// Whether the remote can have the part, by the bytes that left here.
     func mayHaveLeft(_ index: Int) -> Bool { !tracksReach || mayBeThere.contains(index) }
 
-    /// A part is about to leave.
+    /// Enters a part that is about to leave.
     ///
-    /// - Parameter isLast: Nothing is missing when it and those on their way are there.
+    /// - Parameter isLast: Nothing is missing when it and the parts in flight have arrived.
     /// - Returns: Whether that has to be durable first.
     mutating func enter(_ index: Int, isLast: Bool) -> Bool {
         let old = (reach, mayBeWhole)
@@ -52,12 +53,12 @@ struct PartsBounds: Sendable {
         return mayBeWhole != old.1 || tracksReach && reach != old.0
     }
 
-    /// The part has ended on its way, without being taken.
+    /// Records that a part in flight has ended without being accepted.
     ///
     /// - Parameters:
-    ///   - isRefused: The remote has said that it has not taken it: there may be no whole file. Some keep what they refuse, so that it
-    ///     may be there all the same.
-    ///   - missing: Parts that were not acknowledged by the remote, this one among them.
+    ///   - isRefused: The remote has said that it did not accept it, so there may be no complete file. Some remotes
+    ///     keep parts that they refuse, so the part may be there nevertheless.
+    ///   - missing: Number of parts that the remote has not acknowledged, including this one.
     /// - Returns: Whether that changes what is stored.
     mutating func ended(_ part: PartPlan.Part, _ delivery: Delivery, isRefused: Bool, missing: [Int]) -> Bool {
         let old = (reach, mayBeWhole, isDelivered)
@@ -72,13 +73,13 @@ struct PartsBounds: Sendable {
         return (reach, mayBeWhole, isDelivered) != old
     }
 
-    /// The remote has taken it.
+    /// Records that the remote has accepted the part.
     mutating func took(_ index: Int) {
         mayBeThere.insert(index)
         entered.remove(index)
     }
 
-    /// The remote says that parts are missing.
+    /// Records that the remote says that parts are missing.
     mutating func lacks() {
         mayBeWhole = false
         isDelivered = false

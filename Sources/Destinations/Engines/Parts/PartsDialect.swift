@@ -1,116 +1,122 @@
 internal import Core
 internal import Transport
 
-/// How one kind of remote that takes a file in numbered parts is spoken to. A value; the progress is in the checkpoint and in
-/// the parts that were taken.
+/// The protocol of one kind of remote that takes a file in numbered parts. A value; the progress is in the checkpoint
+/// and in the acknowledged parts.
 ///
-/// Of the checkpoint, every field that is not ``PartsRun``'s belongs to the dialect.
+/// Every field of the checkpoint that is not ``PartsRun``'s belongs to the dialect.
 protocol PartsDialect: Sendable {
-    /// Whether the upload has to be begun with a request. If so an answer that is lost leaves an orphan.
+    /// Whether the upload is created with a request. If so, a lost answer leaves an orphan.
     var opensByRequest: Bool { get }
-    /// Whether the remote is told with a request that all parts are there.
+    /// Whether a request tells the remote that all parts are there.
     var completesByRequest: Bool { get }
-    /// Whether a part that comes again replaces itself. If not, one whose fate is unknown ends the upload at the remote.
+    /// Whether a part that is sent again replaces itself. If not, a part with an unknown outcome ends the upload at the
+    /// remote.
     var repeatsSafely: Bool { get }
-    /// Whether the last part may have an end of its own, so that it goes when all others are acknowledged.
+    /// Whether the last part may have an end of its own, so that it is sent only when all others are acknowledged.
     var lastGoesAlone: Bool { get }
-    /// Whether an answer may give the upload another name, so that the first part goes alone.
+    /// Whether an answer may give the upload another name, so that the first part is sent alone.
     var mayRename: Bool { get }
-    /// Whether the remote compares what it got with the digest of the whole file. If not, the digest of the staged copy is made
-    /// once more, as its parts leave, before the last one does or the remote makes a file of them.
+    /// Whether the remote compares the received content with the digest of the whole file. If not, the digest of the
+    /// staged copy is computed again as its parts leave, before the last part leaves or the remote assembles the file.
     var comparesContent: Bool { get }
     var inquiry: PartsInquiry { get }
-    /// When it is asked what it has, it can only say which parts, and nothing of what is in them: the answer to the request that makes the
-    /// file whole decides then.
+    /// Whether the remote can only say which parts it has, and nothing about their content. Then the answer to the
+    /// request that completes the file decides.
     var onlyCounts: Bool { get }
-    /// The upload has a name that was made for it alone: a part that did not leave here is another writer's.
+    /// Whether the upload has a name that was made for it alone: then a part that did not leave here is another
+    /// writer's.
     var hasOwnName: Bool { get }
-    /// Whether that is so for a file that is cut like this. If not, its last part is the end.
+    /// Whether a file that is cut like this ends with a request. If not, its last part is the end.
     func endsByRequest(_ plan: PartPlan) -> Bool
-    /// Its fields of the checkpoint that stay when the upload begins anew.
+    /// Its fields of the checkpoint that stay when the upload starts again.
     var lasting: [String] { get }
 
-    /// How a new upload of this file is cut.
+    /// How a new upload of this file is cut into parts.
     ///
     /// - Throws: ``UploadError`` for a file that cannot be sent like this.
     func plan(_ order: UploadOrder) throws -> PartPlan
 
-    /// Sets aside what a part of so many bytes takes, and gives back what it did not take: ``Transporting/pledge(for:)``.
+    /// Reserves the quota for a part of this size; ``returnPledge(for:sent:)`` gives back the rest. See
+    /// ``Transporting/pledge(for:)``.
     func pledge(for count: Int64) -> Shortage?
     func returnPledge(for count: Int64, sent: Int64)
 
-    /// Settles what the file is to be called there. By questions alone: whatever becomes of them, nothing is left at the remote.
+    /// Chooses the file's name at the remote. Only asks questions: it leaves nothing at the remote, regardless of the
+    /// outcome.
     ///
-    /// - Parameter restarts: So many times it was begun before, for whatever reason: another name is to be chosen each time.
-    /// - Returns: What the remote holds already, so that nothing is to be sent; else `nil`.
+    /// - Parameter restarts: How often the upload was begun before, for any reason: each time needs another name.
+    /// - Returns: The remote's object, if it already has the file and nothing has to be sent; otherwise `nil`.
     /// - Throws: ``UploadError``; `CancellationError`.
     func settle(
         _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint, restarts: Int64
     ) async throws -> RemoteObject?
 
-    /// Asks for a place for the file, without a byte of it, and sets what later requests need.
+    /// Creates an upload for the file, without sending bytes, and sets the fields that later requests need.
     ///
     /// - Throws: ``UploadError``; `CancellationError`.
     func begin(_ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint) async throws
 
-    /// What the remote will call the file of an upload that was begun, and where a person finds it; `nil` where that is not known.
+    /// The remote's future name for the file of an upload that was begun, and the address where a person finds it;
+    /// `nil` where that is unknown.
     func name(of checkpoint: Checkpoint) -> (id: String, url: String?)?
 
     /// Whether the checkpoint was made with the server that is configured now.
     func isOurs(_ checkpoint: Checkpoint) -> Bool
 
-    /// Asks which of these parts the remote holds as they are; where it gives a list, all that it holds.
+    /// Asks which of these parts the remote holds as they are. Where it gives a list, returns all that it holds.
     func held(among indices: [Int], _ piece: PartsPiece) async throws -> HeldParts
 
-    /// Whether a part that the remote says to hold, and that nobody here knows to have been acknowledged, is what was to be sent.
+    /// Whether a part that the remote says it holds, and for which there is no acknowledgement here, has the content
+    /// that was to be sent.
     ///
     /// - Throws: ``UploadError``; `CancellationError`.
     func vouches(for part: TakenPart, _ place: PartPlan.Part, _ piece: PartsPiece) async throws -> Bool
 
-    /// Whether two tags are of the same part; empty ones are not asked about.
+    /// Whether two tags belong to the same part. Not called with empty tags.
     func isSame(_ mine: String, _ theirs: String) -> Bool
 
     func send(
         _ part: PartPlan.Part, _ piece: PartsPiece, _ sent: @escaping @Sendable (Int64) -> Void
     ) async -> PartSending
 
-    /// Every part is acknowledged: makes a file of them. May be called again when its answer was lost.
+    /// Completes the file when every part is acknowledged. May be called again when its answer was lost.
     func complete(_ parts: [TakenPart], _ piece: PartsPiece) async -> PartsCompletion
 
-    /// Looks whether what was begun may be gone on with.
+    /// Asks whether an upload that was begun can be continued.
     ///
-    /// - Parameter isPerhapsThere: Only the answer that the file is there may have been lost.
+    /// - Parameter isPerhapsThere: Perhaps only the answer that the file is there was lost.
     func resumption(_ piece: PartsPiece, isPerhapsThere: Bool) async throws -> PartsResumption
 
-    /// Looks for the whole file, after an answer was lost that may have said that it is there.
+    /// Looks for the whole file, after losing an answer that may have said that it is there.
     ///
-    /// - Returns: `nil` when it is not there, or nobody can tell.
+    /// - Returns: `nil` when it is not there, or when the remote cannot tell.
     func found(_ piece: PartsPiece) async throws -> RemoteObject?
 
     /// Whether the remote, asked under the file's own name, says that nothing is there.
     ///
-    /// - Returns: `false` where nobody can tell, too.
+    /// - Returns: `false` also where the remote cannot tell.
     func isAbsent(_ piece: PartsPiece) async throws -> Bool
 
-    /// Whether what was begun can be removed at the remote.
+    /// Whether an unfinished upload can be removed at the remote.
     var canAbort: Bool { get }
 
-    /// Gives the remote's room back. "Not there" is success.
+    /// Removes an unfinished upload at the remote. "Not there" is success.
     ///
     /// - Returns: `false` when the remote offers no removal.
     func abort(_ checkpoint: Checkpoint) async throws -> Bool
 
-    /// A failure that the engine found, in this destination's name.
+    /// Makes a failure that the engine found, in this destination's name.
     func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure
 }
 
 extension PartsDialect {
-    /// A list that the remote gives is held against what may have left.
+    /// Whether a list from the remote is compared with the parts that may have left.
     var tracksReach: Bool {
         if case .none = inquiry { false } else { onlyCounts && hasOwnName }
     }
 
-    /// An error that the engine found, in this destination's name.
+    /// Makes an error that the engine found, in this destination's name.
     func error(_ kind: Failure.Class, _ code: String, _ message: String, _ remedy: Remedy) -> UploadError {
         UploadError(failure(kind, code, message, retryable: true), remedy: remedy)
     }
@@ -121,7 +127,8 @@ extension PartsDialect {
 
     func endsByRequest(_ plan: PartPlan) -> Bool { completesByRequest }
 
-    /// Another upload of the same file may have the same name, and the remote make a file of it without being told to.
+    /// Whether another upload of the same file may have the same name, and the remote may complete the file without a
+    /// request.
     func sharesName(_ plan: PartPlan) -> Bool {
         onlyCounts && !hasOwnName && inquiry != .none && !endsByRequest(plan)
     }
@@ -142,68 +149,68 @@ extension PartsDialect {
     }
 }
 
-/// What a request is about.
+/// The subject of a request: the file, its plan and the checkpoint.
 struct PartsPiece: Sendable {
     let order: UploadOrder
     let plan: PartPlan
     let checkpoint: Checkpoint
-    /// The first part to be sent since an upload was taken up again of which the remote has some.
+    /// Set for the first part that is sent after an upload was continued, if the remote has some of its parts.
     var resumes = false
 }
 
-/// What becomes of an upload that was begun.
+/// Whether an upload that was begun can be continued.
 enum PartsResumption: Sendable {
     case goesOn
     case finished(RemoteObject)
-    /// It has to begin anew, for this reason.
+    /// The upload has to start again, for this reason.
     case lost(String)
 }
 
 /// How a remote can be asked which parts it holds.
 enum PartsInquiry: Sendable {
-    /// Not at all: what it has acknowledged is believed.
+    /// The remote cannot be asked: its acknowledgements are trusted.
     case none
-    /// For all of them at once.
+    /// One request returns all of them.
     case list
-    /// For each part with a request.
+    /// One request for each part.
     case each
 }
 
 enum HeldParts: Sendable {
     case parts([TakenPart])
-    /// This server cannot be asked after all: what it has acknowledged is believed.
+    /// This server cannot be asked after all: its acknowledgements are trusted.
     case unknown
     /// The remote does not know the upload.
     case gone(UploadError)
 }
 
-/// How the sending of one part ended.
+/// The result of sending one part.
 struct PartSending: Sendable {
     enum Answer: Sendable {
-        /// - `finished`: what the remote says of the whole file, if it does.
-        /// - `changes`: fields of the checkpoint that later requests are to be made with.
+        /// - `finished`: the remote's description of the whole file, if the answer contains one.
+        /// - `changes`: fields of the checkpoint for later requests.
         case taken(TakenPart, finished: RemoteObject?, changes: [String: String])
-        /// The remote does not know the upload, or not any more.
+        /// The remote does not know the upload, or no longer does.
         case gone(UploadError)
-        /// The remote wants to have it from the beginning.
+        /// The remote requires the upload from the beginning.
         case startOver(UploadError)
         /// The remote found the part damaged.
         case damaged(UploadError)
-        /// An ``UploadError`` or `CancellationError`: ends the attempt.
+        /// An ``UploadError`` or `CancellationError`; it ends the attempt.
         case failed(any Error)
     }
 
     var answer: Answer
-    /// Bytes of the part that the socket took.
+    /// Bytes of the part that the socket accepted.
     var bytesSent: Int64
     /// How much of the part has left.
     var delivery: Delivery
-    /// Whether the remote cannot have the part: nothing of it left, or it was refused.
+    /// Whether the remote cannot have the part, because nothing of it left or because it was refused.
     var isRefused: Bool
-    /// The remote has compared the part with a digest that was made while the file was staged: what rotted since would not have
-    /// been taken.
+    /// The remote has compared the part with a digest that was computed during staging: it would not have accepted
+    /// bytes that have rotted since.
     var isProven: Bool
-    /// The body of the answer refuses the part, whatever its status.
+    /// The body of the answer refuses the part, regardless of its status.
     var saysNo = false
 
     init(_ answer: Answer, bytesSent: Int64, isRefused: Bool = false, isProven: Bool = false) {
@@ -214,24 +221,24 @@ struct PartSending: Sendable {
         self.isRefused = isRefused
     }
 
-    /// A request that ended without an answer.
+    /// Makes the result for a request that ended without an answer.
     init(unanswered carried: Asking.Carried, _ part: PartPlan.Part) {
         let error: any Error = if case .failure(let error) = carried.result { error } else { CancellationError() }
         let isUnheard = (error as? UploadError)?.leavesNothingBehind ?? false
-        // Of an empty part nothing has to leave.
+        // An empty part arrives without a byte leaving.
         let isUnsent = part.length > 0 && carried.delivery.atMost == 0
         self.init(.failed(error), bytesSent: carried.bytesSent, isRefused: isUnheard || isUnsent)
         delivery = carried.delivery
     }
 }
 
-/// How the wish for a whole file ended.
+/// The result of the request to complete the file.
 enum PartsCompletion: Sendable {
     case done(RemoteObject)
-    /// The remote does not make a file of its parts.
+    /// The remote does not assemble the file.
     ///
-    /// - `isListed`: Its list says that it lacks these, or has others than were sent. If not they are a guess: the list agrees with what was
-    ///   acknowledged, or there is none.
+    /// - `isListed`: The remote's list says that it lacks these parts, or has others than were sent. Otherwise they are
+    ///   a guess: the list agrees with the acknowledgements, or there is no list.
     case missing([Int], isListed: Bool, UploadError)
     case gone(UploadError)
     case startOver(UploadError)

@@ -2,8 +2,8 @@ internal import Core
 internal import Linux
 
 extension PartsEngine {
-    /// Small files that are one part each and that one request takes whole, one behind the other. What goes any other way is
-    /// left to ``upload(_:_:)``, which finds what was begun here by the checkpoint, and the reason by meeting it again.
+    /// Uploads small files that one request each takes whole, one after the other. All other files are left to
+    /// ``upload(_:_:)``. It finds what was begun here in the checkpoint, and meets and reports the same errors.
     func upload(together orders: [UploadOrder], _ notes: any BundleNotes) async throws -> [String: RemoteObject] {
         notes.entered(.opening)
         var verified: [String: RemoteObject] = [:]
@@ -13,7 +13,7 @@ extension PartsEngine {
             for order in orders where names.insert(order.name).inserted {
                 try Task.checkCancellation()
                 guard let plan = plan(order) else { continue }
-                // What a quota does not leave enough for waits alone, and says so.
+                // A file for which the quota does not suffice waits alone, and says so.
                 if await notes.paying(for: order.id, { dialect.pledge(for: plan[0].length) }) != nil { continue }
                 var checkpoint = plan.checkpoint(order)
                 let held: RemoteObject?
@@ -24,7 +24,7 @@ extension PartsEngine {
                         return held
                     }
                 } catch let error as UploadError {
-                    // It waits for another upload, perhaps for one of these.
+                    // This file waits for another upload, perhaps for one of these.
                     if case .pending = error.remedy { continue }
                     throw error
                 }
@@ -33,7 +33,7 @@ extension PartsEngine {
                     continue
                 }
                 checkpoint[PartsRun.begun] = "1"
-                // Whoever takes it up alone looks whether it is there before it goes again.
+                // The next attempt for this file alone asks whether it is there before sending it again.
                 checkpoint["final_sent"] = "1"
                 pieces.append(PartsPiece(order: order, plan: plan, checkpoint: checkpoint))
             }
@@ -48,22 +48,23 @@ extension PartsEngine {
                     dialect.returnPledge(for: piece.plan[0].length, sent: sending.bytesSent)
                     return sending
                 }
-                // Its name is another file's: that is its own matter.
+                // Its name belongs to another file: only this file is affected.
                 if case .startOver = sending.answer { continue }
-                // What went wrong would go wrong for the next one too.
+                // The next file would meet the same error.
                 guard case .taken(_, let finished?, _) = sending.answer else { break }
                 CrashPoint.reached("part-answered")
                 verified[id] = finished
             }
         } catch is UploadError {
-            // Met again, and judged, by the first of these that goes alone.
+            // The first of these files that is uploaded alone meets and judges the error again.
         } catch is CancellationError where !verified.isEmpty {
-            // What is there by now is told all the same: nobody else knows.
+            // Files that have arrived are reported nevertheless: no other record of them exists.
         }
         return verified
     }
 
-    /// - Returns: `nil` for a file that does not go like this: what it fails by, if it does, is said when it goes alone.
+    /// - Returns: `nil` for a file that is not uploaded in this way. If it cannot be uploaded at all, the attempt for
+    ///   it alone reports the error.
     private func plan(_ order: UploadOrder) -> PartPlan? {
         guard !dialect.opensByRequest, !dialect.completesByRequest else { return nil }
         do {

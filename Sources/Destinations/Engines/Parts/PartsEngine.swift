@@ -1,19 +1,20 @@
 internal import Core
 internal import Linux
 
-/// Takes a file to a remote that takes it in numbered parts: sends those that are missing, several at once where it may, and
-/// has a file made of them.
+/// Uploads a file to a remote that takes it in numbered parts: sends the missing parts, several at once where allowed,
+/// and has the remote assemble the file.
 ///
-/// Knows no vendor. Does not wait: what needs time or a person is thrown with its remedy. What was acknowledged is written
-/// down part by part; where the remote can be asked what it has, its word counts.
+/// Contains nothing that is particular to a vendor. Does not wait: an error that needs time or a person is thrown with
+/// its remedy. Acknowledgements are recorded part by part. Where the remote can be asked what it has, its answer
+/// counts.
 struct PartsEngine: Sendable {
     let dialect: any PartsDialect
-    /// Parts of one upload that may be on their way together.
+    /// Number of parts of one upload that may be in flight together.
     let parallel: Int
     let gone: GonePolicy
     var finalError = FinalErrorPolicy.fail
-    /// Whether a later attempt goes on where one was stopped. If not, what is at the remote is removed when it is, or where no byte may
-    /// go then, when the next one begins.
+    /// Whether a later attempt continues a stopped one. If not, the parts at the remote are removed when the attempt
+    /// stops or, where no byte may be sent then, when the next attempt begins.
     var resumes = true
 
     func upload(_ order: UploadOrder, _ notes: any UploadNotes) async throws -> RemoteObject {
@@ -32,53 +33,54 @@ struct PartsEngine: Sendable {
         }
     }
 
-    /// For whoever asks something of the remote before ``upload(_:_:)``.
+    /// For callers that ask the remote something before ``upload(_:_:)``.
     ///
-    /// - Throws: ``UploadError`` where a quota leaves less than the next part takes.
+    /// - Throws: ``UploadError`` where a quota leaves less than the next part needs.
     func checkQuota(_ order: UploadOrder, _ notes: any UploadNotes) async throws {
         try await PartsRun(self, order, notes, try order.file.checkLook(dialect.failure)).checkQuota()
     }
 
     /// - Returns: `false` when the remote offers no removal.
     func discard(_ checkpoint: Checkpoint) async throws -> Bool {
-        // An opening whose answer never came may have left something that has no name here.
+        // A creation whose answer never came may have left an upload whose name is unknown here.
         guard checkpoint[PartsRun.begun] != nil else {
             return checkpoint["orphans"] == nil && checkpoint["creating"] == nil
         }
-        // The server that has it is not configured any more, and nobody else is asked to remove it.
+        // The server that has the upload is no longer configured, and no other server is asked to remove it.
         guard dialect.isOurs(checkpoint) else { return false }
         return try await dialect.abort(checkpoint)
     }
 }
 
 extension PartsRun {
-    /// Why a run ends before its end.
+    /// The reason why a run stops early.
     enum Exit: Error {
-        /// Everything is to be looked at again: the upload was begun anew.
+        /// The upload was started again: all state has to be read again.
         case renewed
         case finished(RemoteObject)
         case failed(any Error)
     }
 
-    /// The remote wants it from the beginning.
+    /// Handles a remote that requires the upload from the beginning.
     ///
-    /// - Parameter sent: The part that was answered so; `nil` for the wish for the whole file.
+    /// - Parameter sent: The part with this answer; `nil` if it answered the request to complete the file.
     func startedOver(_ error: UploadError, _ sent: SentPart? = nil) async throws -> any Error {
         if error.failure.code == Failure.perhapsThere {
             checkpoint["doubled"] = "1"
         } else if !dialect.onlyCounts {
-            // No file was made of it, and none is looked for when it is removed.
+            // The remote has not completed the file, so the removal does not look for one.
             if let sent, sent.sending.isRefused { try await noteRefused(sent.part, sent.sending) }
             if sent == nil { checkpoint["completing"] = nil }
         }
         return try await renewed(error.failure.message)
     }
 
-    /// The attempt was stopped, and the next one begins anew: gives the remote's room back now, if it can be done at once.
+    /// The attempt was stopped, and the next one starts again: removes the parts at the remote now, if that works at
+    /// once.
     func abandon() async {
         guard checkpoint[Self.begun] != nil, !isPerhapsWhole, dialect.canAbort else { return }
         let (dialect, checkpoint) = (dialect, checkpoint)
-        // What fails here is removed with the next beginning.
+        // If this removal fails, the next start removes it.
         let task = Task { try? await dialect.abort(checkpoint) }
         let alarm = Task {
             try? await Alarms.shared.sleep(for: .seconds(2))

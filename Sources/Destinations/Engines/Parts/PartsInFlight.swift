@@ -1,10 +1,10 @@
 internal import Synchronization
 
-/// How far all parts are together: those on their way are told of by the transport's thread.
+/// Progress of all parts together. The transport's thread reports the parts in flight.
 final class PartsInFlight: Sendable {
     private let state = Mutex((acked: Int64(0), sent: [Int: Int64]()))
 
-    /// - Returns: Bytes that are acknowledged or on their way.
+    /// - Returns: Bytes that are acknowledged or in flight.
     func set(_ index: Int, _ bytes: Int64) -> Int64 {
         state.withLock { state in
             state.sent[index] = bytes
@@ -12,7 +12,8 @@ final class PartsInFlight: Sendable {
         }
     }
 
-    /// - Parameter ended: Parts among them that are not on their way any more: in one step, so that nothing counts for less.
+    /// - Parameter ended: Parts among them that are no longer in flight. Both change in one step, so that the sum never
+    ///   drops.
     func acknowledge(_ bytes: Int64, ended: [Int] = []) {
         state.withLock { state in
             state.acked = bytes

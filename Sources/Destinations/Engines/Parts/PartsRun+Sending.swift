@@ -3,10 +3,10 @@ internal import Linux
 internal import Transport
 
 extension PartsRun {
-    /// Sends what the remote does not have, in order, as many at once as may be.
+    /// Sends the parts that the remote does not have, in order, with the allowed number in parallel.
     func sendMissing(_ plan: PartPlan) async throws {
         let missing = missing(of: plan)
-        // The part whose answer is known for the file itself has arrived, whether that was written down or not.
+        // The part whose answer described the whole file has arrived, whether that was recorded or not.
         if let done = checkpoint["done"].flatMap({ Int($0) }), missing == [done] {
             return try await note([TakenPart(index: done, size: plan[done].length)])
         }
@@ -24,15 +24,15 @@ extension PartsRun {
         guard !indices.isEmpty else { return }
         var waiting = indices[...]
         var failure: (any Error)?
-        // What is no part that was sent is the digest of those that were.
+        // A child task that returns no part computes the digest of the sent ones.
         try await withThrowingTaskGroup(of: SentPart?.self) { group in
             var running = 0
             while true {
-                // A server that goes on renaming is never asked for two things at once.
+                // A server that keeps renaming never gets two requests at once.
                 let most = dialect.mayRename && taken.isEmpty || renamings > 2 ? 1 : engine.parallel
                 while failure == nil, running < most, !notes.isToPause, let index = waiting.first {
                     if let shortage = dialect.pledge(for: plan[index].length) {
-                        // What is on its way may take less than was set aside for it.
+                        // A part in flight may use less than its reservation.
                         if running == 0 { failure = short(shortage) }
                         break
                     }
@@ -54,15 +54,15 @@ extension PartsRun {
                 } catch let error as MisplacedParts {
                     waiting.insert(contentsOf: error.parts, at: waiting.startIndex)
                 } catch let error as UploadError {
-                    // What else is on its way may arrive.
+                    // Other parts in flight may still arrive.
                     failure = failure ?? error
                 }
             }
-            // Nobody needs the digest of an attempt that ends here.
+            // The digest of an attempt that ends here is not needed.
             if failure != nil || !waiting.isEmpty { group.cancelAll() }
         }
         if let failure { throw failure }
-        // A person has paused it: what was on its way has arrived.
+        // A person has paused it: the parts in flight have arrived.
         if !waiting.isEmpty { throw CancellationError() }
     }
 
@@ -72,26 +72,27 @@ extension PartsRun {
             remedy: .pending(after: shortage.after))
     }
 
-    /// Nothing is asked of the remote where a quota leaves less than the next part takes.
+    /// Sends no request to the remote where a quota leaves less than the next part needs.
     func checkQuota() async throws {
-        // What may be there already is looked for.
+        // A file that may be complete is looked for nevertheless.
         if isPerhapsWhole || checkpoint["done"] != nil { return }
         let plan = try storedPlan ?? dialect.plan(order)
         let taken = Set(try await notes.parts().map(\.index))
         guard let next = (0..<plan.count).first(where: { !taken.contains($0) }) else { return }
         if let shortage = dialect.pledge(for: plan[next].length) { throw short(shortage) }
-        // It is asked for once more when it leaves: what its answer said may have changed what is to be sent.
+        // The reservation is made again when the part leaves: the answer to a question may have changed which parts are
+        // sent.
         dialect.returnPledge(for: plan[next].length, sent: 0)
     }
 
-    /// What must be durable before a part leaves.
+    /// Records what must be durable before a part leaves.
     private func prepare(_ index: Int, _ plan: PartPlan, isLast: Bool) async throws {
         try Task.checkCancellation()
         try checkCopy()
         var isNew = false
-        // Each time that it leaves: the copy may have rotted since it did for the first time.
+        // Checked each time the last part leaves: the copy may have rotted since the first time.
         if isLast, !dialect.comparesContent, !isCheckedAtEnd { try await checkContent(before: plan[index]) }
-        // Where it can only be counted, nobody knows whether a file was made of it the first time.
+        // Where the remote can only count, it is unknown whether it completed the file the first time.
         if isLast, wasPerhapsWhole, checkpoint["doubled"] == nil, dialect.onlyCounts, !dialect.endsByRequest(plan) {
             checkpoint["doubled"] = "1"
             isNew = true
@@ -100,7 +101,7 @@ extension PartsRun {
             checkpoint["last_left"] = "1"
             isNew = true
         }
-        // An upload that is found gone later may be whole.
+        // If the upload is found gone later, it may be complete.
         if bounds.enter(index, isLast: isLast) { isNew = true }
         if !dialect.repeatsSafely {
             checkpoint["sending"] = "\(index)"
@@ -109,15 +110,15 @@ extension PartsRun {
         if isNew { try await record() }
     }
 
-    /// Nothing is made of the parts before the remote is told to, so that the copy may be looked at when they are all there.
+    /// Whether the remote assembles the file only on request, so that the copy can be checked when all parts are there.
     private var isCheckedAtEnd: Bool {
         dialect.completesByRequest && !dialect.lastGoesAlone && !dialect.comparesContent
     }
-    /// Only where the last part leaves behind all others, or is not the end, is their digest known in time.
+    /// Their digest is known in time only where the last part leaves after all others, or is not the end.
     private var isDigestedAlong: Bool { isCheckedAtEnd || dialect.lastGoesAlone && !dialect.comparesContent }
 
-    /// The copy in staging may have rotted, and then so has what was sent of it. All of it is read where an earlier attempt
-    /// has sent some.
+    /// Checks the staged copy, which may have rotted, and with it the bytes that were sent. The whole copy is read
+    /// where an earlier attempt has sent some parts.
     private func checkContent(before last: PartPlan.Part) async throws {
         if isDigestedAlong, arrived == last.offset, last.isLast, along.extend(to: last.end) { await along.run() }
         if let digest = along.digest(of: order.file.size), digest == order.file.sha256 { return try checkCopy() }
@@ -126,7 +127,7 @@ extension PartsRun {
 
     private func checkContent() async throws {
         do { try await order.file.checkContent(dialect.failure) } catch let error as UploadError {
-            // What it is about to say matters more than that the upload was begun too often.
+            // The error for the changed copy matters more than the limit on starts.
             _ = try await renewed("the staged copy has changed")
             throw error
         }
@@ -150,7 +151,7 @@ extension PartsRun {
         }
     }
 
-    /// Behind the parts that have arrived without a gap.
+    /// The end of the parts that have arrived without a gap.
     private var arrived: Int64 {
         guard let plan else { return 0 }
         return (0..<plan.count).first { taken[$0] == nil }.map { plan[$0].offset } ?? plan.size
@@ -194,7 +195,8 @@ extension PartsRun {
         case .failed(let error):
             flight.end(part.index)
             if error is CancellationError {
-                // What left is known now. Without it the next attempt has wider bounds, and the stop stays one.
+                // The bytes that left are known now. If recording fails, the next attempt has wider bounds, and this
+                // stop remains a stop.
                 do { try await noteRefused(part, sending) } catch { throw CancellationError() }
                 throw error
             }
@@ -209,11 +211,12 @@ extension PartsRun {
         }
     }
 
-    /// - Returns: Parts that arrived while the one was on its way that changed this, and count for nothing now.
+    /// - Returns: Parts that arrived while the part whose answer renamed the upload was in flight; they no longer
+    ///   count.
     private func rename(_ changes: [String: String], since count: Int) async throws -> [Int] {
         guard changes.contains(where: { checkpoint[$0.key] != $0.value }) else { return [] }
         let doubtful = Array(arrivals.dropFirst(count))
-        // Before the name: under the new one they may not be there.
+        // Recorded before the new name: under that name they may be missing.
         if !doubtful.isEmpty { try await note([], lost: doubtful) }
         for (field, value) in changes { checkpoint[field] = value }
         renamings += 1
@@ -233,13 +236,13 @@ extension PartsRun {
         if part.isLast { checkpoint["end_unanswered"] = nil }
         checkpoint["gone_seen"] = nil
         FinalAnswer.clear(&checkpoint)
-        // Before the part: what the answer said of the file is not said twice.
+        // Recorded before the part: the remote does not repeat what the answer said about the file.
         if checkpoint != before { try await record() }
         try await note([taken])
         arrivals.append(part.index)
     }
 
-    /// What is known of a part that was not taken: where the remote cannot have it, nothing stays in doubt.
+    /// Records what is known about a part that was not accepted: where the remote cannot have it, no doubt remains.
     func noteRefused(_ part: PartPlan.Part, _ sending: PartSending) async throws {
         guard let plan else { return }
         var isNew = bounds.ended(
@@ -251,9 +254,9 @@ extension PartsRun {
         if isNew { try await record() }
     }
 
-    /// A server that can only count its parts has refused the one that makes the file whole: on disk before anything else.
+    /// Records the refusal of the last part by a server that can only count its parts, before any other request.
     ///
-    /// - Returns: What a refusal for good comes to; `nil` where there is none.
+    /// - Returns: The error for a final refusal; `nil` where there is none.
     private func noteEnd(
         _ error: any Error, _ part: PartPlan.Part, _ sending: PartSending
     ) async throws -> UploadError? {
@@ -261,11 +264,11 @@ extension PartsRun {
             var error = error as? UploadError,
             FinalAnswer.note(error, isOfState: false, saysNo: sending.saysNo, order, in: &checkpoint)
         else { return nil }
-        // Where each time may leave a whole file, its word is not doubted for ever.
+        // Where each repeat may leave a complete file, the answer is not doubted for ever.
         let isDenied = sending.saysNo && !dialect.repeatsSafely && checkpoint.count("denied") >= 3
         try await record()
         guard let refusal = FinalAnswer.refusal(in: checkpoint, dialect.failure) else { return nil }
-        // Nothing can be asked: the answer decides.
+        // The remote cannot be asked: the answer decides.
         if dialect.inquiry == .none {
             if isDenied { return refusal }
             return FinalAnswer.isFinal(error, isKnownPlace: !taken.isEmpty || wasPerhapsWhole) ? refusal : nil
@@ -278,11 +281,11 @@ extension PartsRun {
         return error
     }
 
-    /// Three times in a row, and the staged copy is looked at before the remote is believed.
+    /// Counts damaged parts. After three in a row the staged copy is checked before the remote is believed.
     private func count(_ damage: DamagedPart, _ plan: PartPlan) async throws {
         let times = checkpoint.count("damaged")
         let isEnd = dialect.onlyCounts && !dialect.endsByRequest(plan) && missing(of: plan) == [damage.part]
-        // What it refuses it may have kept all the same.
+        // The remote may have kept a part that it refused.
         if isEnd { checkpoint["doubled"] = "1" }
         try await record()
         guard times >= 3 else { return }
@@ -304,7 +307,7 @@ extension PartsRun {
             if along.digest(of: plan.size) != order.file.sha256 { try await checkContent() }
         }
         let before = checkpoint
-        // It may have made a file when it was told to before, and a second one now.
+        // The remote may have completed a file when it was asked before, and a second one now.
         let isRepeated = checkpoint["completing"] != nil && dialect.onlyCounts && dialect.endsByRequest(plan)
         if isRepeated { checkpoint["doubled"] = "1" }
         if dialect.completesByRequest { checkpoint["completing"] = "1" }
@@ -319,9 +322,9 @@ extension PartsRun {
         case .gone(let error): throw try await afterGone(error)
         case .startOver(let error): throw try await startedOver(error)
         case .unconfirmed(let error):
-            // Its answer may have been lost with what it said of the file.
+            // The remote's answer may have been lost, with its description of the file.
             guard dialect.repeatsSafely, checkpoint["reconfirmed"] == nil else {
-                // A person who tries it again has it asked again.
+                // When a person tries it again, the remote is asked again.
                 checkpoint["reconfirmed"] = nil
                 try await record()
                 throw error
@@ -336,9 +339,9 @@ extension PartsRun {
         }
     }
 
-    /// The remote does not make a file of its parts. How often that was so is durable before anything is done about it.
+    /// Handles a remote that does not assemble the file. The number of times is durable before the next step.
     ///
-    /// - Returns: `nil` where parts go again now.
+    /// - Returns: `nil` where parts are sent again now.
     private func sendAgain(_ lost: [Int], isListed: Bool, _ error: UploadError) async throws -> RemoteObject? {
         checkpoint["completing"] = nil
         let patience = CompletionPatience(
@@ -350,7 +353,8 @@ extension PartsRun {
         return nil
     }
 
-    /// A server that can only count its parts will not make a file of them: as of the last part of one that needs no such request.
+    /// Records that a server that can only count its parts refuses to complete the file, as for a last part that needs
+    /// no such request.
     private func noteRefusedEnd(_ error: any Error, isRepeated: Bool) async throws -> UploadError? {
         guard dialect.onlyCounts, let error = error as? UploadError else { return nil }
         if FinalAnswer.isFinal(error, isKnownPlace: isRepeated),
@@ -359,8 +363,7 @@ extension PartsRun {
             try await record()
             return FinalAnswer.refusal(in: checkpoint, dialect.failure)
         }
-        // It has made no file.
-        // A gateway that sends elsewhere (421) or slows down (429) may have passed it on.
+        // The remote has not completed the file. A gateway that answers 421 or 429 may have forwarded the request.
         let isUnheard = error.leavesNothingBehind && error.failure.http != 421 && error.failure.http != 429
         if !isRepeated, isUnheard, checkpoint["completing"] != nil {
             checkpoint["completing"] = nil
@@ -369,13 +372,13 @@ extension PartsRun {
         return nil
     }
 
-    /// Looks for the whole file after its end was answered with an error: where the remote can compare its content, that decides, whatever was
-    /// answered. What only says that the remote is busy is left to the next attempt.
+    /// Looks for the whole file after its end was answered with an error. Where the remote can compare the content,
+    /// that decides, regardless of the answer. A busy remote is left to the next attempt.
     private func there(behind error: any Error, _ plan: PartPlan) async -> RemoteObject? {
         guard !dialect.onlyCounts, let error = error as? UploadError, let status = error.failure.http,
             FinalAnswer.isRefusal(status)
         else { return nil }
-        // A look that fails says nothing: the answer stands, and the next attempt looks again.
+        // A failed look gives no information: the answer stands, and the next attempt looks again.
         guard var object = try? await dialect.found(piece(plan)) else { return nil }
         object.warnings += [
             "the end was answered with an error (\(error.failure.message)); the file is there, and was compared"
@@ -386,7 +389,7 @@ extension PartsRun {
 }
 
 extension UploadError {
-    /// The remote had said that the file is there while parts of it were still to come.
+    /// The error for a remote that said that the file is complete while parts were still missing.
     fileprivate func endedEarly(_ dialect: any PartsDialect) -> UploadError {
         UploadError(
             dialect.failure(

@@ -1,38 +1,38 @@
 internal import Core
 internal import Linux
 
-/// One attempt. Owned by one task from beginning to end; the tasks that send parts get values and bring values back.
+/// One attempt. Owned by one task from beginning to end; the tasks that send parts get and return values.
 ///
-/// Its fields of the checkpoint, besides the dialect's and those of ``PartsBounds`` and ``FinalAnswer``:
+/// Its fields of the checkpoint, in addition to the dialect's and those of ``PartsBounds`` and ``FinalAnswer``:
 ///
 /// | field | means |
 /// |---|---|
 /// | `begun` | the dialect's fields name an upload at the remote |
-/// | `part_size`, `rule`, `size`, `sha256` | how the file was cut, and which it was: settings may change meanwhile |
+/// | `part_size`, `rule`, `size`, `sha256` | how the file was cut, and its identity: settings may change meanwhile |
 /// | `creating`, `orphans` | as of ``OffsetRun`` |
-/// | `found_again` | creations without an answer whose upload was found, and gone on with |
-/// | `sending` | where a part may not come twice: the one that may have left |
-/// | `completing` | the remote may have been told to make a file of the parts |
-/// | `done`, `done_url`, `done_by` | the part whose answer said that the file is there, and what it said |
-/// | `reconfirmed` | the last part was sent again, since nothing said that the file is there |
-/// | `restarts` | times it was begun from the first part on, for what the remote has said |
-/// | `beginnings` | times it was begun again for whatever reason: each one has another name at the remote |
-/// | `last_left` | the last part may have left: what is told of it is told of this upload |
+/// | `found_again` | creations without an answer whose upload was found and continued |
+/// | `sending` | where a part must not be sent twice: the part that may have left |
+/// | `completing` | the remote may have been asked to assemble the file |
+/// | `done`, `done_url`, `done_by` | the part whose answer said that the file is there, and that answer |
+/// | `reconfirmed` | the last part was sent again, because no answer said that the file is there |
+/// | `restarts` | times it was started from the first part again because of the remote's answer |
+/// | `beginnings` | times it was started again for any reason: each one has another name at the remote |
+/// | `last_left` | the last part may have left: answers about it are about this upload |
 /// | `end_unanswered` | the remote says that it has the last part, and no answer to that was seen |
 /// | `held_before` | the remote had the last part under this name before it left here |
-/// | `completions_refused` | times that the remote did not make a file of its parts: ``CompletionPatience`` |
-/// | `lost` | times that it was begun again because the remote did not know it any more, before its last byte can have left |
-/// | `reuploaded` | sent once more after the outcome of the first time stayed unknown |
+/// | `completions_refused` | times that the remote did not assemble the file: ``CompletionPatience`` |
+/// | `lost` | times that it was started again because the remote did not know it any more, before its last byte can have left |
+/// | `reuploaded` | sent once more after the outcome of the first time remained unknown |
 /// | `ended_in` | the generation in which it was given up on |
 /// | `refused_before` | as of ``OffsetProgress`` |
-/// | `doubled` | the last part went again, or the upload began anew, after the remote may have made a file of it |
-/// | `denied` | times that the body of the last answer refused the file, where a part may not come twice |
-/// | `remains` | beginnings that could not be removed at the remote |
+/// | `doubled` | the last part was sent again, or the upload started again, after the remote may have completed the file |
+/// | `denied` | times that the body of the last answer refused the file, where a part must not be sent twice |
+/// | `remains` | unfinished uploads that could not be removed at the remote |
 /// | `damaged` | times that a part arrived damaged, in a row |
 /// | `gone_seen` | times that the remote did not know the upload, in a row |
 final class PartsRun {
     static let begun = "begun"
-    /// Fields that stay when the upload begins anew.
+    /// Fields that stay when the upload starts again.
     static let counted = [
         "orphans", "found_again", "reuploaded", "restarts", "beginnings", "lost", "remains", "doubled",
         "refused_before", "denied", FinalAnswer.leftToOthers,
@@ -41,7 +41,7 @@ final class PartsRun {
     let engine: PartsEngine
     let order: UploadOrder
     let notes: any UploadNotes
-    /// The staged copy when the attempt began.
+    /// The status of the staged copy when the attempt began.
     private let look: FileLook
     var checkpoint: Checkpoint
     /// Empty until the upload is opened.
@@ -51,16 +51,16 @@ final class PartsRun {
     private(set) var acked: Int64 = 0
     let flight = PartsInFlight()
     let along: DigestAlong
-    /// Parts that are known to be what was staged, whatever the copy is by now.
+    /// Parts that are known to have the staged content, regardless of the copy's present state.
     var proven: Set<Int> = []
     private var renewals = 0
-    /// So many times an answer changed what later requests are made with.
+    /// How often an answer changed the fields for later requests.
     var renamings = 0
-    /// Parts that arrived since then, in their order.
+    /// Parts that arrived since then, in order.
     var arrivals: [Int] = []
-    /// The upload was taken up again, and nothing was sent since.
+    /// The upload was continued, and nothing was sent since.
     var isResuming = false
-    /// When it was taken up, the remote may have had all of it.
+    /// When the upload was continued, the remote may have had all of it.
     private(set) var wasPerhapsWhole = false
 
     var dialect: any PartsDialect { engine.dialect }
@@ -106,7 +106,7 @@ final class PartsRun {
 
     private func open() async throws -> PartPlan {
         if checkpoint[Self.begun] == nil { return try await create() }
-        // A person wants it sent again: what was refused or lost is not looked at.
+        // A person wants the file sent again: earlier refusals and losses do not count.
         if FinalAnswer.isOfBefore(checkpoint, order) { throw try await renewed("it is tried again", isWanted: true) }
         if !engine.resumes, renewals == 0, !isPerhapsWhole {
             throw try await renewed("what was begun is not gone on with", isWanted: true)
@@ -124,7 +124,7 @@ final class PartsRun {
         }
         acked = taken.values.reduce(0) { $0 + $1.size }
         isResuming = !taken.isEmpty
-        // Only the answer may have been lost.
+        // Perhaps only the answer was lost.
         let isPerhapsThere =
             checkpoint["completing"] != nil
             || plan.count == 1 && !dialect.endsByRequest(plan) && checkpoint["final_sent"] != nil
@@ -145,7 +145,7 @@ final class PartsRun {
         return plan
     }
 
-    /// As it was cut when it was begun.
+    /// The plan with which the upload was begun.
     var storedPlan: PartPlan? { PartPlan(checkpoint, order) }
 
     private func create() async throws -> PartPlan {
@@ -163,7 +163,7 @@ final class PartsRun {
         }
         do { try await dialect.begin(order, plan, &checkpoint) } catch let error as UploadError {
             if error.failure.code == Asking.creationsUnknown {
-                // It was not asked for: what is not known is as it was.
+                // No request was sent: the uncertainty is as before.
                 checkpoint = before
                 try await notes.record(checkpoint)
             } else if error.leavesNothingBehind, dialect.opensByRequest {
@@ -174,7 +174,7 @@ final class PartsRun {
         }
         checkpoint["creating"] = nil
         checkpoint[Self.begun] = "1"
-        // Durable before the first byte: a name that is not on disk is an upload that is paid for and lost.
+        // Recorded before the first byte: without a recorded name the upload would be paid for and lost.
         bounds = PartsBounds(Checkpoint(), count: plan.count, tracksReach: dialect.tracksReach)
         try await record()
         if dialect.opensByRequest, let name = dialect.name(of: checkpoint) {
@@ -186,12 +186,12 @@ final class PartsRun {
         return plan
     }
 
-    // MARK: What the remote has
+    // MARK: The remote's parts
 
-    /// Every part is there, and the last of them was refused.
+    /// Handles an upload with all parts at the remote whose last part was refused.
     private func judgeRefusal(_ plan: PartPlan) async throws {
         guard dialect.onlyCounts, checkpoint["refused_status"] != nil else { return }
-        // It stands until a part is taken again: a word that one is missing may be an old one.
+        // The refusal stands until a part is accepted again: a later answer that one is missing may be an old one.
         guard missing(of: plan).isEmpty else { return }
         if engine.finalError == .fail, let refusal = FinalAnswer.refusal(in: checkpoint, dialect.failure) {
             throw refusal
@@ -200,14 +200,14 @@ final class PartsRun {
 
     private func reconcile(_ plan: PartPlan) async throws {
         try await askWhatIsThere(plan)
-        // A remote that has made the file has no parts of it any more, or all of them.
+        // A remote that has completed the file has no parts of it any more, or all of them.
         if dialect.inquiry != .none, !taken.isEmpty, taken[plan.count - 1] == nil { wasPerhapsWhole = false }
     }
 
     private func askWhatIsThere(_ plan: PartPlan) async throws {
         switch dialect.inquiry {
         case .none: return
-        // There is nothing to be asked for before the first part.
+        // There is nothing to ask for before the first part.
         case .list:
             guard order.checkpoint?[Self.begun] != nil || renewals > 0 else { return }
             try await believe(Array(0..<plan.count), plan)
@@ -215,7 +215,7 @@ final class PartsRun {
             let known = taken.keys.sorted()
             let ends = Set([known.first, known.last].compactMap { $0 }).sorted()
             if !ends.isEmpty, try await believe(ends, plan) < ends.count { try await believe(known, plan) }
-            // Behind what is known, for as long as it has more.
+            // Asks beyond the known parts for as long as the remote has more.
             var next = 0
             while true {
                 let batch = Array(missing(of: plan).filter { $0 >= next }.prefix(engine.parallel))
@@ -225,7 +225,7 @@ final class PartsRun {
         }
     }
 
-    /// Asks for these parts, and takes the remote's word.
+    /// Asks for these parts, and uses the remote's answer.
     ///
     /// - Returns: How many of them it has.
     @discardableResult
@@ -241,13 +241,14 @@ final class PartsRun {
         for part in held where part.index >= 0 && part.index < plan.count && plan[part.index].length == part.size {
             found[part.index] = part
         }
-        // What has this name may be another upload of the same file, which may have been refused: the last part has to leave here.
+        // Another upload of the same file may have this name, and may have been refused: the last part has to leave
+        // here.
         if dialect.sharesName(plan), !bounds.mayBeWhole, checkpoint["last_left"] == nil,
             found.removeValue(forKey: plan.count - 1) != nil
         {
             checkpoint["held_before"] = "1"
         }
-        // A part with another tag than it was acknowledged with is another part.
+        // A part with another tag than the acknowledged one is another part.
         let lost = indices.filter { index in
             guard let mine = taken[index] else { return false }
             guard let theirs = found[index] else { return true }
@@ -257,12 +258,12 @@ final class PartsRun {
         for part in indices.compactMap({ taken[$0] == nil ? found[$0] : nil })
         where try await dialect.vouches(for: part, plan[part.index], piece(plan)) { new.append(part) }
         if let alien = new.first(where: { !bounds.mayHaveLeft($0.index) }) {
-            // What another writer sends is not removed.
+            // Another writer's parts are not removed.
             checkpoint[Checkpoint.isOfAnother] = "1"
             throw try await renewed(
                 "the server has part \(alien.index + 1), which never left here: there is a second writer", isGone: true)
         }
-        // The end is there by what the remote says of its parts, and no answer to it was seen.
+        // The remote says that it has the last part, and no answer to that part was received.
         if dialect.onlyCounts, !dialect.endsByRequest(plan), new.contains(where: { $0.index == plan.count - 1 }),
             checkpoint["unclear_end"] == nil, checkpoint["refused_status"] == nil
         {
@@ -274,7 +275,7 @@ final class PartsRun {
         return indices.count { taken[$0] != nil }
     }
 
-    /// Writes down what the remote has and what it has not.
+    /// Records which parts the remote has and lacks.
     func note(_ parts: [TakenPart], lost: [Int] = []) async throws {
         for index in lost { if let part = taken.removeValue(forKey: index) { acked -= part.size } }
         for part in parts {
@@ -286,16 +287,16 @@ final class PartsRun {
         try await notes.took(parts, lost: lost, acked: acked)
     }
 
-    /// The staged copy must still be the file that it was when the attempt began.
+    /// Checks that the staged copy is still the file from the beginning of the attempt.
     func checkCopy() throws {
         guard try order.file.checkLook(dialect.failure).hasSameContent(as: look) else {
             throw order.file.changed("is another file than it was a moment ago", dialect.failure)
         }
     }
 
-    // MARK: Beginning anew
+    // MARK: Starting again
 
-    /// The remote does not know the upload.
+    /// Handles a remote that does not know the upload.
     func afterGone(_ error: UploadError) async throws -> any Error {
         guard let plan = plan ?? storedPlan else { return error }
         if let object = try await dialect.found(piece(plan)) { return Exit.finished(object) }
@@ -310,7 +311,7 @@ final class PartsRun {
             let words = "the upload with \(acked) bytes is not found; asking again"
             return dialect.error(.transient, "upload_missing", words, .pending(after: .seconds(15)))
         }
-        // Whoever is told to make a file of the parts has them all.
+        // When the remote was asked to assemble the file, it has all parts.
         let isCompleting = checkpoint["completing"] != nil
         let isAbsent = isPerhapsWhole ? try await dialect.isAbsent(piece(plan)) : false
         if isAbsent, renewals == 0, order.checkpoint?["completing"] != nil { checkpoint["reuploaded"] = "1" }
@@ -334,43 +335,43 @@ final class PartsRun {
         return try await renewed("it is gone after its last byte may have left", isGone: true)
     }
 
-    /// So many acknowledged bytes are not thrown away for one 404: a proxy may have lost its backend.
+    /// With this many acknowledged bytes, a single 404 does not discard them: a proxy may have lost its backend.
     private static let muchProgress: Int64 = 64 << 20
-    /// So many beginnings from the first part on, and the file is refused.
+    /// After this many starts from the first part, the file is refused.
     static let mostRestarts: Int64 = 10
 
-    /// It is looked for, whether a later attempt goes on or not.
+    /// Whether the file has to be looked for, even if a later attempt does not continue this one.
     var isPerhapsWhole: Bool {
         let endsByRequest = storedPlan.map { dialect.endsByRequest($0) } ?? dialect.completesByRequest
         return checkpoint["completing"] != nil || checkpoint["final_sent"] != nil && !endsByRequest
     }
 
-    /// Who is at fault when an upload begins anew.
+    /// The cause of a new start.
     enum RenewalCause { case remote, interruption }
 
-    /// Forgets the upload; the next run begins a new one.
+    /// Forgets the upload; the next run starts a new one.
     ///
     /// - Parameters:
     ///   - isGone: The server says that there is nothing.
-    ///   - isWanted: Nothing went wrong: it counts for no failure.
+    ///   - isWanted: Nothing went wrong: it does not count as a failure.
     func renewed(
         _ reason: String, isGone: Bool = false, isWanted: Bool = false, cause: RenewalCause = .remote
     ) async throws -> any Error {
         let old = checkpoint
         checkpoint = Checkpoint()
         for field in Self.counted + dialect.lasting { checkpoint[field] = old[field] }
-        // What was given up on may be there all the same.
+        // The remote may have the upload although it was given up.
         if FinalAnswer.isOfBefore(old, order) {
             checkpoint["reuploaded"] = old["ended_in"].map { _ in "1" }
             checkpoint["denied"] = nil
             checkpoint["refused_before"] = old["refused_status"] ?? checkpoint["refused_before"]
         }
-        // The network is no fault of the file, however often it breaks.
+        // Network interruptions are never blamed on the file.
         let restarts = isWanted || cause == .interruption ? 0 : checkpoint.count("restarts")
         checkpoint.count("beginnings")
         let lost = isGone && isWanted ? checkpoint.count("lost") : checkpoint.number("lost")
         let wasBegun = old[Self.begun] != nil
-        // Also where the server said that it knows of none: it may have been mistaken, and "not there" is success.
+        // Also where the server said that it knows of none: it may be wrong, and "not there" is success.
         let isOthers = old[Checkpoint.isOfAnother] != nil
         let remains = wasBegun && dialect.canAbort && dialect.isOurs(old) && !isOthers ? old : nil
         if wasBegun, !isGone, remains == nil { checkpoint.count("remains") }
@@ -393,6 +394,6 @@ final class PartsRun {
         return Exit.renewed
     }
 
-    /// What a person should know of a file that is there.
+    /// Warnings for a person about a completed file.
     var warnings: [String] { PartsWarnings.of(checkpoint) }
 }

@@ -1,8 +1,8 @@
 internal import Core
 
-/// What a person should know of a file that went in parts and is there.
+/// Makes the warnings for a person about a completed file that was sent in parts.
 enum PartsWarnings {
-    /// - Parameter checkpoint: With the fields of ``PartsRun`` and ``FinalAnswer``.
+    /// - Parameter checkpoint: A checkpoint with the fields of ``PartsRun`` and ``FinalAnswer``.
     static func of(_ checkpoint: Checkpoint) -> [String] {
         var words = FinalAnswer.warnings(checkpoint) + FinalAnswer.doubts(checkpoint)
         let found = checkpoint.number("found_again")

@@ -1,12 +1,12 @@
 internal import Core
 
-/// A part that has left, and how that ended.
+/// A part that was sent, with its result.
 struct SentPart: Sendable {
     let part: PartPlan.Part
     let sending: PartSending
     /// ``PartsRun/renamings`` when it left.
     let renamings: Int
-    /// How many parts had arrived by then.
+    /// Number of parts that had arrived by then.
     let arrivals: Int
 }
 
@@ -16,6 +16,6 @@ struct DamagedPart: Error {
     let error: UploadError
 }
 
-/// Parts that went out under a name that the upload has no more, side by side with the one whose answer changed it: nobody knows
-/// whether they came before that.
+/// Parts that were sent under a name that the upload no longer has, in parallel with the part whose answer changed it.
+/// It is unknown whether they arrived before the change.
 struct MisplacedParts: Error { let parts: [Int] }

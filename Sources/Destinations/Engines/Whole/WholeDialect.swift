@@ -1,78 +1,79 @@
 internal import Core
 
-/// How one kind of remote is spoken to that takes a file under a temporary name and gives it its own in the end.
+/// The protocol of one kind of remote that takes a file under a temporary name and renames it at the end.
 protocol WholeDialect: Sendable {
-    /// Reaches the folder at the remote where the file of this name belongs.
+    /// Opens the folder at the remote to which the file of this name belongs.
     ///
-    /// - Parameter isMaking: Makes what is missing of it.
-    /// - Returns: `nil` when it is not there and not to be made.
+    /// - Parameter isMaking: Creates the missing folders.
+    /// - Returns: `nil` when the folder is missing and is not created.
     func reach(_ name: FilePath, isMaking: Bool) async throws -> (any WholePlace)?
 
-    /// A failure that the engine found, in this destination's name.
+    /// Makes a failure that the engine found, in this destination's name.
     func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure
 }
 
-/// A folder at the remote, held for one attempt. Names are those of files in it.
+/// A folder at the remote, opened for one attempt. Names are names of files in it.
 ///
 /// Every call may throw ``UploadError`` and `CancellationError`.
 protocol WholePlace: Sendable {
-    /// Who stands under a name, told by size and content.
+    /// Compares the file under a name with ours, by size and content.
     func look(at name: FilePath, for file: StagedFile) async throws -> Standing
 
-    /// How many bytes the temporary file has; `nil` when it is not there, or is nothing that may be gone on with.
+    /// The size of the temporary file; `nil` when it is missing, or cannot be continued.
     func length(of part: FilePath) async throws -> Int64?
 
-    /// Sends the next bytes of the file to the temporary one, as many as it likes, and makes them durable there. From 0
-    /// it is made anew.
+    /// Appends the next bytes of the file to the temporary one, as many as the place chooses, and makes them durable.
+    /// From offset 0 it makes a new temporary file.
     ///
-    /// - Parameter spent: Told of what left: nothing of it goes through a socket of ours, where the ledger would see it.
+    /// - Parameter spent: Called with the bytes that left. They do not go through a socket of ours, so the ledger would
+    ///   not see them.
     /// - Returns: The first byte that is still to be sent.
     func send(
         from offset: Int64, of order: UploadOrder, to part: FilePath, _ spent: @escaping Spent,
         _ sent: @escaping @Sendable (Int64) -> Void
     ) async throws -> Int64
 
-    /// Whether the remote itself, asked anew, holds under the temporary name what was staged.
+    /// Whether the remote itself holds the staged content under the temporary name. The remote is asked again for this.
     func holds(_ file: StagedFile, as part: FilePath) async throws -> Bool
 
-    /// Gives the temporary file its name. Durable when this returns.
+    /// Renames the temporary file to its name. Durable when this returns.
     ///
-    /// - Parameter isReplacing: Whatever stands under the name may go.
+    /// - Parameter isReplacing: A file under the name may be replaced.
     /// - Returns: `false` when the name is taken by now.
     func rename(_ part: FilePath, to name: FilePath, isReplacing: Bool) async throws -> Bool
 
-    /// Brings small files, each under its temporary name, looks at them as ``holds(_:as:)`` does, and gives them their
+    /// Uploads small files, each under its temporary name, checks them like ``holds(_:as:)`` does, and gives them their
     /// names where those are free. Durable when this returns.
     ///
     /// - Parameter isWanted: Asked for each id before the first byte of that file.
-    /// - Returns: The ids of those that have their name. Whatever goes wrong with one leaves it out, and a stop those that
-    ///   have no name yet.
+    /// - Returns: The ids of the files that have their name. A file with an error is left out, and a stop leaves out
+    ///   the files that have no name yet.
     func bring(
         _ pieces: [WholePiece], isWanted: @escaping @Sendable (String) -> Bool,
         _ spent: @escaping @Sendable (String, Int64) -> Void
     ) async throws -> Set<String>
 
-    /// Makes durable what was found under its name.
+    /// Makes a file durable that was found under its name.
     func settle(_ name: FilePath) async throws
 
-    /// Removes a temporary file. Not there is fine.
+    /// Removes a temporary file. A missing file is no error.
     func remove(_ part: FilePath) async throws
 
-    /// Where a person finds a name of this folder; no secret.
+    /// The address where a person finds a file of this folder. It contains no secret.
     func address(of name: FilePath) -> String
 
-    /// What went wrong on the way without harm, for the person.
+    /// Harmless problems on the way, to be shown to a person.
     var warnings: [String] { get }
 }
 
-/// One of the files that are brought together.
+/// One of the files that are uploaded together.
 struct WholePiece: Sendable {
     let order: UploadOrder
     let part: FilePath
     let name: FilePath
 }
 
-/// Who stands under a name.
+/// The state of a name at the remote.
 enum Standing: Sendable {
     case nobody
     /// A file of the same size and digest.
@@ -81,7 +82,7 @@ enum Standing: Sendable {
     case other(isFile: Bool)
 }
 
-/// What is done when the name is held by another file.
+/// The rule for a name that another file holds.
 enum TakenRule: String, Sendable, CaseIterable {
     case suffix, replace, fail
 }

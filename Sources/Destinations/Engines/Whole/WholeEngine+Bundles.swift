@@ -1,8 +1,8 @@
 internal import Core
 
 extension WholeEngine {
-    /// Small files together, where each is new and its name is free. Anything else is left to ``upload(_:_:)``, which
-    /// finds what was begun here by the checkpoint, and the reason by meeting it again.
+    /// Uploads small files together, where each is new and its name is free. All other files are left to
+    /// ``upload(_:_:)``. It finds what was begun here in the checkpoint, and meets and reports the same errors.
     func upload(together orders: [UploadOrder], _ notes: any BundleNotes) async throws -> [String: RemoteObject] {
         notes.entered(.opening)
         var verified: [String: RemoteObject] = [:]
@@ -19,10 +19,10 @@ extension WholeEngine {
                     )
                 }
             } catch is UploadError {
-                // Met again, and judged, by the first of these that goes alone.
+                // The first of these files that is uploaded alone meets and judges the error again.
                 continue
             } catch is CancellationError {
-                // What has its name by now is told all the same: nobody else knows.
+                // Files that have their name by now are reported nevertheless: no other record of them exists.
                 break
             }
         }
@@ -38,14 +38,14 @@ extension WholeEngine {
             pieces.append(WholePiece(order: order, part: WholeRun.partName(order), name: order.name.name))
         }
         let checkpoints = pieces.map { ($0.order.id, WholeRun.beginning($0.order, $0.part)) }
-        // Before there is anything under the temporary names: what nobody remembers is never removed.
+        // Recorded before anything exists under the temporary names: without a record they would never be removed.
         let held = try await notes.record(Dictionary(checkpoints, uniquingKeysWith: { first, _ in first }))
         notes.entered(.uploading)
         return try await place.bring(
             pieces.filter { held.contains($0.order.id) }, isWanted: { !notes.isToPause($0) },
             { id, bytes in
                 notes.spent(id, bytes)
-                // Each is read back once.
+                // Each file is read back once.
                 notes.received(id, bytes)
             })
     }

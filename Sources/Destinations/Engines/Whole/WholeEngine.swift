@@ -1,11 +1,12 @@
 internal import Core
 internal import Linux
 
-/// Takes a file to a remote that knows names and no uploads: under a temporary name, read back, and then renamed.
+/// Uploads a file to a remote that knows only names: sends it under a temporary name, reads it back, and renames it.
 ///
-/// Knows no vendor. A name is given only to content that the remote itself was seen to hold; what was sent before is
-/// gone on with, and never believed. A name that is held by the same content is done. Does not wait: what needs time or a
-/// person is thrown with its remedy.
+/// Contains nothing that is particular to a vendor. A file is renamed only when the remote was seen to hold its
+/// content. An interrupted upload continues, but the earlier bytes are read back too. If a file with the same content
+/// already has the name, the upload is done. Does not wait: an error that needs time or a person is thrown with its
+/// remedy.
 struct WholeEngine: Sendable {
     let dialect: any WholeDialect
     let taken: TakenRule
@@ -21,8 +22,8 @@ struct WholeEngine: Sendable {
         return try await WholeRun(self, order, notes, place).finish()
     }
 
-    /// Removes the temporary file. A file that has its name stays: it is whole, and another upload may have been counted
-    /// as done since it is there.
+    /// Removes the temporary file. A file that already has its name stays: it is complete, and another upload may be
+    /// counted as done because of it.
     ///
     /// - Returns: `false` for a file that has its name.
     func discard(_ checkpoint: Checkpoint) async throws -> Bool {
@@ -41,7 +42,7 @@ struct WholeEngine: Sendable {
             switch try await place.look(at: name, for: order.file) {
             case .nobody: return .absent
             case .same:
-                // What is found may be in a cache only: a source may go because of this answer.
+                // The file that was found may only be in a cache: a source may be deleted because of this answer.
                 try await place.settle(name)
                 return .held(RemoteObject(id: nil, url: place.address(of: name), verifiedBy: "held"))
             case .other: if taken != .suffix { return .absent }
@@ -50,7 +51,7 @@ struct WholeEngine: Sendable {
         return .absent
     }
 
-    /// A bound, so that a folder full of the same name is an error and not an endless search.
+    /// A limit, so that a folder full of the same name is an error and not an endless search.
     static let mostNames = 10_000
 }
 
@@ -61,8 +62,8 @@ struct WholeEngine: Sendable {
 /// | field | means |
 /// |---|---|
 /// | `part` | the temporary file, below the remote's root, as `FilePath.display` writes it |
-/// | `sha256` | what it is to become: another content is not put behind its bytes |
-/// | `offset` | its bytes below are durable at the remote, as far as that tells |
+/// | `sha256` | the digest of the file: other content is not appended to its bytes |
+/// | `offset` | the bytes below it are durable at the remote, as far as the remote can tell |
 final class WholeRun {
     private let engine: WholeEngine
     private let order: UploadOrder
@@ -80,7 +81,7 @@ final class WholeRun {
         self.notes = notes
         self.place = place
         checkpoint = order.checkpoint ?? Checkpoint()
-        // One of an earlier generation may be gone on with.
+        // A temporary file of an earlier generation may be continued.
         if let earlier = Self.part(of: checkpoint), earlier.parent == order.name.parent {
             part = earlier.name
         } else {
@@ -103,13 +104,13 @@ final class WholeRun {
                 return RemoteObject(
                     id: nil, url: place.address(of: name), verifiedBy: "digest", warnings: place.warnings)
             }
-            // Somebody was faster.
+            // Another writer took the name first.
             guard let next = try await freeName() else { return try await alreadyHeld() }
             name = next
         }
     }
 
-    /// The name that the file held already had when it was looked for last.
+    /// The name that already held the file when it was looked for last.
     private var heldName: FilePath?
 
     /// - Returns: `nil` when ``heldName`` holds the same content.
@@ -119,7 +120,7 @@ final class WholeRun {
             switch (try await place.look(at: name, for: file), engine.taken) {
             case (.nobody, _), (.other(isFile: true), .replace): return name
             case (.same, _):
-                // That was read.
+                // The existing file was read.
                 notes.received(file.size)
                 heldName = name
                 return nil
@@ -137,7 +138,7 @@ final class WholeRun {
             remedy: .giveUp)
     }
 
-    /// Nothing is to be sent: somebody brought it, or this upload did before a crash.
+    /// Nothing has to be sent: another writer uploaded the file, or this upload did before a crash.
     private func alreadyHeld() async throws -> RemoteObject {
         let name = heldName ?? order.name.name
         notes.entered(.finishing)
@@ -148,7 +149,7 @@ final class WholeRun {
 
     // MARK: Bytes
 
-    /// Writes the temporary name down before there is anything under it: what nobody remembers is never removed.
+    /// Records the temporary name before a file exists under it: without a record it would never be removed.
     private func begin() async throws {
         let wanted = Self.beginning(order, part)
         if wanted.fields.allSatisfy({ checkpoint[$0.key] == $0.value }) { return }
@@ -156,14 +157,14 @@ final class WholeRun {
         try await notes.record(checkpoint)
     }
 
-    /// The checkpoint of a file of which nothing was sent.
+    /// The checkpoint of a file before anything was sent.
     static func beginning(_ order: UploadOrder, _ part: FilePath) -> Checkpoint {
         Checkpoint([
             "part": order.name.parent.appending(part).display, "sha256": hexadecimal(order.file.sha256),
         ])
     }
 
-    /// Brings what is missing, until the remote itself shows that it has the content.
+    /// Sends the missing bytes, until the remote itself shows that it has the content.
     private func bring() async throws {
         var offset = try await resumption()
         var isSecond = false
@@ -171,10 +172,10 @@ final class WholeRun {
             try await send(from: offset)
             notes.entered(.finishing)
             CrashPoint.reached("part-synced")
-            // All of it, before the first byte of it comes.
+            // All bytes are reported before the first one is sent.
             notes.received(file.size)
             if try await place.holds(file, as: part) { return }
-            // The copy in staging may have rotted, which nothing at the remote can mend.
+            // The copy in staging may have rotted. Nothing at the remote can repair that.
             try await file.checkContent(dialect.failure)
             try await start(over: 0)
             if isSecond {
@@ -185,28 +186,29 @@ final class WholeRun {
                             + "look at its disk, its memory and the way there", retryable: true),
                     remedy: .holdDestination(after: .seconds(60)))
             }
-            // A power cut of the remote leaves a file that is long enough and has holes.
+            // A power cut of the remote leaves a file with the right length and with holes.
             isSecond = true
             offset = 0
             notes.entered(.uploading)
         }
     }
 
-    /// Where to go on: behind what was made durable, as far as that is there.
+    /// The offset at which to continue: after the durable bytes, as far as they are there.
     private func resumption() async throws -> Int64 {
         let durable = checkpoint.number("offset")
         guard durable > 0 else { return 0 }
         let length = try await place.length(of: part) ?? 0
-        // Longer than the file: somebody else's bytes are in it.
+        // The temporary file is longer than the file: it contains another writer's bytes.
         let offset = length > file.size ? 0 : min(durable, length)
         if offset != durable { try await start(over: offset) }
         return offset
     }
 
-    /// The copy is damaged, and perhaps nothing comes in its place: what was made of it does not stay at the remote.
+    /// The copy is damaged, and perhaps no other upload follows: removes the bytes that were sent from it.
     private func removeDamaged() async {
         do { try await place.remove(part) } catch {
-            // The damage is what is told. The checkpoint names the file, so the next attempt or a cancel meets it.
+            // The damage is reported, not this error. The checkpoint names the file, so the next attempt or a cancel
+            // finds it.
             return
         }
     }
@@ -225,7 +227,7 @@ final class WholeRun {
             if notes.isToPause { throw CancellationError() }
             let next = try await place.send(
                 from: offset, of: order, to: part, { notes.spent($0) }, { notes.sending($0) })
-            // A file that goes in one piece needs no note: it is sent again if it has to be.
+            // A file that is sent in one piece needs no record: it is sent again if necessary.
             if offset > 0 || next < file.size {
                 checkpoint["offset"] = "\(next)"
                 try await notes.accepted(next, checkpoint)
@@ -236,8 +238,8 @@ final class WholeRun {
 
     /// The temporary file that a checkpoint names.
     ///
-    /// - Returns: `nil` for a name that no temporary file has: a damaged checkpoint must not lead to a file that is whole,
-    ///   which would be written over or removed.
+    /// - Returns: `nil` for a name that no temporary file has: a damaged checkpoint must not lead to a complete file,
+    ///   which would be overwritten or removed.
     static func part(of checkpoint: Checkpoint) -> FilePath? {
         guard let path = checkpoint["part"].flatMap({ FilePath(display: $0) }) else { return nil }
         let name = path.name.bytes
@@ -250,7 +252,7 @@ final class WholeRun {
     private static let mark = Array(".sluice-".utf8)
     private static let suffix = Array(".part".utf8)
 
-    /// Hidden, told from every other upload and generation, and as long as a name may be at most.
+    /// Hidden, different for every upload and generation, and no longer than a name may be.
     static func partName(_ order: UploadOrder) -> FilePath {
         let tail = mark + Array("\(order.id)-\(order.generation)".utf8) + suffix
         let stem = FilePath.shortened(order.name.name.bytes, to: FilePath.longestName - 1 - tail.count)

@@ -2,20 +2,20 @@ internal import Core
 internal import Credentials
 internal import Transport
 
-/// By what right a bucket is used, as a person set it.
+/// How a bucket is accessed, as a person configured it.
 enum S3Access: Sendable {
-    /// The key, in words or in a document.
+    /// The key, in settings or in a document.
     case kept(S3Keys.Source)
-    /// What the machine or container is given by the service that it runs at.
+    /// The key that the cloud service gives to the machine or container.
     case metadata(S3Metadata.Settings)
-    /// Somebody else has the key, and signs.
+    /// An external signer has the key.
     case signer(OwnService.Way, hosts: [String])
-    /// Temporary keys come from somebody who has the right to make them.
+    /// The person's own service hands out temporary keys.
     case served(OwnService.Way)
 }
 
 extension S3Access {
-    /// As a key of Alibaba Cloud is given.
+    /// The configuration keys for a key of Alibaba Cloud.
     static let keysOfAlibaba = [
         SettingKey("access_key", .secret, "The key's id."),
         SettingKey("secret_key", .secret, "The key itself."),
@@ -56,7 +56,7 @@ extension S3Access {
                 ]), "In place of a key: who has it, and signs each request."),
     ]
 
-    /// - Returns: `nil` where nothing gives a right.
+    /// - Returns: `nil` where no access is configured.
     static func of(_ values: [String: SettingValue]) -> S3Access? {
         func text(_ key: String) -> String? { if case .text(let text)? = values[key] { text } else { nil } }
         func secret(_ key: String) -> SecretSource? {
@@ -82,8 +82,8 @@ extension S3Access {
     }
 
     /// - Parameters:
-    ///   - further: The sections that a type has for rights beside a kept key.
-    ///   - place: The key of the configuration at which it is told that there is none.
+    ///   - further: The sections of a type for access in addition to a stored key.
+    ///   - place: The configuration key at which a missing access is reported.
     static func objections(
         _ values: [String: SettingValue], further: [String] = ["instance_metadata", "presign"],
         at place: String = "bucket"
@@ -124,7 +124,7 @@ extension S3Access {
             + OwnService.objections(values, in: "sts", lacking: "does not say who hands out keys")
     }
 
-    /// The keys of the configuration that it stands at.
+    /// The configuration keys in which it is set.
     var shown: String {
         switch self {
         case .kept(.words(_, _, nil)): "`access_key` and `secret_key`"
@@ -136,7 +136,7 @@ extension S3Access {
         }
     }
 
-    /// Where requests for signatures go; `nil` where nobody is asked over a network.
+    /// The address for signing requests; `nil` where no network service signs.
     var signerAddress: WebAddress? {
         if case .signer(.service(let url, _, _), _) = self { WebAddress(url) } else { nil }
     }
@@ -155,7 +155,7 @@ extension S3Access {
         }
     }
 
-    /// Where a key of Alibaba Cloud comes from; `nil` for what gives none.
+    /// The source of a key of Alibaba Cloud; `nil` if there is none.
     ///
     /// - Parameter reply: `reply_timeout` of the destination, where it is set.
     func keys(_ asking: Asking, _ tools: DestinationTools, reply: Duration?) -> (any S3KeySource)? {

@@ -1,23 +1,23 @@
 internal import Core
 internal import Credentials
 
-/// Where the key comes from that requests are signed with.
+/// Supplies the key with which requests are signed.
 protocol S3KeySource: Sendable {
     /// - Returns: The key, and the number of its reading for ``refused(_:)``.
     func current() async throws -> (key: S3Key, reading: Int)
-    /// The service did not take the key of this reading: the next one is read anew.
+    /// Records that the service refused the key of this reading: the next call reads it again.
     func refused(_ reading: Int) async
-    /// Looks for another key in place of one that was refused in these words.
+    /// Looks for another key in place of one that was refused with this answer.
     ///
-    /// - Returns: Whether the request is worth being sent again, with what ``current()`` gives then.
+    /// - Returns: Whether the request is worth being sent again, with the key that ``current()`` then returns.
     func renew(_ key: S3Key, _ reading: Int, after verdict: S3Verdict, isHead: Bool) async -> Bool
-    /// Bytes of a file were on their way for so long.
+    /// Reports that bytes of a file were in flight for this long.
     func carried(for time: Duration) async
 }
 
 extension S3KeySource {
     func renew(_ key: S3Key, _ reading: Int, after verdict: S3Verdict, isHead: Bool) async -> Bool {
-        // A temporary one may be given once more, and count for longer.
+        // A temporary key may be given again, with a longer validity.
         if key.token != nil, verdict.isOfKey || isHead && verdict.isMute {
             await refused(reading)
             return true
@@ -25,13 +25,13 @@ extension S3KeySource {
         return verdict.isOfRights || isHead && verdict.isMute ? await isReplaced(key, reading) : false
     }
 
-    /// Reads once more what was refused.
+    /// Reads a refused key once more.
     ///
-    /// - Returns: Whether another key stands there by now. If not, the next request reads it again.
+    /// - Returns: Whether there is another key by now. If not, the next request reads it again.
     func isReplaced(_ key: S3Key, _ reading: Int) async -> Bool {
         await refused(reading)
         let now: (key: S3Key, reading: Int)
-        // Why there is none is told by the next request, which reads it again.
+        // The next request reads it again, and reports the reason.
         do { now = try await current() } catch { return false }
         if now.key != key { return true }
         await refused(now.reading)
@@ -41,18 +41,18 @@ extension S3KeySource {
     func carried(for time: Duration) async {}
 }
 
-/// A key that is kept as a secret, read again when it ends or is refused.
+/// A key that is stored as a secret, read again when it ends or is refused.
 actor S3Keys: S3KeySource {
     enum Source: Sendable {
         case words(id: SecretSource, secret: SecretSource, token: SecretSource?)
-        /// A shared credentials file, or what a `credential_process` prints.
+        /// A shared credentials file, or the output of a `credential_process`.
         case document(SecretSource, profile: String)
     }
 
     private let source: Source
     private let provider: CredentialProvider
     private let now: @Sendable () -> WallTime
-    /// A temporary key is renewed so long before its end.
+    /// A temporary key is renewed this long before its end.
     static let margin: Duration = .seconds(300)
 
     init(_ source: Source, reader: SecretReader, now: @escaping @Sendable () -> WallTime) {
@@ -73,11 +73,11 @@ actor S3Keys: S3KeySource {
         let first = try await provider.current()
         let (key, end): (S3Key, WallTime?)
         do { (key, end) = try self.key(first.headers) } catch {
-            // It may be half written: what stands there then counts.
+            // The file may be half written: the second reading counts.
             await provider.refused(first.reading)
             throw error
         }
-        // One that has ended already is what there is: the service says so, and the person is told.
+        // A key that has already ended is used all the same: the service refuses it, and the person is told.
         guard let end, end < now().advanced(by: Self.margin) else { return (key, first.reading) }
         await provider.refused(first.reading)
         let second = try await provider.current()
@@ -89,7 +89,7 @@ actor S3Keys: S3KeySource {
 
     func refused(_ reading: Int) async { await provider.refused(reading) }
 
-    /// A document that is no key, in words without a secret.
+    /// A document that is no key; the description contains no secret.
     struct Unusable: Error, Hashable, CustomStringConvertible { let description: String }
 
     private func key(_ headers: [(String, String)]) throws(Unusable) -> (key: S3Key, end: WallTime?) {
@@ -104,9 +104,9 @@ actor S3Keys: S3KeySource {
 }
 
 extension S3Key {
-    /// Itself, when it can stand in a header.
+    /// Returns the key if it can stand in a header.
     ///
-    /// - Parameters: Where its id and its token are from, for a person.
+    /// - Parameters: Sources of the id and the token, for messages.
     fileprivate func fitting(id: String, token: String) throws(S3Keys.Unusable) -> S3Key {
         for (text, words, place) in [(self.id, "an access key", id), (self.token ?? "", "a token", token)]
         where !text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) {
@@ -116,9 +116,9 @@ extension S3Key {
     }
 }
 
-/// Keys as other tools of S3 keep and print them.
+/// Keys in the formats of other S3 tools.
 enum S3KeyDocument {
-    /// - Parameter place: Where it is from, for a person.
+    /// - Parameter place: Where the document comes from, for messages.
     static func read(
         _ text: String, profile: String, from place: String
     ) throws(S3Keys.Unusable) -> (key: S3Key, end: WallTime?) {
@@ -129,14 +129,14 @@ enum S3KeyDocument {
         else { throw .init(description: "\(place) has no access key with its secret") }
         let token = values["aws_session_token"].flatMap { $0.isEmpty ? nil : $0 }
         let end = values["expiration"].flatMap { WallTime(rfc3339: $0) }
-        // Of a credentials file it is no part: what some tools write there under that name is theirs.
+        // Credentials files have no such field: some tools write one under that name for their own use.
         if isJSON, values["expiration"] != nil, end == nil {
             throw .init(description: "\(place) has an `Expiration` that is no time of RFC 3339")
         }
         return (try S3Key(id: id, secret: secret, token: token).fitting(id: place, token: place), end)
     }
 
-    /// What `credential_process` prints, version 1; also with the spelling of instance metadata.
+    /// The output of `credential_process`, version 1; also with the spelling of instance metadata.
     private static func json(_ text: String, _ place: String) throws(S3Keys.Unusable) -> [String: String] {
         guard case .object(let fields)? = JSONValue.read(Array(text.utf8)) else {
             throw .init(description: "\(place) is no JSON object")
@@ -144,7 +144,7 @@ enum S3KeyDocument {
         let names = [
             "AccessKeyId": "aws_access_key_id", "SecretAccessKey": "aws_secret_access_key",
             "SessionToken": "aws_session_token", "Token": "aws_session_token", "Expiration": "expiration",
-            // As the temporary keys of Alibaba Cloud are written.
+            // Temporary keys of Alibaba Cloud use these names.
             "AccessKeySecret": "aws_secret_access_key", "SecurityToken": "aws_session_token",
         ]
         var found: [String: String] = [:]

@@ -2,21 +2,23 @@ internal import Core
 internal import Credentials
 internal import Transport
 
-/// The key that a machine or a container is given by the service that it runs at.
+/// The key that a cloud service gives to a machine or container that it runs.
 ///
 /// Sources: Amazon EC2 user guide, "Use the Instance Metadata Service" and "Retrieve security credentials from instance
-/// metadata" (version 2, with a token; version 1 is not asked); AWS SDKs and tools reference guide, "Container credential provider".
+/// metadata" (version 2, with a token; version 1 is not asked); AWS SDKs and tools reference guide, "Container
+/// credential provider".
 actor S3Metadata: S3KeySource {
     enum Kind: String, Sendable, CaseIterable { case instance, container }
 
     struct Settings: Sendable {
         var kind: Kind
-        /// Where it is, if not where its kind has it.
+        /// The address, if it is not the default of its kind.
         var url: String?
         var role: String?
-        /// What the container service wants to see.
+        /// The token that the container service requires.
         var token: SecretSource?
-        /// Of one question. It is next door: what does not answer at once is not there.
+        /// Time limit of one question. The service is on the local network: if it does not answer at once, it is not
+        /// there.
         var patience: Duration = .seconds(5)
     }
 
@@ -25,7 +27,7 @@ actor S3Metadata: S3KeySource {
         var end: WallTime?
     }
 
-    /// What questions to an instance carry, and until when.
+    /// The session token for questions to an instance, and its end.
     private struct Session {
         var token: String
         var end: WallTime
@@ -36,12 +38,12 @@ actor S3Metadata: S3KeySource {
     private let reader: SecretReader
     private var held: Held?
     private var session: Session?
-    /// Counts what was given, so that one refusal of an old key does not throw away a new one.
+    /// Number of the reading, so that a refusal of an old key does not discard a new one.
     private var reading = 0
     private var isRefused = false
     private var askedAt: WallTime?
 
-    /// A service that gives the same key until its end is not asked for each part.
+    /// A service that gives the same key until its end is not asked again for each part.
     private static let pause: Int64 = 60_000
     private static let sessionLength = 21_600
 
@@ -62,7 +64,7 @@ actor S3Metadata: S3KeySource {
             reading += 1
             return (given.key, reading)
         } catch let error as UploadError {
-            // One that counts still goes on without it.
+            // A key that is still valid is used although its renewal failed.
             if let held, !isRefused, let end = held.end, end > now { return (held.key, reading) }
             throw error
         }
@@ -104,7 +106,8 @@ actor S3Metadata: S3KeySource {
         return try key(answer, base)
     }
 
-    /// An answer of the instance, whatever it says. A session that it does not know any more is begun anew, once.
+    /// Returns an answer of the instance, whatever its status. A session that the instance no longer knows is started
+    /// again, once.
     private func instance(_ url: String, _ base: String) async throws -> Response {
         for isLast in [false, true] {
             let session = try await begun(base)
@@ -163,7 +166,7 @@ actor S3Metadata: S3KeySource {
 
     private func containerToken() async throws -> String? {
         var source = settings.token
-        // Written anew by the service from time to time.
+        // The service rewrites the file from time to time.
         if source == nil, let path = await variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") {
             source = .file(FilePath(path))
         }
@@ -187,7 +190,7 @@ actor S3Metadata: S3KeySource {
             method, url, headers: headers,
             limits: Limits(connect: settings.patience, replyWait: settings.patience, whole: settings.patience),
             answerLimit: 64 << 10)
-        // What it says is for this machine alone.
+        // The answer is only for this machine.
         request.mayUseProxy = false
         do { return try await asking.ask(request).response } catch let error as Asking.Unanswered {
             throw asking.silence("no instance metadata at \(asking.host(base))", error)
@@ -206,7 +209,7 @@ actor S3Metadata: S3KeySource {
         throw problem(base, "it answers \(answer.status)", remedy)
     }
 
-    /// The key in an answer. `Code` stands in those of instances, and is `Success`.
+    /// The key in an answer. Answers of instances have `Code`, which is `Success`.
     private func key(_ answer: Response, _ base: String) throws -> (key: S3Key, end: WallTime?) {
         try mustBeGood(answer, base)
         guard let json = JSONValue.read(answer.body) else {
@@ -236,13 +239,13 @@ actor S3Metadata: S3KeySource {
                 retryable: true), remedy: remedy)
     }
 
-    /// Whether nobody on the way could read a key: nobody is on the way, or it is encrypted.
+    /// Whether a key cannot be read in transit, because the service is on this link or the connection is encrypted.
     static func isNear(_ url: String) -> Bool {
         let address = WebAddress(url)
         if address.scheme == "https" { return true }
         let host = address.host.filter { $0 != "[" && $0 != "]" }
         guard let ip = IPAddress(host) else { return host == "localhost" }
-        // The services of Amazon's machines and containers; nothing else may have these addresses.
+        // The services of Amazon's machines and containers; no other host may have these addresses.
         return ip.isLoopback || ip.isLinkLocal || IPSubnet("fd00:ec2::/32")?.contains(ip) == true
     }
 

@@ -1,17 +1,18 @@
 internal import Core
 
-/// Temporary keys that a service or a program of the person's hands out: asked again before they end, and when one is refused.
+/// Temporary keys that a service or program of the person hands out. They are requested again before they end, and when
+/// one is refused.
 actor STSKeys: S3KeySource {
     private let service: OwnService
     private let asking: Asking
     private var held: (key: S3Key, end: WallTime?)?
-    /// One question for all who wait.
+    /// One request for all waiting tasks.
     private let question = JoinedWork()
     private var reading = 0
     private var isRefused = false
     private var askedAt: WallTime?
 
-    /// A service that gives the same key until its end is not asked for each part. (ms)
+    /// A service that gives the same key until its end is not asked again for each part. (ms)
     private static let pause: Int64 = 60_000
 
     init(_ service: OwnService, _ asking: Asking) {
@@ -31,7 +32,7 @@ actor STSKeys: S3KeySource {
     func current() async throws -> (key: S3Key, reading: Int) {
         if let held, !isRefused, !isDue(held.end) { return (held.key, reading) }
         do { try await question.join { try await self.ask() } } catch {
-            // One that counts still goes on without it.
+            // A key that is still valid is used although its renewal failed.
             if let held, !isRefused, let end = held.end, end > asking.clocks.wall() { return (held.key, reading) }
             throw error
         }
@@ -59,7 +60,7 @@ actor STSKeys: S3KeySource {
             throw service.problem("gives no key: \(service.shown(words))", .authenticate)
         }
         do {
-            // As the security token service answers itself, too.
+            // Also in the form of the security token service itself.
             let document = try (json["Credentials"] ?? json).bytes
             held = try S3KeyDocument.read(String(decoding: document, as: UTF8.self), profile: "", from: "its answer")
         } catch let error as S3Keys.Unusable {

@@ -1,9 +1,9 @@
 internal import Core
 internal import Transport
 
-// What somebody who signs for us is asked, and what he answers: docs/destinations/s3.md has it for those who write one.
+// The questions to an external signer and its answers: docs/destinations/s3.md describes them for authors of signers.
 
-/// One request, as the signer hears of it.
+/// One request, as it is described to the signer.
 struct S3Wanted: Sendable {
     enum Operation: String, Sendable {
         case head, put, create, part, parts, complete, abort, uploads, list
@@ -11,7 +11,7 @@ struct S3Wanted: Sendable {
 
     var operation: Operation
     var request: S3Request
-    /// Bytes of its body.
+    /// Size of its body in bytes.
     var size: Int64
 
     init(_ request: S3Request) {
@@ -28,21 +28,21 @@ struct S3Wanted: Sendable {
             }
     }
 
-    /// The same for another part of the same upload.
+    /// The same request for another part of the same upload.
     init(_ request: S3Request, part: PartPlan.Part) {
         self.init(request)
         self.request.query = request.query.map { $0.name == "partNumber" ? ($0.name, "\(part.index + 1)") : $0 }
         size = part.length
     }
 
-    /// Those that a signature has to cover. The digest of bytes that are still to be read is not known when parts are asked for ahead,
-    /// and no service wants `Content-MD5` signed (Amazon S3 API reference, "Authenticating requests: using query parameters": `host` and
-    /// `x-amz-*`).
+    /// Headers that a signature has to cover. When parts are requested ahead, the digest of bytes that are not read yet
+    /// is unknown; no service requires `Content-MD5` to be signed (Amazon S3 API reference, "Authenticating requests:
+    /// using query parameters": `host` and `x-amz-*`).
     var headers: [(name: String, value: String)] {
         request.headers.filter { $0.name.lowercased() != "content-md5" }
     }
 
-    /// Told from all other parts; `nil` for what cannot be signed before its turn.
+    /// Identifies a part among all others; `nil` for a request that cannot be signed ahead.
     var mark: String? {
         guard operation == .part, headers.isEmpty, let key = request.key else { return nil }
         return (request.query.map(\.value) + [key.display]).joined(separator: "\n")
@@ -59,22 +59,22 @@ struct S3Wanted: Sendable {
     }
 }
 
-/// An address that somebody signed.
+/// An address that the signer signed.
 struct S3Given: Sendable {
     var url: String
     var headers: [(String, String)]
-    /// It counts for so long; `nil` where nothing is said.
+    /// How long it is valid; `nil` where the signer does not say.
     var life: Duration?
 
-    /// Why an answer is none.
+    /// The reason why an answer cannot be used.
     enum Problem: Error {
-        /// What is signed is not what was asked for. In words that follow the signer's place.
+        /// The signed request differs from the requested one. The text follows the signer's place.
         case wrong(String)
-        /// The signer does not want it; his words.
+        /// The signer refuses; contains its message.
         case refused(String, isFinal: Bool)
     }
 
-    /// What would break the framing, or send it elsewhere.
+    /// Headers that would break the framing, or send the request elsewhere.
     private static let reserved: Set<String> = [
         "host", "content-length", "transfer-encoding", "connection", "expect", "authorization",
     ]
@@ -83,13 +83,13 @@ struct S3Given: Sendable {
         if let words = json["error"]?.text { throw .refused(words, isFinal: json["final"]?.flag == true) }
         guard let url = json["url"]?.string else { throw .wrong("gives no address for `\(wanted.operation.rawValue)`") }
         let address = WebAddress(url)
-        // A host with nothing that two readers could read in two ways, as a `%`, a `\` or an `@`.
+        // The host must have only one reading, so it contains no `%`, `\` or `@`.
         guard url.utf8.count <= 16 << 10, url.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
             address.authority?.utf8.allSatisfy({ $0.isLetterOrDigit(or: ".-_:[]") }) == true,
             address.scheme == "https" || address.scheme == "http"
         else { throw .wrong("gives something else than an http or https address") }
         if let problem = hosts.objection(to: address) { throw .wrong(problem) }
-        // What a mistake at the signer would do to the wrong object, or to another part.
+        // A mistake of the signer would reach the wrong object, or another part.
         guard let path = PercentCoding.text(decoding: address.path),
             let query = PercentCoding.query(decoding: address.query ?? "")
         else { throw .wrong("gives an address that is badly coded") }
@@ -99,7 +99,7 @@ struct S3Given: Sendable {
             throw .wrong(
                 "gives the address of another object than `\((wanted.request.key ?? "").display)` in \(hosts.bucket)")
         }
-        // Which of the two counts is decided by whoever reads it.
+        // Readers differ in which of two equal names counts.
         guard query.count == (address.query ?? "").split(separator: "&").count else {
             throw .wrong("gives an address with a parameter twice")
         }
@@ -137,38 +137,39 @@ struct S3Given: Sendable {
         }
     }
 
-    /// What it is sent with: the signer's own stand in place of ours.
+    /// The headers to send: the signer's replace ours.
     func headers(over own: [(name: String, value: String)]) -> [(String, String)] {
         let names = Set(headers.map { $0.0.lowercased() })
         return own.filter { !names.contains($0.name.lowercased()) }.map { ($0.name, $0.value) } + headers
     }
 }
 
-/// Where signed addresses may lead.
+/// The hosts to which signed addresses may lead.
 struct S3SignedHosts: Sendable {
-    /// The service's own, with `{region}` filled in.
+    /// The service's own endpoint, with `{region}` filled in.
     let endpoint: WebAddress
     /// `host`, or `host:port`.
     let others: [String]
     let bucket: String
 
-    /// What the path of an address there has in front of the key: the bucket, or nothing where the host names that. Any other host
-    /// below one of these is another bucket's.
+    /// Returns the possible prefixes of the key in the path of an address there: the bucket, or nothing where the host
+    /// names the bucket. Any other host below one of these is another bucket's.
     func starts(at address: WebAddress) -> [String] {
         let places = others.map { WebAddress("https://\($0)").host }
         let all = [endpoint.host] + places
         let name = bucket.lowercased()
         if all.contains(where: { address.host == "\(name).\($0)" }) { return [""] }
         guard all.contains(address.host) else { return [] }
-        // Which bucket it is that a person names a host for, or that has one of its own, is for them to say.
+        // When a person names a host, or a host that belongs to one bucket, the person is responsible for which bucket
+        // that is.
         let isOwn = places.contains(address.host) || address.host.hasPrefix("\(name).")
         return ["/\(bucket)"] + (isOwn ? [""] : [])
     }
 
-    /// - Returns: What is wrong, in words that follow the signer's place.
+    /// - Returns: The problem, as a text that follows the signer's place.
     func objection(to address: WebAddress) -> String? {
         let shown = FilePath(address.authority ?? "").display
-        // Bytes of a file that were to be encrypted on their way are sent in no other manner.
+        // Bytes of a file that were to be encrypted in transit are never sent unencrypted.
         if address.scheme == "http", endpoint.scheme == "https" {
             return "gives an http address at \(shown), and the endpoint is https"
         }
@@ -181,7 +182,7 @@ struct S3SignedHosts: Sendable {
         return "gives an address at \(shown), which is neither at \(own[0]) nor among `presign.hosts`"
     }
 
-    /// `nil` for what is no number.
+    /// `nil` for a text that is no number.
     private static func port(_ address: WebAddress) -> UInt16? {
         guard let written = address.port else { return address.scheme == "https" ? 443 : 80 }
         return UInt16(written).flatMap { "\($0)" == written ? $0 : nil }

@@ -1,7 +1,7 @@
 internal import Core
 internal import Transport
 
-// What a person sets of whoever signs.
+// A person's settings for the signer.
 
 extension S3Presigner {
     static let section = "presign"

@@ -2,10 +2,10 @@ internal import Core
 internal import Credentials
 internal import Transport
 
-/// Has somebody sign who holds the key: a service of the person's, or a program. Every request goes to an address that it gave
-/// (a presigned URL), and no key is here.
+/// Has requests signed by an external signer that holds the key: a service or a program of the person. Every request
+/// goes to an address that the signer gave (a presigned URL), and no key is stored here.
 actor S3Presigner: S3Signing {
-    /// Nobody here knows what key there is.
+    /// The kind of key is unknown here.
     nonisolated var isLent: Bool { false }
     private struct Kept {
         var given: S3Given
@@ -13,26 +13,26 @@ actor S3Presigner: S3Signing {
     }
 
     private let signer: OwnService
-    /// For requests to the bucket, and for words.
+    /// For requests to the bucket, and for messages.
     private let asking: Asking
     private let settings: S3Settings
     private let hosts: S3SignedHosts
-    /// Addresses of parts whose turn comes.
+    /// Addresses of parts that are sent later.
     private var kept: [String: Kept] = [:]
-    /// Those that a question is under way for: its number.
+    /// Parts for which a question is in flight, with its number.
     private var coming: [String: Int] = [:]
-    /// Parts whose address comes with the answer to a question, which is about another part of their upload.
+    /// Tasks that wait for a question about another part of their upload, whose answer contains their address too.
     private var waiting: [Int: [CheckedContinuation<Void, Never>]] = [:]
     private var questions = 0
 
-    /// The code of a failure that the signer wants.
+    /// The failure code when the signer refuses.
     static let refusal = "signer_refused"
-    /// Parts that are asked for together.
+    /// Number of parts that are requested together.
     static let ahead = 32
     private static let mostKept = 1024
-    /// Of an address whose signer does not say when it ends.
+    /// Validity of an address when the signer does not say when it ends.
     private static let life: Duration = .seconds(300)
-    /// What is left of its life when a request with it begins.
+    /// Minimum validity that must be left when a request begins.
     private static let margin: Duration = .seconds(30)
 
     init(_ signer: OwnService.Way, hosts: [String], asking: Asking, settings: S3Settings, reader: SecretReader) {
@@ -60,24 +60,24 @@ actor S3Presigner: S3Signing {
         return S3Signed(url: given.url, headers: given.headers(over: request.headers)) { answer, corrected in
             guard [400, 401, 403].contains(answer.status), !corrected.contains(.key) else { return nil }
             let verdict = S3Verdict(answer, isLent: false, now: self.asking.clocks.wall())
-            // "Request has expired" is what all of them say of an address that has ended. What is refused for another reason would be
-            // refused again, with all its bytes.
+            // All services answer "Request has expired" for an address that has ended. A request that is refused for
+            // another reason would be refused again, with all its bytes.
             let hasEnded =
                 verdict.words.lowercased().contains("expired")
                 || verdict.isOfKey && verdict.code != nil && verdict.code != "AccessDenied"
-            // To a question without an answer's words it costs nothing to be asked again.
+            // Repeating a question whose answer had no body costs nothing.
             guard wasEarly || hasEnded || request.method == "HEAD" && verdict.isMute else { return nil }
             await self.forget()
             return .key
         }
     }
 
-    /// Those that are asked for together with a part: it is behind none of them when its turn comes.
+    /// The parts that are requested together with a part: all of them come after it.
     static func behind(_ part: PartPlan.Part, of plan: PartPlan) -> [PartPlan.Part] {
         (part.index + 1..<min(plan.count, part.index + ahead)).map { plan[$0] }
     }
 
-    /// What was signed together with it may be of no use either.
+    /// Addresses that were signed together with it may be of no use either.
     private func forget() { kept = [:] }
 
     private func take(_ wanted: S3Wanted) -> S3Given? {
@@ -96,7 +96,7 @@ actor S3Presigner: S3Signing {
 
     // MARK: Asking
 
-    /// One, and with a part those behind it that nobody has and nobody has asked for.
+    /// Requests one address, and for a part also those of the following parts that are neither known nor requested.
     private func ask(_ first: S3Wanted) async throws -> S3Given {
         guard first.mark != nil else { return try await ask([first]) }
         kept = kept.filter { counts($0.value) }
@@ -120,7 +120,7 @@ actor S3Presigner: S3Signing {
             "requests": .list(all.map(\.json)),
         ])
         let answer = try await signer.answer(to: question, "the question for a signed address")
-        // A login page is none, nor is what a broken proxy says.
+        // Neither a login page nor the answer of a broken proxy is one.
         guard let first = all.first, let signed = JSONValue.read(answer)?["signed"]?.items, let given = signed.first
         else {
             throw signer.problem(
@@ -128,7 +128,7 @@ actor S3Presigner: S3Signing {
         }
         let now = asking.clocks.wall()
         for (wanted, json) in zip(all, signed).dropFirst() {
-            // One of another's turn that is not good is asked for when it comes.
+            // An unusable address of a later part is requested again when it is needed.
             guard let mark = wanted.mark, let given = try? S3Given(json, for: wanted, at: hosts, now: now) else {
                 continue
             }
@@ -161,12 +161,12 @@ actor S3Presigner: S3Signing {
 }
 
 extension Asking {
-    /// Whoever has a signed address may do what it says.
+    /// A signed address gives the right to its request.
     func conceal(address: String) {
         for (name, value) in PercentCoding.query(decoding: WebAddress(address).query ?? "") ?? [:]
         where isSecretName(name) || name.lowercased() == "awsaccesskeyid" {
             rememberForNow(value)
-            // Whose signature it is, before the day and the region.
+            // The id of the key that signs, before the day and the region.
             if name.lowercased() == "x-amz-credential" { rememberForNow(String(value.prefix { $0 != "/" })) }
         }
     }

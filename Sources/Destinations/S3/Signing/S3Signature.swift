@@ -1,20 +1,20 @@
 internal import Core
 internal import Digests
 
-/// What a request to S3 is made of when it is signed.
+/// The parts of a request to S3 that a signature covers.
 struct S3Message: Sendable {
     var method: String
-    /// With the port where it is not the scheme's own, as the `Host` header has it.
+    /// With the port where it is not the scheme's default, as in the `Host` header.
     var host: String
-    /// As it stands in the request line: from the slash, percent-coded once.
+    /// As in the request line: from the slash, percent-coded once.
     var path: String
     /// Not coded. A name without a value has an empty one.
     var query: [(name: String, value: String)] = []
-    /// All of them are signed: what a proxy on the way may change does not belong here.
+    /// All headers are signed: a header that a proxy may change does not belong here.
     var headers: [(name: String, value: String)] = []
     /// Hexadecimal SHA-256 of the body, or `UNSIGNED-PAYLOAD`.
     var payload: String
-    /// What the path is of, for signatures that do not look at it.
+    /// The bucket of the path, for signatures that do not cover the path alone.
     var bucket = ""
     var key: FilePath?
 
@@ -35,16 +35,17 @@ struct S3Key: Hashable, Sendable {
     var token: String?
 }
 
-/// Signature Version 4, as S3 wants it (Amazon S3 API reference, "Authenticating requests: using the Authorization header").
-/// Other services of the maker differ: here the path is coded once and never normalised, and the payload's digest is a header.
+/// Signature Version 4 for S3 (Amazon S3 API reference, "Authenticating requests: using the Authorization header").
+/// Amazon's other services differ: here the path is coded once and never normalised, and the payload's digest is a
+/// header.
 struct S3Signature: Sendable {
     var key: S3Key
     var region: String
 
     private static let algorithm = "AWS4-HMAC-SHA256"
 
-    /// - Parameter now: The server's time, to fifteen minutes.
-    /// - Returns: The headers of the message and those that signing adds; `Host` is not among them.
+    /// - Parameter now: The server's time; fifteen minutes of difference are allowed.
+    /// - Returns: The headers of the message and those that signing adds, without `Host`.
     func headers(of message: S3Message, at now: WallTime) -> [(String, String)] {
         let stamp = Self.stamp(now)
         let scope = "\(stamp.prefix(8))/\(region)/s3/aws4_request"
@@ -77,7 +78,7 @@ struct S3Signature: Sendable {
         return (parts.joined(separator: "\n"), names)
     }
 
-    /// For each day and region another one.
+    /// The key for one day and region.
     func signingKey(_ day: String) -> [UInt8] {
         [day, region, "s3", "aws4_request"].reduce(Array("AWS4\(key.secret)".utf8), mac)
     }
@@ -91,7 +92,7 @@ struct S3Signature: Sendable {
         String(decoding: time.description.utf8.prefix(19).filter { $0 != 0x2D && $0 != 0x3A }, as: UTF8.self) + "Z"
     }
 
-    /// Without blanks at its ends, and with one where several stand.
+    /// Without blanks at its ends, and with runs of blanks reduced to one.
     private static func collapsed(_ value: String) -> String {
         value.utf8.split(separator: UInt8(ascii: " ")).map { String(decoding: $0, as: UTF8.self) }
             .joined(separator: " ")
@@ -99,6 +100,6 @@ struct S3Signature: Sendable {
 }
 
 extension S3Message {
-    /// A key as it stands in a path: everything but unreserved characters and slashes is coded, also `+ ( ) ! ' *`.
+    /// A key in the form for a path: everything but unreserved characters and slashes is coded, also `+ ( ) ! ' *`.
     static func path(of key: FilePath) -> String { PercentCoding.encode(key.bytes, keeping: "/") }
 }

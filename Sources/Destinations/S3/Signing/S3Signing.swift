@@ -3,13 +3,13 @@ internal import Credentials
 internal import Synchronization
 internal import Transport
 
-/// Makes requests ones that the service takes: with a key of ours, or by somebody who has one.
+/// Signs requests, with a key of ours or by an external signer.
 protocol S3Signing: Sendable {
     /// - Throws: ``UploadError``; `CancellationError`.
     func signed(_ request: S3Request) async throws -> S3Signed
     /// The key in use is known to be a temporary one.
     var isLent: Bool { get }
-    /// Bytes of a file were on their way for so long.
+    /// Reports that bytes of a file were in flight for this long.
     func carried(for time: Duration) async
 }
 
@@ -17,7 +17,8 @@ extension S3Signing {
     func carried(for time: Duration) async {}
 }
 
-/// The service's clock is so far ahead of ours: learnt from its answers, and never more than a guess of the network's delay.
+/// How far the service's clock is ahead of ours. Learned from answers, and therefore correct only up to the network's
+/// delay.
 final class ServiceClock: Sendable {
     private let known = Mutex(Duration.zero)
     var ahead: Duration {
@@ -25,10 +26,10 @@ final class ServiceClock: Sendable {
         set { known.withLock { $0 = newValue } }
     }
 
-    /// - Parameter said: What the request was signed with.
-    /// - Returns: Whether an answer is about the time and the request is worth being signed anew.
+    /// - Parameter said: The time offset with which the request was signed.
+    /// - Returns: Whether an answer is about the time and the request is worth being signed again.
     func isCorrected(by response: Response, now: WallTime, said: Duration) -> Bool {
-        // To `HEAD` there are no words, and some servers say `AccessDenied`.
+        // An answer to `HEAD` has no error document, and some servers say `AccessDenied`.
         guard response.status == 400 || response.status == 403,
             let theirs = response.headers["Date"].flatMap({ httpDate($0) })
         else { return false }
@@ -38,7 +39,7 @@ final class ServiceClock: Sendable {
         return true
     }
 
-    /// Services take signatures of fifteen minutes around their own time. (ms)
+    /// Services accept signatures within fifteen minutes of their own time. (ms)
     private static let tolerance: Int64 = 300_000
 }
 
@@ -46,20 +47,21 @@ final class ServiceClock: Sendable {
 struct S3Signed: Sendable {
     var url: String
     var headers: [(String, String)]
-    /// What it is proven with: a server that repeats it in its answer shows it to nobody.
+    /// The signature or key of the request: a server that repeats it in its answer must not have it shown.
     var proof: String?
-    /// What another signature may mend.
+    /// Faults that another signature corrects.
     enum Correction: Sendable { case region, clock, key }
-    /// Looks at what was said no to.
+    /// Examines a refusal.
     ///
-    /// - Parameter corrected: What was mended already for this request.
-    /// - Returns: What was mended now, so that the request is worth being signed and sent again; `nil` when nothing was.
+    /// - Parameter corrected: Corrections that were already made for this request.
+    /// - Returns: The correction that was made now, so that the request is worth being signed and sent again; `nil`
+    ///   when there was none.
     var mend: @Sendable (_ answer: Response, _ corrected: Set<Correction>) async -> Correction?
 }
 
-/// Signs with a key: with the key, the region and the clock that count now.
+/// Signs with the present key, region and clock.
 final class S3KeySigner: S3Signing {
-    /// What answers have taught, for all uploads of the destination.
+    /// Facts learned from answers, for all uploads of the destination.
     private struct State {
         var region: String
         var isLent = false
@@ -98,7 +100,7 @@ final class S3KeySigner: S3Signing {
             settings.signing == .s3
             ? S3Signature(key: key, region: region).headers(of: message, at: now)
             : OSSSignature(key: key, region: region, version: settings.signing).headers(of: message, at: now)
-        // Behind `Signature=`, or in OSS's first version behind the key's id.
+        // The signature stands after `Signature=`, or in OSS's first version after the key's id.
         let mark = settings.signing == .v1 ? ":" : "Signature="
         let proof = headers.lazy.compactMap { name, value in
             name.lowercased() == "authorization" ? value.split(separator: mark).last.map(String.init) : nil
@@ -127,7 +129,7 @@ final class S3KeySigner: S3Signing {
 }
 
 extension Asking {
-    /// The key that counts now, which no message shows from then on.
+    /// Returns the present key, which no message shows from then on.
     func key(of source: any S3KeySource) async throws -> (key: S3Key, reading: Int) {
         do {
             let current = try await source.current()
@@ -138,7 +140,7 @@ extension Asking {
         }
     }
 
-    /// Nobody answered, told as what that means: `what` stands behind the destination's name.
+    /// Makes the error for a request without an answer: `what` follows the destination's name.
     func silence(_ what: String, _ error: Unanswered) -> UploadError {
         var told = error.error
         told.failure.message = "\(name): \(what): \(told.failure.message.dropFirst(name.count + 2))"

@@ -3,7 +3,7 @@ import Linux
 import TestKit
 import Testing
 
-/// The signer that stands in the manual, word for word, for a bucket at somebody else's server.
+/// The signer from the manual, word for word, for a bucket at a third-party server.
 final class PageSigner: Sendable {
     static let token = "the-token-of-the-signer"
     /// For `presign.command`.
@@ -12,7 +12,7 @@ final class PageSigner: Sendable {
     private let child: Child
     private let temporary = TemporaryFolder()
 
-    /// - Parameter secretKey: What it signs with.
+    /// - Parameter secretKey: The key with which it signs.
     init(for server: String, secretKey: String = S3Server.secretKey, prefix: String = "") async throws {
         let python = try await blocking { try Tools.venv(["moto[server,s3]==5.2.5"]) }.appending("python")
         let page = Repository.root.appending("docs/destinations/s3.md")

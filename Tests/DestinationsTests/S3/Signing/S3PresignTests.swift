@@ -8,7 +8,7 @@ import Transport
 
 @testable import Destinations
 
-/// A bucket whose key is somebody else's.
+/// A bucket whose key only an external signer has.
 @Suite("s3, signed by somebody else", .needsPackages, .timeLimit(.minutes(Patience.minutes(3))))
 struct S3PresignTests {
     final class Scene: OtherEnd {
@@ -76,7 +76,7 @@ struct S3PresignTests {
         try await scene.bring(parcel, attempts: 1)
         #expect(scene.holds(parcel))
         let parts = scene.signer.questions.flatMap(\.requests).filter { $0.operation == "part" }
-        // One that has its address already may be asked for by another that stands before it.
+        // A part that already has its address may be requested again together with an earlier one.
         #expect(parts.count <= 8 + 3, "\(scene.signer.asked)")
     }
 
@@ -170,7 +170,7 @@ struct S3PresignTests {
         try await parcel.sendStopped(to: scene, logbook, accepting: 5 << 20)
         let asked = scene.signer.asked.count
         if isFresh {
-            // That of the list of parts, which is asked for next, and those that are kept.
+            // The address for the list of parts, which is requested next, and the stored ones.
             scene.signer.change { $0.ended = 6 }
         } else {
             scene.signer.endAll()
@@ -187,7 +187,7 @@ struct S3PresignTests {
     @Test("addresses are kept for as long as the signer says, and not longer")
     func life() async throws {
         let scene = try Scene()
-        // Less than what has to be left when a request begins.
+        // Less than the minimum validity at the beginning of a request.
         scene.signer.change { $0.life = 20 }
         let parcel = try Parcel(Self.size)
         try await scene.bring(parcel, attempts: 1)
@@ -198,7 +198,7 @@ struct S3PresignTests {
     @Test("an address that is refused for another reason is not tried twice with bytes, and shown nowhere")
     func refused() async throws {
         let scene = try Scene()
-        // Of the question for an object, and of the one whether the key may write.
+        // For the question about an object, and for the one whether the key may write.
         scene.signer.script(.address { $0 + "0" }, .address { $0 + "0" }, .address { $0 + "0" })
         let parcel = try Parcel(900)
         let error = try await parcel.failure(to: scene)
@@ -209,7 +209,7 @@ struct S3PresignTests {
         #expect(second.failure.code == "SignatureDoesNotMatch")
         #expect(second.failure.message.contains("it was not signed: ***"), "\(second)")
         #expect(!second.failure.message.contains("signature-that"), "\(second)")
-        // The last one looks whether the object is there all the same.
+        // The last one checks whether the object exists nevertheless.
         #expect(scene.emulator.requests == ["head", "head", "part 1", "head", "put", "head"])
     }
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Destinations
 
-/// The signer of the manual, and servers that are not ours: rclone's judges its signatures.
+/// The signer from the manual with third-party servers: rclone's checks its signatures.
 @Suite(
     "s3, with the manual's signer, at other people's servers", .needsPackages, .timeLimit(.minutes(Patience.minutes(5)))
 )
@@ -60,7 +60,7 @@ struct S3SignerServersTests {
             #expect(isWhole)
             #expect(!logbook.everything.contains("X-Amz") && !logbook.everything.contains(S3Server.id))
             #expect(try await destination.unfinished()?.isEmpty == true)
-            // The same file once more costs no upload.
+            // The same file once more needs no upload.
             #expect(try await destination.upload(parcel.order, notes: Logbook()).verifiedBy == "held")
             #expect(try await destination.list(after: nil)?.items.map(\.id) == ["é +(1)/100%'~.mp4"])
         }

@@ -8,7 +8,7 @@ import Transport
 
 @testable import Destinations
 
-/// Whoever signs, on bad days.
+/// A signer with faults.
 @Suite("s3, when whoever signs is ill, or lies", .needsPackages, .timeLimit(.minutes(Patience.minutes(2))))
 struct S3SignerTests {
     private typealias Scene = S3PresignTests.Scene
