@@ -45,7 +45,8 @@ struct S3SignerServersTests {
     }
 
     @Test(
-        "takes files of any size, in one request or in parts, and is asked whether it has them", arguments: Tier.sample(makers),
+        "takes files of any size, in one request or in parts, and is asked whether it has them",
+        arguments: Tier.sample(makers),
         [0, 1, (1 << 20) + 1, (10 << 20) + 1])
     func sizes(_ maker: S3Maker, _ size: Int) async throws {
         try await open(maker, .service, ["storage_class": .text("STANDARD"), "tags": .map(["a": .literal("b c")])]) {
