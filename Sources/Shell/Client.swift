@@ -39,7 +39,6 @@ extension Invocation {
 /// Ids and keys are text. An operand is a path if it begins with `/` or a dot, contains bytes that no id or key has, or
 /// is the name of a file in the person's current folder. A path is sent absolute and as it is shown. If there is no
 /// such file, an escaped name was copied from the output.
-/// escaped name was copied from what was shown.
 func reference(_ operand: FilePath) throws -> String {
     let isNamed = operand.isAbsolute || operand.bytes.starts(with: "./".utf8) || operand.bytes.starts(with: "../".utf8)
     let path = try absolute(operand)

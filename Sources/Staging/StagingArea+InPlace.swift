@@ -53,7 +53,6 @@ extension SourceRelease.AssetIdentity {
     /// The rule of Git's index for entries that are "racily clean". Where times are kept in whole seconds, a write in
     /// the second of the last one changes no time, so times prove something only when the bytes were read later than
     /// that. Where a file system has no change time of its own, they never do.
-    /// time of its own, they never do.
     package func mayHideWrite(_ look: FileLook, at name: FilePath, in folder: borrowing OpenFolder) -> Bool {
         if look.changed % 1_000_000_000 == 0 {
             // FAT counts in steps of two seconds.

@@ -7,7 +7,6 @@ internal import Synchronization
 /// All folders share one thread, except those on file systems that may not answer. Each of these file systems has one
 /// thread for all folders on it, so that a server that is gone delays no other folder. Only the mount table decides
 /// which these are, because a request to such a file system may never return.
-/// a question to such a file system is what may not come back.
 final class Crew: Sendable {
     struct Member: Sendable {
         /// Mount point of the file system; `nil` for the thread of all others.

@@ -40,8 +40,7 @@ package actor Store {
     /// With less free space on its disk, the log is emptied before each change, so that it stays small. An empty log
     /// needs no space to be emptied; a log that has taken the last space of a disk could never be emptied.
     package static let scarceRoom: Int64 = 16 << 20
-    /// Free space that is required after the disk was full: enough for a batch of files. Otherwise one change might fit
-    /// and the next would not.
+    /// Free space that is required after the disk was full: room for a batch of files, and not just for one change.
     package static let neededRoom: Int64 = 1 << 20
     /// The size that one of its files reaches at work: the log between two checkpoints, and some ten thousand uploads.
     package static let neededFileSize: UInt64 = 64 << 20
@@ -63,8 +62,7 @@ package actor Store {
     var listsChanged = false
     private var onListChange: @Sendable () -> Void = {}
     var sorting: UploadSort
-    /// Whether all waiting uploads are in this order; `false` while a change of the order is under way, or has stopped
-    /// half way.
+    /// Whether all waiting uploads are in this order; `false` during a change of the order, or after half of it.
     var isSorted = false
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
@@ -83,7 +81,6 @@ package actor Store {
     ///   - zone: The time zone for the ledger's hours and days.
     ///   - linkBytes: ``askKernel(_:)``; without it, everything that a run leaves reserved counts as sent.
     ///   - copies: Counts the whole copies in the staging folder. If there is any, a missing database was lost.
-    /// - Throws: ``StateLocked`` when another process has the folder; ``StateUnusable``; `SystemError`.
     /// - Throws: ``StateLocked`` when another process has the folder; ``StateUnusable``; `SystemError`.
     package static func open(
         _ folder: FilePath, clocks: any Clocks, sorting: UploadSort, zone: Zone = .local,
@@ -171,8 +168,7 @@ package actor Store {
         // SQLite makes the file with the umask; it contains names of private files.
         let connection = try Connection(path: path)
         _ = path.withCString { chmod($0, 0o600) }
-        // FULL: an answered commit is on disk, also after a power cut
-        // (https://www.sqlite.org/pragma.html#pragma_synchronous).
+        // FULL: an answered commit survives a power cut (https://www.sqlite.org/pragma.html#pragma_synchronous).
         try connection.execute(
             """
             PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
@@ -334,8 +330,8 @@ package actor Store {
         if !writer.isIdle { try? writer.execute("ROLLBACK") }
         if (error as? StoreError)?.isFull == true {
             wasFull = true
-            // The log keeps its size until it is emptied, which may be all the space that there is. Its own error would
-            // be the same one.
+            // The log, which may take all the space that there is, keeps its size until it is emptied. Its own error is
+            // the same.
             try? writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         }
         let failed = waiting
@@ -388,8 +384,7 @@ package actor Store {
         try connection.run(
             "INSERT INTO event (at, type, upload, detail) VALUES (?1, ?2, ?3, ?4)",
             [.integer(clocks.wall().milliseconds), .text(type), .init(upload), .text(TextMap.text(detail))])
-        // The event table is a ring: old events are deleted as new ones come, several at a time. Endings stay for a
-        // day.
+        // The event table is a ring: old events are deleted, several at a time. Endings stay for a day.
         let last = connection.lastRow
         guard last % 256 == 0 else { return }
         try connection.run(

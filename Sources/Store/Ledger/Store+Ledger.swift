@@ -6,7 +6,6 @@ package import Linux
 // Two rules ensure that it never under-reports. Bytes of a transfer are reserved before they are sent, in a row of
 // their own. A row that still exists when the database is opened counts as sent, since the opposite cannot be known.
 // And settled bytes count in the hour of their end: the period in which bytes may still be spent includes them.
-// settled counts in the hour of its end: the stretch in which bytes may still be spent has them.
 
 /// Bytes to be reserved.
 package struct Reservation: Sendable, Hashable {

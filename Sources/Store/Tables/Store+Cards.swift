@@ -12,7 +12,6 @@ extension Store {
     ///   - folders: Their names.
     ///   - fileSystem: As in ``StoredIdentity/fileSystem``; `nil` for files whose file system is not known.
     /// - Returns: Counts of at most 1,000 each. Files that are still settling are not in the store.
-    /// - Returns: Counts of at most 1,000 each. What is still settling is not in the store.
     package func cardWork(in folders: Set<String>, on fileSystem: String?) throws -> CardWork {
         try together {
             var work = CardWork()
