@@ -87,7 +87,7 @@ extension Store {
                 $0.optionalText(0)
             }
             if let token = text.flatMap({ $0 }).flatMap({ ReleaseToken($0) }) { return token }
-            // A release that an older program had begun.
+            // The release was begun by an older program, without a token.
             try connection.run(
                 "UPDATE asset SET release_token = ?2 WHERE id = ?1", [.integer(asset), .text(fresh.description)])
             return fresh

@@ -135,7 +135,7 @@ extension Store {
         return isBusy == nil
     }
 
-    /// Deletes the sent contents of a source that is gone for good, since they are not needed any more.
+    /// Deletes the record that the content of a source was sent, when the source is gone and its upload is forgotten.
     func forgetSent(_ identity: StoredIdentity) throws {
         try connection.run(
             """

@@ -87,7 +87,7 @@ extension Lookout {
         }
     }
 
-    /// A file that the folder must contain is gone.
+    /// Checks a folder again if a file that it must contain is gone.
     private func lookAfterGate(_ root: Root, _ name: FilePath) {
         if root.requirements.contains(where: { $0.file?.components.first == name }) { root.nextLook = now }
     }
@@ -110,7 +110,7 @@ extension Lookout {
                 if let moved { remove(moved) }
                 return
             }
-            // The earlier file under this name is gone: a rename replaces it.
+            // The earlier directory under this name is gone: a rename replaces it.
             if let moved {
                 if let old = directory.children[event.name] { remove(old) }
                 moved.name = event.name
