@@ -147,7 +147,7 @@ package struct SourceRelease: Sendable {
         .kept("something else was put in its place while it was moved; that stands now as \(place.display)")
     }
 
-    /// A missing name is made durable before that is recorded.
+    /// Makes the removal of the name durable before it is recorded.
     private func gone(_ folder: borrowing OpenFolder) throws(SystemError) -> Result {
         try folder.sync()
         return .gone

@@ -65,8 +65,8 @@ extension StateFiles {
         return try? connection.folderIdentities()
     }
 
-    /// The names of sources being released that a state folder does not know: another program made them. A daemon may
-    /// be using the folder. Changes nothing.
+    /// Whether a state folder does not know these names of sources being released: then another program made them. A
+    /// daemon may be using the folder. Changes nothing.
     package static func unknown(
         _ names: [(asset: Int64, token: ReleaseToken)], in state: FilePath
     ) throws -> [Bool] {

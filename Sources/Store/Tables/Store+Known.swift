@@ -58,8 +58,7 @@ extension Store {
     /// Steps along the table as long as the next requested file is near: the files of a directory are neighbours there,
     /// and a look-up for each alone would cost several times as much.
     ///
-    /// - Parameters:
-    ///   - found: Called with each known file, and the time of its renewal (milliseconds since 1970).
+    /// - Parameter found: Called with each known file, and the time of its renewal (milliseconds since 1970).
     /// - Returns: The position in `order` to continue from; always further than `start`.
     private func walk(
         _ order: [Int], from start: Int, of identities: Identities, found: (Int, Int64) -> Void

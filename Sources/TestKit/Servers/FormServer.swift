@@ -14,9 +14,9 @@ package final class FormServer: Sendable {
         package var lostOpenings = 0
         package var lostFinishes = 0
         package var refusals: (status: Int, times: Int, retryAfter: Int?)?
-        /// Answers with status 200 and an error in the body.
+        /// The number of answers with status 200 and an error in the body.
         package var errorsIn200 = 0
-        /// Invalid JSON, or a login page, instead of the answer; nothing is stored.
+        /// The number of answers that are invalid JSON, and of those that are a login page; nothing is stored.
         package var garbled = 0
         package var pages = 0
         /// The answers to the next removals, which are not done: a status, or 0 for no answer.
