@@ -3,29 +3,31 @@ internal import Glibc
 internal import Linux
 internal import Store
 
-/// A state folder with many uploads in it, as weeks without a network leave it. Made through the store's own interface,
-/// so that counters, tombstones, history and events are what the daemon would have written.
+/// A state folder with many uploads in it, as after weeks without a network. Made through the store's own interface, so
+/// that counters, tombstones, history and events are those that the daemon would have written.
 ///
-/// Of a hundred uploads 92 are queued, two wait for their copy, one was cancelled, one has failed and four are completed.
+/// Of a hundred uploads 92 are queued, two wait for their copy, one was cancelled, one has failed and four are
+/// completed.
 struct Backlog: Sendable {
     static let folders = ["front-door", "garden", "attic", "inbox"]
     static let destinations = ["archive", "nas", "pictures"]
 
-    /// How many uploads, each with an asset of its own.
+    /// The number of uploads, each with an asset of its own.
     var uploads: Int
     /// The folder above the watched ones, which have the names of ``folders``.
     var watched: FilePath = "/srv/cameras"
-    /// The sources are made, as sparse files, so that a scan meets them; and the copies, where the folder is given.
+    /// Whether the sources are made, as sparse files, so that a scan meets them; and the copies, if the folder is
+    /// given.
     var makesFiles = false
     var staging: FilePath?
 
-    /// More in one piece would be slower: SQLite walks what it noted to undo it, at the end of each statement.
+    /// More in one piece would be slower: at the end of each statement, SQLite walks its records for an undo.
     private static let batch = 500
     private static let lanes = 64
 
     /// Fills `state`, which must not be in use.
     ///
-    /// - Parameter told: Hears how many there are, now and then.
+    /// - Parameter told: Called with the number so far, from time to time.
     func fill(_ state: FilePath, told: (Int) -> Void = { _ in }) async throws {
         let clocks = SystemClocks()
         let store = try await Store.open(state, clocks: clocks, sorting: .newestFirst)
@@ -60,7 +62,7 @@ struct Backlog: Sendable {
             }
             try await inLanes(cancelled) { try await store.finishRelease($0.asset) }
             try await inLanes(made.filter { Fate($0.number) == .completed }) { entry in
-                // Whichever is next: as many as are to be completed.
+                // Any upload: as many as must be completed.
                 guard let claim = try await store.claim(destination(entry.number), passingOver: []) else {
                     throw WrongResult("nothing to claim for \(destination(entry.number))")
                 }
@@ -81,7 +83,7 @@ struct Backlog: Sendable {
         try await store.noteWatched(Self.folders)
     }
 
-    /// What becomes of the upload of a number.
+    /// The final state of the upload with a number.
     enum Fate {
         case queued, staging, cancelled, failed, completed
 
@@ -104,7 +106,7 @@ struct Backlog: Sendable {
 
     private func size(_ number: Int) -> Int64 { 1_000 + Int64(number % 60_000) }
 
-    /// As cameras name them: a folder for each day, a thousand files in each.
+    /// In a camera's scheme: a folder for each day, a thousand files in each.
     static func relative(_ number: Int) -> FilePath {
         let inFolder = number / folders.count
         let day = inFolder / 1_000
@@ -143,7 +145,7 @@ struct Backlog: Sendable {
         return Arrival(file: file, action: .keep, priority: number % 50 == 0 ? 10 : 0, orders: [order])
     }
 
-    /// A file of `size` bytes that takes no room.
+    /// Makes a sparse file of `size` bytes.
     private func make(_ path: FilePath, size: Int64) throws {
         let file = try Descriptor.open(path, for: .updating)
         try file.withNumber { number throws(SystemError) in
@@ -153,7 +155,7 @@ struct Backlog: Sendable {
         }
     }
 
-    /// 32 bytes that look like a digest, another for each number (splitmix64, https://prng.di.unimi.it/splitmix64.c).
+    /// 32 bytes that look like a digest, different for each number (splitmix64, https://prng.di.unimi.it/splitmix64.c).
     private static func digest(_ number: Int) -> [UInt8] {
         var state = UInt64(number)
         return (0..<4).flatMap { _ in
@@ -166,7 +168,7 @@ struct Backlog: Sendable {
         }
     }
 
-    /// Many at a time, so that they share transactions and syncs.
+    /// Runs many at a time, so that they share transactions and syncs.
     private func inLanes<Entry: Sendable>(
         _ entries: [Entry], _ body: @escaping @Sendable (Entry) async throws -> Void
     ) async throws {
@@ -193,8 +195,8 @@ extension Backlog {
     }
 }
 
-/// The median time of a claim in a state folder, and of a change that writes one small row: what the difference is, is
-/// the claim, and the rest is the disk's.
+/// The median time of a claim in a state folder, and of a change that writes one small row. The difference is the cost
+/// of the claim, and the rest is the disk's.
 ///
 /// - Parameter rounds: Claims; each is given back.
 func claimTimes(_ state: FilePath, rounds: Int = 200) async throws -> (claim: Duration, smallest: Duration) {

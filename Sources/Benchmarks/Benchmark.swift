@@ -1,15 +1,15 @@
-/// One number that a reader can hold against the last release's.
+/// One measured number that can be compared with the last release's.
 struct Benchmark: Sendable {
-    /// `room/what`, so that the list sorts by module.
+    /// `module/subject`, so that the list sorts by module.
     let name: String
-    /// What one iteration gets through, for "per second": names, bytes, files.
+    /// The unit of one iteration, for "per second": names, bytes, files.
     let unit: String
     let perIteration: Int
-    /// Throws when what it did came out wrong: a fast mistake is no figure.
+    /// Throws when its result is wrong: the figure would be worthless.
     let body: @Sendable () async throws -> Void
 }
 
-/// What a benchmark did was wrong.
+/// Thrown when a benchmark's result is wrong.
 struct WrongResult: Error, CustomStringConvertible {
     let description: String
     init(_ description: String) { self.description = description }
@@ -18,7 +18,8 @@ struct WrongResult: Error, CustomStringConvertible {
 extension Benchmark {
     /// The median and the worst of `rounds`, after one round that does not count.
     ///
-    /// A round repeats the body for at least `roundLength`, so that a short one is not measured by the clock's grain.
+    /// A round repeats the body for at least `roundLength`, so that a short one is not distorted by the clock's
+    /// resolution.
     func measured(rounds: Int = 7, roundLength: Duration = .milliseconds(150)) async throws -> Figure {
         let clock = ContinuousClock()
         var perIteration: [Duration] = []
@@ -39,7 +40,7 @@ extension Benchmark {
     }
 }
 
-/// What was measured: one tab-separated line of name, per second, unit and worst.
+/// A measured result: one tab-separated line of name, per second, unit and worst.
 struct Figure: Sendable, CustomStringConvertible {
     let benchmark: Benchmark
     /// Time of one iteration.

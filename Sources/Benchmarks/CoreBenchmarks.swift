@@ -1,6 +1,6 @@
 internal import Core
 
-/// What is done for every file name, event and upload.
+/// Work that is done for every file name, event and upload.
 let coreBenchmarks: [Benchmark] = [
     Benchmark(name: "core/display", unit: "names", perIteration: names.count) {
         for name in names where name.display.isEmpty { throw WrongResult("a name that shows as nothing") }
@@ -38,7 +38,7 @@ let coreBenchmarks: [Benchmark] = [
     },
 ]
 
-/// Most are plain; one in ten is what a phone or a broken file system makes of a name.
+/// Most are plain; one in ten is unusual, as from a phone or a broken file system.
 private let names: [FilePath] = (0..<1000).map { number in
     number % 10 == 0
         ? FilePath(bytes: Array("Aufnahme Tür \(number)\n".utf8) + [0xFF])

@@ -3,8 +3,8 @@ internal import Glibc
 internal import Linux
 internal import TestKit
 
-// `make bench` runs this. Arguments pick by a part of a name: `make bench ONLY=core/`. ROUNDS=5 is how often each side is
-// measured.
+// `make bench` runs this. Arguments select by a part of a name: `make bench ONLY=core/`. ROUNDS=5 is the number of
+// measurements on each side.
 let words = Array(CommandLine.arguments.dropFirst())
 if words.first == "put", words.count == 3 {
     try await put(FilePath(words[1]), to: words[2])
@@ -24,10 +24,10 @@ if words.first == "claims", words.count == 2 {
     print("claim\t\(times.claim)\tsmallest change\t\(times.smallest)")
     exit(0)
 }
-// For a look by hand: the servers of the tests, until the process is ended.
+// For manual tests: the servers of the tests, until the process is ended.
 if words.first == "serve", words.count == 2 {
     func serve(_ url: String, _ key: String) -> Never {
-        // Past the buffer, which nobody would see while it waits.
+        // Written directly: a reader would not see a line that waits in the buffer.
         let line = "listening on \(url), \(key)\n"
         _ = line.withCString { write(1, $0, line.utf8.count) }
         while true { pause() }
@@ -64,7 +64,7 @@ if !marks.isEmpty {
                 if finding.verdict == .missed { missed += 1 }
             }
         } catch let absent as Absent { print("  \(absent)") } catch {
-            // A figure of something that went wrong is none; the others still are.
+            // A failed measurement has no figure; the others are still made.
             print("  not measured: \(error)")
             broken += 1
         }

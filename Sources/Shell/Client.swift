@@ -5,17 +5,17 @@ internal import Daemon
 internal import Linux
 internal import Transport
 
-// What the verbs that talk to the daemon have in common.
+// Common parts of the verbs that talk to the daemon.
 
 extension Invocation {
-    /// Where the daemon listens: `--socket`, else what the configuration says.
+    /// The daemon's socket: `--socket`, or the one in the configuration.
     func socket() async throws -> FilePath {
         if let path = arguments.path("socket") { return path }
         let file = ConfigurationFile(arguments, console)
         return try await file.socket()
     }
 
-    /// Lends a client. The transport behind it is stopped afterwards.
+    /// Lends a client. Its transport is stopped afterwards.
     func withClient<R: Sendable>(_ body: (ControlClient) async throws -> R) async throws -> R {
         let transport = Transport()
         do {
@@ -28,21 +28,21 @@ extension Invocation {
         }
     }
 
-    /// `--json`: one object a line.
+    /// `--json`: prints one object a line.
     func printJSON(_ value: some Encodable) throws { try console.line(try JSON.text(value)) }
 
     func now() -> WallTime { SystemClocks().wall() }
 }
 
-/// An operand that names an upload, as the daemon takes it.
+/// An operand that names an upload, in the form that the daemon accepts.
 ///
-/// Ids and keys are text. A path goes from the root on and as it is shown: one that begins with `/` or a dot, one with
-/// bytes that no id or key has, and the name of a file that stands where the person does. Where nothing stands, an
-/// escaped name was copied from what was shown.
+/// Ids and keys are text. An operand is a path if it begins with `/` or a dot, contains bytes that no id or key has, or
+/// is the name of a file in the person's current folder. A path is sent absolute and as it is shown. If there is no
+/// such file, an escaped name was copied from the output.
 func reference(_ operand: FilePath) throws -> String {
     let isNamed = operand.isAbsolute || operand.bytes.starts(with: "./".utf8) || operand.bytes.starts(with: "../".utf8)
     let path = try absolute(operand)
-    // What cannot be looked at is no file that was meant; the daemon says whether it knows it.
+    // An operand that cannot be read is not meant as a file; the daemon says whether it knows it.
     if let look = try? FileLook.ifPresent(at: path), look.isRegular { return path.display }
     guard isNamed || operand.text == nil else { return operand.lossyText }
     if let shown = operand.text.flatMap({ FilePath(display: $0) }) { return try absolute(shown).display }

@@ -1,4 +1,4 @@
-// The scripts for zsh and fish, which show what each word is for as well.
+// The scripts for zsh and fish, which also show the meaning of each word.
 
 func zshScript(_ verbs: [Verb]) -> String {
     let cases = verbs.map { verb in
@@ -164,7 +164,7 @@ private func fishOption(_ option: Option, _ verbs: [Verb]) -> String {
     return about + (option.hint.takesFiles ? " -r" : " -x") + (choices.isEmpty ? "" : " " + choices)
 }
 
-/// What may stand there, and whether names of files may.
+/// The choices at this place, and whether names of files are among them.
 private func fishChoices(_ hint: Hint, _ verbs: [Verb]) -> String {
     var parts: [String] = []
     if let words = hint.fixed(verbs) { parts.append("-a \(fishQuoted(words.joined(separator: " ")))") }

@@ -1,6 +1,6 @@
-/// A shell for which completions are made, from the tables that the parser goes by: what it completes is what is taken.
+/// A shell with completions. They are made from the tables that the parser uses, so every completion is a valid word.
 ///
-/// The scripts also lie in packaging/completions, for packages; a test compares.
+/// The scripts are also in packaging/completions, for packages; a test compares them.
 enum CompletionScript: String, CaseIterable {
     case bash, zsh, fish
 
@@ -16,7 +16,7 @@ enum CompletionScript: String, CaseIterable {
 /// `text` in single quotes for bash and zsh.
 func shellQuoted(_ text: String) -> String { "'" + text.replacing("'", with: #"'\''"#) + "'" }
 
-/// What may stand before the verb.
+/// Options that may come before the verb.
 private let before = Option.client.filter { $0.value != nil }
 
 private func bashScript(_ verbs: [Verb]) -> String {
@@ -140,7 +140,7 @@ private func bashScript(_ verbs: [Verb]) -> String {
         """
 }
 
-/// Files are left to bash itself, which knows about quotes, blanks and `~`.
+/// Files are completed by bash itself, which knows about quotes, blanks and `~`.
 private func bashAction(_ hint: Hint, _ verbs: [Verb]) -> String {
     if let words = hint.fixed(verbs) { return "_sluice_words " + words.joined(separator: " ") }
     if hint == .directory { return "compopt -o dirnames" }

@@ -3,16 +3,16 @@ internal import Core
 internal import Destinations
 internal import Linux
 
-/// Which configuration a verb goes by, and what it says.
+/// The configuration file of a verb, and its contents.
 struct ConfigurationFile: Sendable {
     static let usual: FilePath = "/etc/sluice/sluice.yaml"
     static let usualSocket: FilePath = "/run/sluice/control.sock"
 
     let path: FilePath
-    /// Somebody named it; then it must be there.
+    /// Whether a person named it; then it must exist.
     let isNamed: Bool
 
-    /// `--config`, else `$SLUICE_CONFIG`, else `/etc/sluice/sluice.yaml`.
+    /// `--config`, or `$SLUICE_CONFIG`, or `/etc/sluice/sluice.yaml`.
     init(_ arguments: Arguments, _ console: Console) {
         let named =
             arguments.path("config") ?? console.environment("SLUICE_CONFIG").flatMap { $0.isEmpty ? nil : FilePath($0) }
@@ -20,7 +20,8 @@ struct ConfigurationFile: Sendable {
         isNamed = named != nil
     }
 
-    /// - Parameter disk: `.unchecked` where only the text matters: another user may be unable to see what it names.
+    /// - Parameter disk: `.unchecked` where only the text matters: another user may be unable to see the files that it
+    ///   names.
     func load(disk: DiskChecks = .checked) async throws -> LoadedSettings {
         do { return try await read(disk: disk) } catch let errors as ConfigErrors {
             var error = CommandError(.config, "\(errors)")
@@ -35,7 +36,7 @@ struct ConfigurationFile: Sendable {
         return try await blocking { try Settings.load(path, types: DestinationTable.builtIn.map(\.type), disk: disk) }
     }
 
-    /// A user who may use the socket need not be able to read the configuration, which may name secrets.
+    /// A user who may use the socket may lack permission to read the configuration, which may name secrets.
     func socket() async throws -> FilePath {
         if !isNamed {
             do {

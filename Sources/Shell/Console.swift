@@ -2,20 +2,20 @@ internal import Glibc
 internal import Linux
 internal import Synchronization
 
-/// Where a verb writes, and for whom. Tests bring their own.
+/// The output of a verb, and its properties. Tests use their own.
 package struct Console: Sendable {
-    /// A person looks on: tables fit the width, and progress may be redrawn.
+    /// Whether it is a terminal: tables fit the width, and progress may be redrawn.
     package var isTerminal: Bool
-    /// Columns and rows of the terminal, as it is now.
+    /// The current columns and rows of the terminal.
     private var measure: @Sendable () -> (width: Int, height: Int)
-    /// Columns now: a person may change the size of the window.
+    /// Current columns: a person may change the size of the window.
     package var width: Int { measure().width }
-    /// Rows now; as many as there are to show where nobody says.
+    /// Current rows; unlimited where the terminal does not report them.
     package var height: Int { measure().height }
     package var colour: Bool
     package var environment: @Sendable (String) -> String?
     private let write: @Sendable (_ bytes: [UInt8], _ isError: Bool) -> Bool
-    /// Why it was not written; `nil` while all was, or nobody wants to read it.
+    /// The reason why a write failed; `nil` while all succeeded, or when the reader has gone.
     let failure: @Sendable () -> String?
 
     package init(
@@ -32,7 +32,8 @@ package struct Console: Sendable {
         self.write = write
     }
 
-    /// Nobody reads any more (`sluice events | head`), which is no error but the end; or it could not be written.
+    /// Thrown when the reader has closed the output (`sluice events | head`), which is no error but the end; or when a
+    /// write failed.
     package struct Closed: Error {}
 
     package func line(_ text: String = "") throws(Closed) { try raw(text + "\n") }
@@ -41,7 +42,7 @@ package struct Console: Sendable {
     }
     package func error(_ text: String) { _ = write(Array((text + "\n").utf8), true) }
 
-    /// One line on a terminal that is written over by the next; an empty one takes it away.
+    /// A line on a terminal that the next one overwrites; an empty text removes it.
     package func progress(_ text: String) { _ = write(Array("\r\u{1B}[K\(text)".utf8), true) }
 
     package enum Style: String { case bold = "1", dim = "2", red = "31", green = "32", yellow = "33", cyan = "36" }
@@ -86,12 +87,13 @@ extension Console {
         }
     }
 
-    /// With the priority of an error before each line (sd-daemon(3)): `journalctl -p err` shows why the service did not start.
+    /// With the priority of an error before each line (sd-daemon(3)): `journalctl -p err` shows why the service did not
+    /// start.
     package static func journalErrors(_ bytes: [UInt8]) -> [UInt8] {
         Array(bytes.split(separator: UInt8(ascii: "\n")).map { Array("<3>".utf8) + $0 + [UInt8(ascii: "\n")] }.joined())
     }
 
-    /// `$COLUMNS`, else what the terminal says, else 100 columns; and its rows.
+    /// `$COLUMNS`, or the terminal's columns, or 100; and its rows.
     private static func size(_ environment: (String) -> String?) -> (width: Int, height: Int) {
         var size = winsize()
         let isTold = ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0

@@ -1,11 +1,11 @@
 internal import Control
 internal import Daemon
 
-/// What the process tells its caller, as in `sysexits.h` where one fits. The unit file relies on `usage` and `config`:
-/// systemd does not restart a daemon whose configuration a person has to mend first.
+/// The exit status of the process, as in `sysexits.h` where one fits. The unit file relies on `usage` and `config`:
+/// systemd does not restart a daemon whose configuration a person has to fix first.
 package enum ExitCode: Int32, Sendable, CaseIterable {
     case ok = 0
-    /// What has no number of its own.
+    /// An error without a number of its own.
     case failed = 1
     case usage = 64
     /// The state of the upload does not allow it.
@@ -15,11 +15,11 @@ package enum ExitCode: Int32, Sendable, CaseIterable {
     case notRunning = 69
     /// Not now: refused by policy, still starting, or another process holds the state.
     case notNow = 75
-    /// The other end said something that makes no sense, or a destination failed its check.
+    /// The other end gave an invalid answer, or a destination failed its check.
     case remote = 76
     case config = 78
 
-    /// For `sluice help`.
+    /// The explanation in `sluice help`.
     package var meaning: String {
         switch self {
         case .ok: "done"
@@ -35,14 +35,14 @@ package enum ExitCode: Int32, Sendable, CaseIterable {
     }
 }
 
-/// Why a verb could not do its work, for the person who typed it.
+/// The reason why a verb failed, for the person who typed it.
 struct CommandError: Error, Sendable, CustomStringConvertible {
     var status: ExitCode
     /// Place and problem, one or more lines.
     var message: String
-    /// What to do about it.
+    /// Advice on how to fix it.
     var remedy: String?
-    /// Printed as it is: begins with a place that editors understand.
+    /// Whether it is printed unchanged: it begins with a place that editors understand.
     var isBare = false
 
     init(_ status: ExitCode, _ message: String, remedy: String? = nil) {

@@ -1,7 +1,7 @@
-// Help is made from the table of verbs, so that it cannot say what is not so.
+// Help is made from the table of verbs, so that it always matches the parser.
 
 extension Verb {
-    /// What `sluice VERB --help` prints.
+    /// The output of `sluice VERB --help`.
     func help(width: Int) -> String {
         var usage = "usage: sluice \(name)"
         if !options.isEmpty { usage += " [OPTION...]" }
@@ -18,7 +18,7 @@ extension Verb {
     }
 }
 
-/// What `sluice help` prints.
+/// The output of `sluice help`.
 func generalHelp(_ verbs: [Verb], width: Int) -> String {
     let statuses = ExitCode.allCases.map { ("\($0.rawValue)", $0.meaning) }
     return [
@@ -32,7 +32,7 @@ func generalHelp(_ verbs: [Verb], width: Int) -> String {
     ].joined(separator: "\n\n") + "\n"
 }
 
-/// Two columns: a word, and what it means, wrapped.
+/// Two columns: a word, and its meaning, wrapped.
 func twoColumns(_ rows: [(word: String, meaning: String)], _ width: Int) -> String {
     // On a narrow screen the meaning goes below the word.
     let column = width < 60 ? 6 : min(26, (rows.map { displayWidth($0.word) }.max() ?? 0) + 4)

@@ -1,8 +1,8 @@
-/// What may stand somewhere on the command line, as far as a shell can help to type it.
+/// The kind of a word on the command line, for completion in a shell.
 package enum Hint: Sendable, Hashable {
-    /// Whatever a person thinks of: a text, a number, a length of time.
+    /// Free input: a text, a number, a duration.
     case nothing
-    /// One of these, or at least often.
+    /// One of these, or at least usually.
     case words([String])
     case verbs
     case file
@@ -12,7 +12,7 @@ package enum Hint: Sendable, Hashable {
     case folders
     case destinations
 
-    /// What `sluice completions` is asked for it; `nil` where nobody has to be asked.
+    /// The question for `sluice completions`; `nil` where the daemon is not needed.
     var question: [String]? {
         switch self {
         case .uploads(let list): ["uploads"] + (list.map { [$0] } ?? [])
@@ -22,7 +22,7 @@ package enum Hint: Sendable, Hashable {
         }
     }
 
-    /// What stands in the script; `nil` where it is another thing each time.
+    /// The fixed words in the script; `nil` where the words vary.
     func fixed(_ verbs: [Verb]) -> [String]? {
         switch self {
         case .words(let words): words
@@ -31,7 +31,7 @@ package enum Hint: Sendable, Hashable {
         }
     }
 
-    /// Whether names of files are among it.
+    /// Whether names of files are possible.
     var takesFiles: Bool {
         switch self {
         case .file, .uploads: true

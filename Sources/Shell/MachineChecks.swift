@@ -8,7 +8,7 @@ internal import Store
 internal import Transport
 internal import Watch
 
-/// What `doctor` looks at besides what `check` does: the machine, its limits, and this process's rights.
+/// The checks that `doctor` makes in addition to those of `check`: the machine, its limits, and this process's rights.
 enum MachineChecks {
     static func all(_ settings: Settings) async -> [CheckFinding] {
         var findings = [
@@ -30,7 +30,7 @@ enum MachineChecks {
 
     /// Descriptors that a transfer may have open: the staged file, its socket, and the target's files.
     private static let filesOfTransfer: UInt64 = 8
-    /// What is open whether anything goes or not.
+    /// Descriptors that are open even when no transfer runs.
     private static let filesAtRest: UInt64 = 128
 
     private static func openFiles(_ settings: Settings) -> CheckFinding {
@@ -39,7 +39,7 @@ enum MachineChecks {
         func finding(_ verdict: CheckResult.Verdict, _ text: String) -> CheckFinding {
             CheckFinding(about: "kernel", name: "open files", CheckResult(verdict, text))
         }
-        // The daemon takes as many as it may.
+        // The daemon raises its limit to the maximum.
         let shown = limit.most == UInt64.max ? "any number of" : "\(limit.most)"
         if limit.most < need {
             return finding(
@@ -51,7 +51,7 @@ enum MachineChecks {
         return finding(.ok, "\(shown) are allowed, \(need) are enough")
     }
 
-    /// Said where it may stand in the way; as of files, so of the database.
+    /// Reported where it may be too small: the limit applies to the database too.
     private static func fileSize() -> [CheckFinding] {
         guard let limit = Machine.fileSizeLimit else { return [] }
         let shown = shownBytes(Int64(clamping: limit))
@@ -66,7 +66,7 @@ enum MachineChecks {
         ]
     }
 
-    /// Directories that are counted; whoever has more needs no exact number.
+    /// Limit of the count of directories; beyond it no exact number is needed.
     private static let mostCounted = 1_000_000
 
     private static func watches(_ settings: Settings) async -> [CheckFinding] {
@@ -81,7 +81,7 @@ enum MachineChecks {
                     try FolderSurvey.need(of: rule, in: SourceFolders()[rule.path], atMost: mostCounted)
                 }
             } catch {
-                // `folder` tells of what is not there, or not to be read.
+                // The check `folder` reports folders that are missing or cannot be read.
                 continue
             }
             directories += need.directories
@@ -118,10 +118,10 @@ enum MachineChecks {
         return findings
     }
 
-    /// Names of sources that are being released, which no release of ours has made; `nil` where there is none.
+    /// Names like those of sources being released that no release of ours has made; `nil` where there is none.
     private static func planted(_ names: [FilePath], _ rule: WatchRule, _ state: FilePath) -> CheckFinding? {
         let parsed = names.compactMap { ReleaseToken.parse($0.name) }
-        // A state that cannot be read is told of by its own line, and knows none of them.
+        // A state that cannot be read has a finding of its own, and counts as knowing none of them.
         let unknown = (try? StateFiles.unknown(parsed, in: state)) ?? parsed.map { _ in true }
         var answers = unknown[...]
         let strange = names.filter { ReleaseToken.parse($0.name) == nil || answers.popFirst() == true }
@@ -137,7 +137,7 @@ enum MachineChecks {
 
     // MARK: Rights and time
 
-    /// Whether it can be seen that somebody still writes a file.
+    /// Whether this process can see that a program still writes a file.
     private static func rights(_ settings: Settings) -> CheckFinding {
         let asks = Set(settings.folders.map(\.watch.writers))
         let user = "as \(Machine.user)"
@@ -254,7 +254,7 @@ enum MachineChecks {
                     switch value {
                     case .secret(let source): [source]
                     case .secrets(let map): map.sorted { $0.key < $1.key }.map(\.value)
-                    // A text that stands in the file needs no reading, and may be empty.
+                    // A text in the file itself needs no reading, and may be empty.
                     case .map(let map):
                         map.sorted { $0.key < $1.key }.flatMap(\.value.leaves).filter {
                             if case .literal = $0 { false } else { true }

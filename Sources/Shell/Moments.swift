@@ -1,11 +1,11 @@
 internal import Core
 internal import Linux
 
-/// Where a moment lies that a person names.
+/// Whether a person's moment lies in the past or in the future.
 enum Tense { case past, toCome }
 
-/// The moment that a person means: a time of the day, the next or the last one; the beginning of a day; both; or a length of
-/// time from now on or before it. `nil` for anything else, and for what lies on the other side of now.
+/// The moment that a person means: a time of the day, the next or the last one; the beginning of a day; both; or a
+/// duration from now on or before it. `nil` for any other text, and for moments on the other side of now.
 func moment(meant text: String, _ tense: Tense, now: WallTime) -> WallTime? {
     let isToCome = tense == .toCome
     if let seconds = Units.seconds(text) { return now.advanced(by: .seconds(isToCome ? seconds : -seconds)) }
@@ -13,7 +13,7 @@ func moment(meant text: String, _ tense: Tense, now: WallTime) -> WallTime? {
     if text.utf8.count == 5, let time = CivilTime(Array("\(day)T\(text):00".utf8)) {
         let milliseconds = Int64(time.hour * 60 + time.minute) * 60_000
         let today = Zone.local.reading(at: now).day
-        // Where clocks are set forward over it, it comes the day after, or came the day before.
+        // If clocks skip this time on a day, the day after counts, or the day before.
         let moments = (0...2).lazy.flatMap { Zone.local.moments(today + (isToCome ? $0 : -$0), milliseconds) }
         return isToCome ? moments.first { $0 > now } : moments.filter { $0 <= now }.first
     }

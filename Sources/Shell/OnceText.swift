@@ -1,7 +1,7 @@
 internal import Core
 internal import Daemon
 
-/// What `run --once` tells where nobody looks on: what is not done, and nothing when nothing is left.
+/// The output of `run --once` without a terminal: the files that are not done, and nothing when none are left.
 func onceReport(_ view: OnceView, _ console: Console, now: WallTime) -> [String] {
     if console.isTerminal || !view.done { return onceLines(view, console, now: now) }
     return view.young > 0 ? [sum(view)] : []
@@ -12,7 +12,7 @@ private func sum(_ view: OnceView) -> String {
     return "\(view.completed) uploaded, \(view.waiting) waiting, \(view.failed) failed" + young
 }
 
-/// What `run --once` tells a person: each file that is not done, with its reason, and the sum.
+/// The output of `run --once` for a person: each file that is not done, with its reason, and the sum.
 func onceLines(_ view: OnceView, _ console: Console, now: WallTime) -> [String] {
     func line(_ word: String, _ style: Console.Style, _ what: String, _ why: String) -> String {
         console.styled(filled(word, to: 9), style) + " \(what): \(why)"

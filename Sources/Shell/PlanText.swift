@@ -2,9 +2,10 @@ internal import Core
 internal import Daemon
 internal import Linux
 
-// A plan, as people read it: what goes, stretch by stretch; what waits; when each folder is done; and what does not fit.
+// A plan for people: the transfers, period by period; the waiting files; when each folder is done; and the files that
+// do not fit.
 
-/// Stretches that are shown; a script reads all of them.
+/// Periods that are shown; a script reads all of them.
 private let mostStretches = 40
 
 func planLines(_ plan: PlanView, _ console: Console, now: WallTime) -> [String] {
@@ -24,13 +25,13 @@ func planLines(_ plan: PlanView, _ console: Console, now: WallTime) -> [String] 
     return lines + page.section("Note", plan.notes, .dim)
 }
 
-/// Where lines break, and how times are said.
+/// Line breaks and the form of times.
 private struct PlanPage {
     let console: Console
     let now: WallTime
 
     func text(_ text: String, indent: Int = 0) -> [String] {
-        // What hangs over stands further in.
+        // Continuation lines are indented further.
         let lines = wrapped(printable(text), width: console.width, indent: indent + 2).split(separator: "\n").map(
             String.init)
         return lines.enumerated().map { $0 == 0 ? String($1.dropFirst(2)) : $1 }
@@ -48,7 +49,7 @@ private struct PlanPage {
         return "\(start) for \(Units.duration((last.milliseconds - first.milliseconds + 999) / 1000))"
     }
 
-    /// `22:00` of today, `Sun 22:00` of the next days, else with the date.
+    /// `22:00` for today, `Sun 22:00` for the next days, otherwise with the date.
     func time(_ text: String) -> String {
         guard let time = Units.wallTime(text) else { return printable(text) }
         let (today, day) = (Zone.local.reading(at: now).day, Zone.local.reading(at: time).day)
@@ -119,7 +120,7 @@ private func ending(_ step: PlanStepView, _ page: PlanPage) -> String {
     }
 }
 
-/// What does not go at once.
+/// The files that do not go at once.
 private func waiting(_ plan: PlanView, _ page: PlanPage) -> [String] {
     var entries: [String] = []
     for queue in plan.queues {
@@ -158,7 +159,7 @@ private func endings(_ plan: PlanView, _ page: PlanPage) -> [String] {
                 endless.append(what + "\(obstacle.kind): \(obstacle.text)")
             }
         }
-        // Of what nothing but time is in the way.
+        // Files that wait only for time.
         if queue.leftFiles > queue.obstacles.filter({ $0.kind == "never" }).reduce(0, { $0 + $1.files }),
             queue.obstacles.allSatisfy({ $0.kind == "never" })
         {
@@ -170,10 +171,10 @@ private func endings(_ plan: PlanView, _ page: PlanPage) -> [String] {
         + page.section("Nobody can say when", endless, .yellow) + page.section("Never, as it is", never, .yellow)
 }
 
-/// What binds, and when it would be there.
+/// The limiting condition, and when the files would be there.
 private func why(_ queue: PlanQueueView, _ page: PlanPage) -> String {
     var reasons = queue.waits.filter { $0.seconds > 0 }.prefix(2).map { wait in
-        // What is used up today is not what will be tomorrow.
+        // The amount used up today is not tomorrow's.
         let text = wait.kind == "quota" ? String(wait.text.split(separator: ",").first ?? "") : wait.text
         return "\(wait.kind): \(text), for \(Units.duration(wait.seconds))"
     }

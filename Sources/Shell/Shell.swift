@@ -4,7 +4,7 @@ internal import Daemon
 internal import Glibc
 package import Linux
 
-/// The command line: words in, exit status out. Everything that `sluice` does begins here.
+/// The command line: takes words, returns an exit status. Everything that `sluice` does begins here.
 package enum Shell {
     /// Every verb, in the order of `sluice help`.
     package static let verbs: [Verb] = [
@@ -16,8 +16,8 @@ package enum Shell {
 
     /// The process: reads its words, runs their verb, and exits.
     ///
-    /// Not an `async` main: its thread would belong to the runtime, which waits with no signal blocked, and SIGTERM would
-    /// end the process there and then. Here that thread keeps its signals blocked and reads them.
+    /// It is not an `async` main: its thread would belong to the runtime, which waits with no signal blocked, and
+    /// SIGTERM would end the process there and then. Here that thread keeps its signals blocked and reads them.
     package static func main() -> Never {
         Machine.occupyStandardDescriptors()
         let words = words
@@ -39,14 +39,15 @@ package enum Shell {
         while true { pause() }
     }
 
-    /// The words of this process's command line behind the program's name. Bytes, because file names are.
+    /// The words of this process's command line after the program's name. Bytes, because file names are bytes.
     private static var words: [FilePath] {
         (1..<max(1, Int(CommandLine.argc))).compactMap { index in
             CommandLine.unsafeArgv[index].map { FilePath(bytes: UnsafeRawBufferPointer(start: $0, count: strlen($0))) }
         }
     }
 
-    /// Takes over the signals that the verb answers itself, and all descriptors it may have, before any other thread exists.
+    /// Takes over the signals that the verb handles itself, and raises the limit of descriptors, before any other
+    /// thread exists.
     ///
     /// - Returns: `nil` for verbs that a signal may simply end.
     private static func holdSignals(for words: [FilePath]) throws(SystemError) -> Signals? {
@@ -54,7 +55,7 @@ package enum Shell {
         // Many verbs read secrets.
         Machine.forbidDumps()
         guard let verb = split(words).verb, verb == "run" || verb == "receive" else { return nil }
-        // Those two have a descriptor for each of their clients. With fewer than could be had they take fewer clients.
+        // These two have a descriptor for each of their clients. With a lower limit they accept fewer clients.
         Machine.raiseOpenFileLimit()
         return try Signals()
     }
@@ -108,7 +109,7 @@ package enum Shell {
         return try await verb.run(Invocation(arguments: arguments, console: console, signals: signals))
     }
 
-    /// The verb, and the words around it: options that all verbs share may stand before it.
+    /// The verb, and the words around it: options that all verbs share may come before it.
     private static func split(_ words: [FilePath]) -> (verb: String?, rest: [FilePath]) {
         var before: [FilePath] = []
         var rest = words[...]

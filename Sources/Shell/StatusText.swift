@@ -1,7 +1,7 @@
 internal import Core
 internal import Daemon
 
-/// What `status` prints.
+/// The output of `status`.
 func statusLines(_ status: StatusView, _ console: Console, now: WallTime) -> [String] {
     var lines = [
         entry(
@@ -34,7 +34,7 @@ func statusLines(_ status: StatusView, _ console: Console, now: WallTime) -> [St
                 "folder",
                 "\(folder.name)  \(folder.path)  " + styledState(state, ["watching", "scanning"], console) + settling,
                 console))
-        // What moves, and what has waited for longest.
+        // Growing files, and those that have waited longest.
         for file in status.settling.filter({ $0.folder == folder.name }).prefix(5) {
             lines.append(entry("", settlingText(file, now), console, file.overdue ? .yellow : nil))
         }
@@ -97,7 +97,7 @@ private func hookLines(_ hook: HookView, _ console: Console, _ now: WallTime) ->
         } ?? [])
 }
 
-/// What holds the uploads of a folder to a destination, where neither's own line says it.
+/// The holds of a folder's uploads to a destination that neither's own line shows.
 private func classLines(
     _ status: StatusView, to destination: DestinationView, _ console: Console, _ now: WallTime
 ) -> [String] {
@@ -124,7 +124,7 @@ private func settlingText(_ file: SettlingView, _ now: WallTime) -> String {
 private func entry(_ label: String, _ text: String, _ console: Console, _ style: Console.Style? = nil) -> String {
     let indent = 10
     let head = console.styled(filled(label, to: 8), .dim) + "  "
-    // Where nobody looks on, a line is one that programs can search.
+    // Without a terminal, the text stays on one line, which programs can search.
     guard console.isTerminal, !text.contains("\u{1B}"), displayWidth(text) > console.width - indent else {
         return head + console.styled(text, style)
     }
@@ -223,7 +223,7 @@ func eventLine(_ event: EventView, _ console: Console, now: WallTime) -> String 
         default: break
         }
     }
-    // Said already, in the words of its type.
+    // Already contained in the words of its type.
     let skipped: Set<String> =
         switch event.type {
         case "attempt_failed" where event.op?.error != nil: ["error", "message"]

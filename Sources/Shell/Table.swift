@@ -1,16 +1,16 @@
 internal import Core
 
-/// Rows in columns that fit a terminal: columns shrink, the least important go first, nothing wraps. What goes to a file or another
-/// program is whole.
+/// Rows in columns that fit a terminal: columns shrink, the least important are left out first, and nothing wraps.
+/// Output to a file or another program is complete.
 struct Table {
     struct Column {
         let title: String
         var isRight = false
-        /// Never narrower than this while it is shown.
+        /// The minimum width while the column is shown.
         var minimum = 4
-        /// May be cut with an ellipsis; others are shown whole or not at all.
+        /// Whether cells may be cut with an ellipsis; others are shown whole or not at all.
         var shrinks = false
-        /// Columns go in descending order when there is no room; 0 never goes.
+        /// Columns are left out in descending order when space is short; 0 is never left out.
         var expendable = 0
     }
 
@@ -47,12 +47,12 @@ struct Table {
         return lines
     }
 
-    /// Which columns are shown, and how wide each is.
+    /// The shown columns, and the width of each.
     private func layout(_ width: Int) -> (shown: [Int], widths: [Int]) {
         let natural = columns.indices.map { index in
             max(displayWidth(columns[index].title), rows.map { displayWidth($0.cells[index]) }.max() ?? 0)
         }
-        // A column without a word in it says nothing.
+        // A column without any text is left out.
         var shown = columns.indices.filter { index in rows.isEmpty || rows.contains { !$0.cells[index].isEmpty } }
         func least(_ index: Int) -> Int {
             columns[index].shrinks ? min(natural[index], columns[index].minimum) : natural[index]
@@ -64,7 +64,7 @@ struct Table {
             })
         { shown.removeAll { $0 == victim } }
         var widths = shown.map { natural[$0] }
-        // The widest column that may shrink gives first.
+        // The widest column that may shrink is narrowed first.
         while widths.reduce(0, +) + 2 * max(0, shown.count - 1) > width {
             let candidates = shown.indices.filter { columns[shown[$0]].shrinks && widths[$0] > least(shown[$0]) }
             guard let widest = candidates.max(by: { widths[$0] < widths[$1] }) else { break }
@@ -74,7 +74,7 @@ struct Table {
     }
 }
 
-/// Columns that a terminal needs for `text`: two for wide East Asian letters and emoji, none for marks that combine.
+/// Columns that a terminal needs for `text`: two for wide East Asian letters and emoji, none for combining marks.
 func displayWidth(_ text: String) -> Int {
     if text.utf8.allSatisfy({ $0 < 0x80 }) { return text.utf8.count }
     return text.reduce(0) { sum, letter in
@@ -96,7 +96,7 @@ private func isWide(_ scalar: Unicode.Scalar) -> Bool {
     }
 }
 
-/// `text` with at most `width` columns; what is too long loses its middle, since names differ at both ends.
+/// `text` with at most `width` columns; a longer text loses its middle, since names differ at both ends.
 func cut(_ text: String, to width: Int) -> String {
     guard displayWidth(text) > width else { return text }
     guard width > 1 else { return width == 1 ? "…" : "" }

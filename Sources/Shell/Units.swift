@@ -1,7 +1,7 @@
 internal import Core
 internal import Linux
 
-// Numbers as people read them, and back.
+// Numbers in the form that people read and write.
 
 enum Units {
     static func bytes(_ count: Int64) -> String { shownBytes(count) }
@@ -17,19 +17,20 @@ enum Units {
         return "\(s / 86_400)d \(s % 86_400 / 3600)h"
     }
 
-    /// `42%`; 100 % only when everything is there.
+    /// `42%`; 100 % only when everything is done.
     static func percent(_ fraction: Double) -> String {
         fraction >= 1 ? "100%" : fraction > 0 ? "\(min(99, Int(fraction * 100)))%" : "0%"
     }
 
-    /// Local time of a view's RFC 3339 text: the clock for today, else the date as well. Text that is none passes.
+    /// Local time of a view's RFC 3339 text: the time for today, otherwise the date as well. Any other text is returned
+    /// as it is.
     static func moment(_ text: String, now: WallTime) -> String {
         guard let time = wallTime(text) else { return printable(text) }
         let local = LocalTime(time)
         return local.date == LocalTime(now).date ? local.clock : "\(local.date) \(local.clock)"
     }
 
-    /// The same in a column: `18:42` for today, `11-20 18:42` for this year, else `2025-11-20`.
+    /// The same in a column: `18:42` for today, `11-20 18:42` for this year, otherwise `2025-11-20`.
     static func shortMoment(_ text: String, now: WallTime) -> String {
         guard let time = wallTime(text) else { return printable(text) }
         let (local, today) = (LocalTime(time), LocalTime(now))
@@ -46,7 +47,7 @@ enum Units {
         guard let year = number(0..<4), let month = number(5..<7), let day = number(8..<10), let hour = number(11..<13),
             let minute = number(14..<16), let second = number(17..<19), (1...12).contains(month)
         else { return nil }
-        // Howard Hinnant's days_from_civil: years that begin in March.
+        // Howard Hinnant's days_from_civil: its years begin in March.
         let shifted = month <= 2 ? year - 1 : year
         let era = (shifted >= 0 ? shifted : shifted - 399) / 400
         let yearOfEra = shifted - era * 400

@@ -1,9 +1,9 @@
 internal import Core
 internal import Daemon
 
-// Uploads, as people read them.
+// Uploads in the form that people read.
 
-/// How much of each id is needed so that no two of `ids` look alike; 12 at least, which holds the time and some chance.
+/// The length of ids that distinguishes all of `ids`; 12 at least, which covers the time and some random digits.
 func distinctLength(_ ids: [String]) -> Int {
     let sorted = ids.sorted()
     var length = 12
@@ -13,7 +13,7 @@ func distinctLength(_ ids: [String]) -> Int {
     return length
 }
 
-/// What `list` shows.
+/// The table that `list` shows.
 func uploadTable(_ uploads: [UploadView], now: WallTime) -> Table {
     var table = Table(columns: [
         Table.Column(title: "ID", minimum: 12),
@@ -42,7 +42,7 @@ func uploadTable(_ uploads: [UploadView], now: WallTime) -> Table {
     return table
 }
 
-/// Held by a person reads better than waiting.
+/// The state in a word: "held" by a person is clearer than "waiting".
 private func stateWord(_ upload: UploadView) -> String {
     upload.isPaused ? "paused" : upload.state
 }
@@ -57,7 +57,7 @@ func style(ofState state: String) -> Console.Style? {
     }
 }
 
-/// Why it does not go on, and what went wrong.
+/// The reason why it waits, and its failure.
 private func notes(_ upload: UploadView, _ now: WallTime) -> [(text: String, style: Console.Style?)] {
     var notes = upload.staging.map { [(text: stagingText($0), style: Console.Style?.some(.cyan))] } ?? []
     notes += upload.holds.map { (text: holdText($0, now), style: Console.Style?.some(.yellow)) }
@@ -72,13 +72,13 @@ func holdText(_ hold: HoldView, _ now: WallTime) -> String {
         + (hold.until.map { " (until \(Units.moment($0, now: now))\(timeLeft(until: $0, now)))" } ?? "")
 }
 
-/// `, in 3h 20m`; nothing when the moment has come, and where it is no time.
+/// `, in 3h 20m`; empty when the moment is past, or the text is no time.
 private func timeLeft(until text: String, _ now: WallTime) -> String {
     guard let until = Units.wallTime(text), until > now else { return "" }
     return ", in \(Units.duration((until.milliseconds - now.milliseconds + 999) / 1000))"
 }
 
-/// What `show` prints: every field that says something.
+/// The output of `show`: every field with a value.
 func detailLines(_ detail: UploadDetail, _ console: Console, now: WallTime) -> [String] {
     let upload = detail.upload
     func time(_ text: String?) -> String? { text.map { Units.moment($0, now: now) } }
@@ -132,7 +132,7 @@ func detailLines(_ detail: UploadDetail, _ console: Console, now: WallTime) -> [
     return shown
 }
 
-/// Length, size of the picture and camera.
+/// Duration, size of the picture, and camera.
 private func mediaText(_ media: MediaView) -> String? {
     var parts: [String] = []
     if let duration = media.duration { parts.append(Units.duration(Int64(duration.rounded()))) }
@@ -150,7 +150,7 @@ private func progressText(_ upload: UploadView) -> String {
     return text
 }
 
-/// How a copy comes on: `copying, 43%, 1.2 GB of 2.8 GB, 80 MB/s, 20s left`.
+/// The progress of a copy: `copying, 43%, 1.2 GB of 2.8 GB, 80 MB/s, 20s left`.
 func stagingText(_ run: StagingRunView) -> String {
     var parts = [run.work]
     if let fraction = run.fraction { parts.append(Units.percent(fraction)) }
@@ -181,7 +181,7 @@ private func remoteText(_ remote: RemoteView) -> String? {
     return parts.isEmpty ? nil : parts.joined(separator: ", ")
 }
 
-/// Where the bytes of an upload are, when that is no copy of its source.
+/// The place of an upload's bytes, when that is no copy of its source.
 private func taken(_ keeping: String) -> String {
     switch keeping {
     case "export": "what export.command makes of it"

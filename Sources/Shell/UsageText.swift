@@ -1,7 +1,7 @@
 internal import Core
 internal import Daemon
 
-// What `usage` prints: a line for each day and month, with a bar as long as the room beside it, and the quotas.
+// The output of `usage`: a line for each day and month, with a bar in the remaining width, and the quotas.
 
 func usageLines(_ view: UsageView, _ console: Console, now: WallTime) -> [String] {
     var sections: [[String]] = []
@@ -51,7 +51,8 @@ private func periodLines(_ title: String, _ periods: [UsagePeriodView], _ consol
             ],
             styles: [0: .dim, 5: .cyan])
     }
-    // What the other columns leave is the bar's; without a tenth of a line for it, what was received goes, and then the files.
+    // The bar takes the width that the other columns leave. If that is less than a tenth of the line, the received
+    // bytes are left out, and then the files.
     table.rows = lines.map { row($0, "") }
     let taken = table.lines(console).map { displayWidth(plain($0)) }.max() ?? 0
     var room = min(60, console.width - taken - 2)
@@ -63,7 +64,7 @@ private func periodLines(_ title: String, _ periods: [UsagePeriodView], _ consol
     if room >= 4, most > 0 {
         let bars = UsageBar(console)
         table.rows = lines.map { row($0, bars.solid(Double($0.bytes) / Double(most), width: room)) }
-        // So that every line reserves the same width, whatever the longest bar is.
+        // Every line reserves the same width, whichever bar is the longest.
         if let longest = table.rows.indices.max(by: { lines[$0].bytes < lines[$1].bytes }) {
             table.rows[longest].cells[5] = filled(table.rows[longest].cells[5], to: room)
         }
@@ -73,11 +74,11 @@ private func periodLines(_ title: String, _ periods: [UsagePeriodView], _ consol
 
 private func partName(_ name: String) -> String {
     if name.isEmpty { return "(no file)" }
-    // The class of what went while no rule depended on the network.
+    // The class of bytes that were sent while no rule depended on the network.
     return name == NetworkClass.any.rawValue ? "(not asked)" : name
 }
 
-/// ` fri`, behind a day; nothing behind a month.
+/// ` fri`, after a day; nothing after a month.
 private func weekday(_ name: String) -> String {
     let parts = name.split(separator: "-").compactMap { Int($0) }
     guard parts.count == 3, let day = CivilDay(year: parts[0], month: parts[1], day: parts[2]) else { return "" }
@@ -90,7 +91,7 @@ private func withoutEnd(_ line: String) -> String {
     return String(line)
 }
 
-/// Without escape sequences, which take no room.
+/// Without escape sequences, which take no columns.
 private func plain(_ text: String) -> String {
     var out = ""
     var inEscape = false
@@ -129,25 +130,25 @@ func quotaLines(_ quota: QuotaView, _ console: Console, _ now: WallTime) -> [Str
     return head + [start] + indented(text)
 }
 
-/// What was done with what counts.
+/// The verb for the bytes that count.
 private func quotaVerb(_ quota: QuotaView) -> String {
     (Quota.Direction(rawValue: quota.direction) ?? .sent).words
 }
 
 // MARK: Bars
 
-/// Bars of blocks, or of `#` where nobody looks on or the locale has no blocks.
+/// Bars of blocks, or of `#` without a terminal or where the locale has no blocks.
 struct UsageBar {
     let hasBlocks: Bool
 
     init(_ console: Console) {
-        // The first that is set counts (locale(7)).
+        // The first variable that is set counts (locale(7)).
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].compactMap { console.environment($0) }.first { !$0.isEmpty } ?? ""
         let code = locale.lowercased()
         hasBlocks = console.isTerminal && (code.contains("utf-8") || code.contains("utf8"))
     }
 
-    /// As long as its share of `width`, and never nothing for something.
+    /// A bar of the fraction's share of `width`, and never empty for a value above 0.
     func solid(_ fraction: Double, width: Int) -> String {
         let share = min(1, max(0, fraction)) * Double(width)
         guard share > 0 else { return "" }
@@ -157,7 +158,7 @@ struct UsageBar {
         return String(repeating: "█", count: eighths / 8) + rest
     }
 
-    /// The whole width, of which a part is full.
+    /// A bar of the whole width, partly full.
     func framed(_ fraction: Double, width: Int) -> String {
         guard hasBlocks else { return bar(fraction, width: width) }
         let full = fraction >= 1 ? width : fraction > 0 ? Int(fraction * Double(width)) : 0

@@ -1,21 +1,21 @@
 internal import Core
 internal import Linux
 
-/// One word of the command line: everything that help, usage errors, completions and the parser know about it.
+/// One word of the command line: the facts that help, usage errors, completions and the parser need.
 package struct Verb: Sendable {
     package let name: String
     /// One line for `help`, without a full stop.
     package let summary: String
-    /// What stands behind the options in the usage line: `ID...`, `[PATH...]`; empty for none.
+    /// The operands in the usage line, after the options: `ID...`, `[PATH...]`; empty for none.
     package let operands: String
-    /// What they are, for a shell that completes them.
+    /// The kind of the operands, for completion.
     package let operandHint: Hint
-    /// How many operands there may be.
+    /// The permitted number of operands.
     package let operandCount: ClosedRange<Int>
-    /// What the summary leaves open: paragraphs.
+    /// Further explanation: paragraphs.
     package let details: [String]
     package let options: [Option]
-    /// Each with what it does.
+    /// Examples with their explanations.
     package let examples: [(command: String, does: String)]
     let run: @Sendable (Invocation) async throws -> ExitCode
 
@@ -43,10 +43,10 @@ package struct Option: Sendable, Hashable {
     package let name: String
     /// The placeholder of its value in help; `nil` for a flag.
     package let value: String?
-    /// What its value is, for a shell that completes it.
+    /// The kind of its value, for completion.
     package let hint: Hint
     package let summary: String
-    /// May be given more than once.
+    /// Whether it may be given more than once.
     package let repeats: Bool
 
     init(flag name: String, _ summary: String) {
@@ -77,15 +77,15 @@ package struct Option: Sendable, Hashable {
     static let logFormat = Option(
         "log-format", "FORMAT", takes: .words(["text", "json"]), "text (default) or json")
 
-    /// What every verb understands that talks to the daemon.
+    /// Options of all verbs that talk to the daemon.
     static let client: [Option] = [.json, .config, .socket]
 }
 
-/// A verb with what was typed behind it.
+/// A verb with its words on the command line.
 struct Invocation: Sendable {
     let arguments: Arguments
     let console: Console
-    /// Held since the process began; `nil` for verbs that do not answer them.
+    /// Blocked since the process began; `nil` for verbs that do not handle them.
     let signals: Signals?
 
     var json: Bool { arguments.has(.json) }
@@ -93,7 +93,7 @@ struct Invocation: Sendable {
 
 /// The operands and options of one call, checked against the verb's table.
 struct Arguments: Sendable {
-    /// Bytes, because file names are.
+    /// Bytes, because file names are bytes.
     private(set) var operands: [FilePath] = []
     private var values: [String: [FilePath]] = [:]
 
@@ -104,7 +104,7 @@ struct Arguments: Sendable {
     func text(_ name: String) -> String? { values[name]?.last?.lossyText }
     func texts(_ name: String) -> [String] { (values[name] ?? []).map(\.lossyText) }
 
-    /// - Parameter words: What stands behind the verb, and options before it.
+    /// - Parameter words: The words after the verb, and options before it.
     init(_ words: [FilePath], of verb: Verb) throws(CommandError) {
         var rest = words[...]
         var onlyOperands = false
@@ -167,6 +167,6 @@ struct Arguments: Sendable {
 }
 
 extension FilePath {
-    /// As text, with what is no UTF-8 replaced: for options and words of ours, never for names of files.
+    /// As text, with invalid UTF-8 replaced: for options and words of ours, never for names of files.
     var lossyText: String { String(decoding: bytes, as: UTF8.self) }
 }

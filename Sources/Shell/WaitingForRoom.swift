@@ -6,14 +6,15 @@ internal import Linux
 internal import Store
 internal import Synchronization
 
-/// A start that found no room on the disk of the state or of staging. It is waited for, as when the disk fills up while the daemon runs.
+/// A start that found no space on the disk of the state or of staging. The start waits, as a running daemon does when
+/// the disk fills up.
 struct MissingRoom: Sendable {
-    /// What is said of it: of the same length and form as the hold of a running daemon.
+    /// The message: of the same length and form as the hold of a running daemon.
     let text: String
-    /// Of the disk.
+    /// A folder on the disk.
     let folder: FilePath
 
-    /// - Returns: `nil` for what more room would not mend.
+    /// - Returns: `nil` for errors that more space would not fix.
     init?(_ error: any Error, _ settings: Settings) {
         let (what, reason): (String, String)
         switch error {
@@ -27,7 +28,7 @@ struct MissingRoom: Sendable {
             reason = "\(error)"
         default: return nil
         }
-        // A disk that does not tell its space may be the very trouble.
+        // A disk that does not report its space may be the cause itself.
         let room = (try? Space(at: folder)).map {
             "; \($0.free) bytes are free there, and \(Store.neededRoom) are needed"
         }
@@ -35,14 +36,14 @@ struct MissingRoom: Sendable {
     }
 }
 
-/// Starts the daemon, and waits for room where only that is missing.
+/// Starts the daemon, and waits while the only problem is missing space.
 struct PatientStart: Sendable {
     let settings: Settings
     let notify: Notify
     let log: Log
-    /// How long to wait; `nil`: as long as it takes.
+    /// Time limit of the wait; `nil` for none.
     let patience: Duration?
-    /// Between two tries.
+    /// Time between two tries.
     private static let pause: Duration = .seconds(5)
 
     /// - Throws: ``CommandError``; `CancellationError` when its task is cancelled while it waits.
@@ -73,7 +74,7 @@ struct PatientStart: Sendable {
                     log.error("no room to start: the daemon waits for it", ["reason": missing.text])
                     server = await listen(reason)
                 }
-                // No other unit is to wait for the disk.
+                // Other units must not wait for the disk.
                 if patience == nil { notify.ready("waiting for room: \(missing.text)") }
                 try await Alarms.shared.sleep(for: Self.pause)
             }
@@ -83,7 +84,7 @@ struct PatientStart: Sendable {
         }
     }
 
-    /// What is waited for, for those who ask meanwhile.
+    /// The reason for the wait, for clients that ask meanwhile.
     private final class Reason: Sendable {
         private let held = Mutex("")
         var text: String {
@@ -92,7 +93,7 @@ struct PatientStart: Sendable {
         }
     }
 
-    /// - Returns: `nil` where nothing can be listened on: the log and systemd tell it all the same.
+    /// - Returns: `nil` where no server can listen: the log and systemd get the reason all the same.
     private func listen(_ reason: Reason) async -> WaitingServer? {
         let socket = settings.control.socket
         do {

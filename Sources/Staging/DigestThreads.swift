@@ -2,11 +2,12 @@ internal import Core
 internal import Digests
 internal import Linux
 
-/// Digests blocks in order, each digest on a thread of its own, while its owner fills the next ones.
+/// Digests blocks in order, each digest on its own thread, while the owner fills the next ones.
 ///
-/// `@unchecked Sendable`, proof: a lane's digester is touched by the one thread of its `worker` alone until `drain()` has returned,
-/// and by the owner only after that; a block belongs to the owner from `next()` to `take(_:count:)`, then is only read, by the
-/// threads and by the owner, until each thread has counted it in `digested`, which `next()` waits for.
+/// `@unchecked Sendable`, proof: a lane's digester is touched only by the one thread of its `worker` until `drain()`
+/// has returned, and only by the owner after that. A block belongs to the owner from `next()` to `take(_:count:)`. Then
+/// it is only read, by the threads and by the owner, until each thread has counted it in `digested`, which `next()`
+/// waits for.
 final class DigestThreads: @unchecked Sendable {
     struct Block {
         let bytes: UnsafeMutableRawBufferPointer
@@ -32,7 +33,7 @@ final class DigestThreads: @unchecked Sendable {
     private let whole = Hasher(.sha256)
     private let parts: [PartDigester]
     private let lanes: [Lane]
-    /// Blocks that a lane does not need any more, of each.
+    /// For each lane, the number of blocks that it does not need any more.
     private let digested: Monitor<[Int]>
     private let blocks: [Block]
     private var handed = 0
@@ -49,7 +50,7 @@ final class DigestThreads: @unchecked Sendable {
         for block in blocks { block.bytes.deallocate() }
     }
 
-    /// A block that nobody reads any more.
+    /// A block that no thread reads any more.
     func next() -> Block {
         digested.wait { counts in counts.allSatisfy { handed - $0 < blocks.count } ? () : nil }
         return blocks[handed % blocks.count]
@@ -68,7 +69,7 @@ final class DigestThreads: @unchecked Sendable {
         }
     }
 
-    /// Waits until every block that was handed over is digested.
+    /// Waits until every block that was passed on is digested.
     func drain() { digested.wait { counts in counts.allSatisfy { $0 == handed } ? () : nil } }
 
     func finish() -> (sha256: [UInt8], parts: PartDigests) {

@@ -2,11 +2,11 @@ package import Core
 internal import Digests
 package import Linux
 
-/// Tells how far a copy is, and hears whether it is still wanted.
+/// Reports the progress of a copy, and asks whether it is still wanted.
 package struct Pace {
-    /// Told how many bytes of the source are done.
+    /// Called with the number of source bytes that are done.
     let progress: (Int64) -> Void
-    /// Asked between blocks; `true` ends the copy.
+    /// Called between blocks; `true` ends the copy.
     let isStopped: () -> Bool
 
     package init(progress: @escaping (Int64) -> Void = { _ in }, isStopped: @escaping () -> Bool = { false }) {
@@ -15,7 +15,7 @@ package struct Pace {
     }
 }
 
-/// What was read, and what it adds up to.
+/// The number of bytes read, and their digests.
 struct Digested {
     var bytes: Int64
     var sha256: [UInt8]
@@ -24,19 +24,19 @@ struct Digested {
 
 /// Copies from one descriptor to another and digests on the way: one thread moves the bytes, others digest them.
 enum DigestingCopier {
-    /// Larger gains nothing, and four of them are the most that a copy holds in memory.
+    /// Larger blocks gain nothing, and four of them are the most that a copy holds in memory.
     static let blockSize = 1 << 20
     private static let blocks = 4
-    /// After so much the disk begins with it, and what came a window before leaves the page cache: a large file must not
-    /// push out what everybody else works with, and little is left for the last sync.
+    /// After this many bytes, writing to the disk is started, and the bytes of the window before leave the page cache.
+    /// A large file must not push out the data of other programs, and little is left for the last sync.
     static let window: Int64 = 8 << 20
     /// Zeros are left out in pieces of this size; file systems have no smaller holes.
     private static let grain = 4096
 
     /// Reads up to `size` bytes, and one more to notice a source that grew.
     ///
-    /// - Parameter isSparse: The source has holes: what is nothing but zeros is not written. Found by the bytes and not by
-    ///   asking for the holes, since file systems were wrong about theirs.
+    /// - Parameter isSparse: Whether the source has holes: blocks of zeros are not written. They are found by their
+    ///   bytes and not by a query for holes, since file systems have reported theirs wrongly.
     /// - Returns: The bytes copied, which differ from `size` when the source changed; and their digests.
     static func run(
         from: borrowing Descriptor, source: FilePath, to: borrowing Descriptor, target: FilePath, size: Int64,
@@ -50,7 +50,7 @@ enum DigestingCopier {
             }
             try to.passOn(offset, block.count, named: target)
         }
-        // A hole at the end is not there before the size says so.
+        // A hole at the end does not exist until the size is set.
         if isSparse {
             do { try to.setSize(copied.bytes, named: target) } catch {
                 throw StagingError(writing: error)
@@ -59,7 +59,7 @@ enum DigestingCopier {
         return copied
     }
 
-    /// Digests what a descriptor holds; ``run(from:source:to:target:size:isSparse:wishes:pace:)`` without a copy.
+    /// Digests the content of a descriptor; ``run(from:source:to:target:size:isSparse:wishes:pace:)`` without a copy.
     static func digest(
         of file: borrowing Descriptor, named path: FilePath, size: Int64, wishes: [PartDigests.Wish] = [], pace: Pace
     ) throws(StagingError) -> Digested {
@@ -128,11 +128,11 @@ enum DigestingCopier {
 }
 
 extension Descriptor {
-    /// Sends to the disk what was written, a window at a time.
+    /// Sends written bytes to the disk, a window at a time.
     ///
     /// - Parameters:
-    ///   - offset: Where the last bytes were written.
-    ///   - count: How many.
+    ///   - offset: The offset of the last written bytes.
+    ///   - count: Their number.
     borrowing func passOn(
         _ offset: Int64, _ count: Int, named path: FilePath
     ) throws(SystemError) {
@@ -146,14 +146,15 @@ extension Descriptor {
     }
 }
 
-/// SHA-256 of what a descriptor holds from its beginning.
+/// SHA-256 of a descriptor's content from its beginning.
 func digest(of file: borrowing Descriptor, named path: FilePath) throws(SystemError) -> [UInt8] {
     try Hasher.digest(.sha256) { block, offset throws(SystemError) in
         try file.read(into: block, at: offset, named: path)
     }
 }
 
-/// SHA-256 of a file in an open directory: for the last look before a source goes, and for moves across file systems.
+/// SHA-256 of a file in an open directory: for the last check before a source is removed, and for moves across file
+/// systems.
 func digest(of name: FilePath, in folder: borrowing OpenFolder) throws(SystemError) -> [UInt8] {
     let file = try folder.open(name, for: .reading)
     let sha256 = try digest(of: file, named: folder.path.appending(name))

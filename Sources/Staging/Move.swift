@@ -2,11 +2,11 @@ package import Core
 internal import Glibc
 package import Linux
 
-/// Where a verified source is moved to.
+/// The destination path of a moved source.
 package struct MoveTarget: Sendable, Hashable {
-    /// The part that the configuration fixes, with every link in it as it is.
+    /// The part that is fixed by the configuration; links in it are followed.
     package var base: FilePath
-    /// Below that, from the template: made where it is missing, and no link in it is followed.
+    /// The path below that, from the template: created if missing, and no link in it is followed.
     package var relative: FilePath
 
     package init(base: FilePath, relative: FilePath) {
@@ -16,10 +16,10 @@ package struct MoveTarget: Sendable, Hashable {
 
     package var shown: FilePath { base.appending(relative) }
 
-    /// Gives what a move was interrupted with back to the source's directory, and removes a copy that was not whole yet.
+    /// Returns the source of an interrupted move to the source's directory, and removes a copy that was incomplete.
     ///
-    /// - Parameter isTrial: Only says where it would be.
-    /// - Returns: `nil` when there is nothing, or no directory of the source any more.
+    /// - Parameter isTrial: Only returns the path where it would be.
+    /// - Returns: `nil` when there is nothing, or the source's directory does not exist any more.
     package func giveBack(
         _ asset: Int64, _ token: ReleaseToken, to source: SourceFile, isTrial: Bool
     ) throws(SystemError) -> FilePath? {
@@ -38,12 +38,12 @@ package struct MoveTarget: Sendable, Hashable {
         return folder.path.appending(name)
     }
 
-    /// The name that a source has in the target's directory until it was looked at there.
+    /// The name of a source in the target's directory until it was checked there.
     fileprivate static func waiting(_ asset: Int64, _ token: ReleaseToken) -> FilePath {
         FilePath(".sluice-move-\(asset)-\(token)")
     }
 
-    /// Of a copy that is not whole yet. Several daemons may move into one directory, each with an asset of this number.
+    /// The name of an incomplete copy. Several daemons may move into one directory, each with an asset of this number.
     fileprivate static func partial(_ asset: Int64, _ token: ReleaseToken) -> FilePath {
         FilePath(".sluice-move-\(asset)-\(token).part")
     }
@@ -83,26 +83,26 @@ struct Move {
     }
 
     enum Result {
-        /// It stands there, durably; `isCopied` where that took a copy.
+        /// The source is there, durably; `isCopied` where that took a copy.
         case moved(FilePath, isCopied: Bool)
-        /// Something else had the hidden name by then. It is back in the source's directory.
+        /// Another file had the hidden name by then. It is back in the source's directory.
         case anotherFile(FilePath)
     }
 
-    /// Who can write in the source's directory sees its hidden name there, and may put something else under it; here nobody
-    /// else writes.
+    /// Programs that can write in the source's directory see the source's hidden name there, and may put another file
+    /// under it; no other program writes here.
     private var waiting: FilePath { MoveTarget.waiting(asset.id, token) }
 
-    /// What a crash between the two renames of a move has left in the target's directory.
+    /// The file that a crash between the two renames of a move has left in the target's directory.
     enum Left: Sendable {
         case nothing
-        /// The source, which stands under its own name there now, durably.
+        /// The source, which has its own name there now, durably.
         case source(FilePath)
-        /// Something else: to be given back.
+        /// Another file: it must be returned.
         case anotherFile
     }
 
-    /// Finishes what a crash has left, where that is the source.
+    /// Finishes an interrupted move, if the file is the source.
     func finishLeft() throws(SystemError) -> Left {
         let place: OpenFolder
         do { place = try target.openPlace() } catch {
@@ -116,26 +116,27 @@ struct Move {
         return .source(try takeName(in: place))
     }
 
-    /// Where that is, for people.
+    /// The path of that file, for people.
     var shownLeft: FilePath { target.base.appending(target.relative.parent).appending(waiting) }
 
-    /// Puts what is not the source back into the directory that it was in.
+    /// Puts a file that is not the source back into its former directory.
     func giveBackLeft(to folder: borrowing OpenFolder) throws(SystemError) -> FilePath {
         try giveBack(from: try target.openPlace(), to: folder)
     }
 
-    /// - Parameter judged: The caught file, as it was found to be the one that was staged.
+    /// - Parameter judged: The status of the caught file, which was found to be the staged one.
     func run(_ judged: FileLook, from folder: borrowing OpenFolder) throws(SystemError) -> Result {
         let place = try target.openPlace(isMaking: true)
         let wanted = target.relative.name
-        // Under the names that it may have got before a crash.
+        // Including the names that it may have got before a crash.
         for number in 1..<10_000 {
             let there = wanted.numbered(number)
             guard let look = try place.lookIfPresent(at: there) else { break }
             guard look.isRegular, look.size == asset.size, try digest(of: there, in: place) == asset.sha256 else {
                 continue
             }
-            // The same bytes stand there: moved before a crash, or a copy of the same file, which may not be on disk yet.
+            // A file with the same bytes exists: moved before a crash, or a copy of the same file, which may not be on
+            // disk yet.
             try place.open(there, for: .reading).sync(named: place.path.appending(there))
             try place.sync()
             try folder.remove(caught)
@@ -168,8 +169,8 @@ struct Move {
         return folder.path.appending(back)
     }
 
-    /// Between file systems a move is a copy, made durable and compared, and only then is the source removed. It keeps the
-    /// permissions without set-id bits, the times, and owner and group where this process may give files away.
+    /// Between file systems a move is a copy, made durable and compared, and only then is the source removed. It keeps
+    /// the permissions without set-id bits, the times, and owner and group where this process may change them.
     private func copy(
         from folder: borrowing OpenFolder, to place: borrowing OpenFolder, as wanted: FilePath
     ) throws(SystemError) -> FilePath {

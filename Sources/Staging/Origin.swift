@@ -3,9 +3,9 @@ internal import FoundationEssentials
 internal import Glibc
 package import Linux
 
-/// Where a staged copy comes from and where it is to go, kept with the copy as `user.sluice.origin`.
+/// The source and the destinations of a staged copy, kept with the copy as `user.sluice.origin`.
 ///
-/// Nobody reads it while the database is well. When that is lost, the copy may be all that is left of a file.
+/// It is not read while the database is intact. When that is lost, the copy may be all that is left of a file.
 package struct Origin: Codable, Hashable, Sendable {
     /// One upload of it.
     package struct Upload: Codable, Hashable, Sendable {
@@ -15,7 +15,7 @@ package struct Origin: Codable, Hashable, Sendable {
         package var name: String
         package var key: String?
         package var context: [String: String]?
-        /// Where it is created, in place of the destination's own address.
+        /// The address where it is created, in place of the destination's own.
         package var url: String?
 
         package init(
@@ -41,13 +41,13 @@ package struct Origin: Codable, Hashable, Sendable {
     package var inode: UInt64?
     package var born: Int64?
     package var fileSystem: String?
-    /// Of the copy, in hexadecimal.
+    /// Digest of the copy, in hexadecimal.
     package var sha256 = ""
-    /// Bytes of the copy, where a command made it and it is not the source's content.
+    /// Size of the copy, where a command made it and it is not the source's content.
     package var staged: Int64?
-    /// Of the source then, in hexadecimal, where it was taken.
+    /// Digest of the source in that case, in hexadecimal, where it was computed.
     package var source: String?
-    /// Of the name that the source has while it is released.
+    /// Token of the source's name while it is released.
     package var release: ReleaseToken?
     package var uploads: [Upload]
 
@@ -66,10 +66,10 @@ package struct Origin: Codable, Hashable, Sendable {
         self.uploads = uploads
     }
 
-    /// `nil` when a path in it is none.
+    /// `nil` when a path in it is invalid.
     package var paths: (root: FilePath, relative: FilePath)? {
         guard let root = bytes(hexadecimal: root), let relative = bytes(hexadecimal: relative),
-            // The kernel would read up to there, which may be another file.
+            // The kernel would stop reading at a NUL, which may name another file.
             !root.contains(0), !relative.contains(0)
         else { return nil }
         let below = FilePath(bytes: relative)
@@ -91,12 +91,13 @@ package struct Origin: Codable, Hashable, Sendable {
 
     /// Writes it to a copy, whose next sync makes it durable.
     ///
-    /// No error: a file system that keeps no attributes, or no room for one, costs nothing but this help.
+    /// Errors are ignored: a file system without extended attributes, or without space for one, only loses this help.
     func write(to copy: borrowing Descriptor, named path: FilePath) {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
         var brief = self
-        // What a person gave by hand goes first when it does not fit, then what the configuration knows as well.
+        // If it does not fit, the values that a person gave by hand are dropped first, then those that the
+        // configuration knows as well.
         for step in 0..<3 {
             if step == 1 { for index in brief.uploads.indices { brief.uploads[index].context = nil } }
             if step == 2 { brief.uploads = [] }
@@ -110,11 +111,11 @@ package struct Origin: Codable, Hashable, Sendable {
         }
     }
 
-    /// What a copy tells of itself; `nil` when it has nothing to tell, or nothing that this program wrote.
+    /// The origin stored with a copy; `nil` when there is none, or none that this program wrote.
     package static func read(_ path: FilePath) throws(SystemError) -> Origin? {
         let copy = try Descriptor.open(path, for: .reading)
         guard let text = try copy.attribute(attribute, named: path) else { return nil }
-        // What does not decode was not written by us, or is damaged: the copy is then found out by its content.
+        // If it cannot be decoded, it was not written by us, or is damaged: the copy is then identified by its content.
         guard (try? checkJSON(text)) != nil else { return nil }
         return try? JSONDecoder().decode(Origin.self, from: Data(text))
     }

@@ -4,12 +4,12 @@ package import Linux
 
 /// Takes a source out of its folder, after every upload of it was verified and the intention is on disk.
 ///
-/// The source is never unlinked under its own name, since anything may stand there by now: it is renamed to
-/// `.sluice-release-ID-TOKEN` in its own directory without replacing anything, and what was caught is looked at. Only what was
-/// staged is deleted or moved; anything else gets its name back. All of it happens in one open directory below the configured
-/// folder, so that a directory or link that takes its place meanwhile changes nothing.
+/// The source is never unlinked under its own name, since another file may have that by now. It is renamed to
+/// `.sluice-release-ID-TOKEN` in its own directory without replacing anything, and the caught file is checked. Only the
+/// staged file is deleted or moved; any other gets its name back. All of it happens in one open directory below the
+/// configured folder, so that a directory or link that takes its place meanwhile changes nothing.
 ///
-/// May be called again after a crash at any line: it finishes what was begun.
+/// May be called again after a crash at any line: it finishes the release.
 package struct SourceRelease: Sendable {
     package enum Act: Sendable, Hashable {
         case delete
@@ -19,27 +19,29 @@ package struct SourceRelease: Sendable {
     package enum Result: Sendable, Hashable {
         /// The source is out of its place, durably.
         ///
-        /// - Parameter isCopied: It was moved to another file system, by a copy.
+        /// - Parameter isCopied: Whether it was moved to another file system, by a copy.
         case released(note: String, isCopied: Bool = false)
-        /// Nothing stands there: it was taken before a crash, somebody removed it, or its disk is away.
+        /// No file is there: it was taken before a crash, was removed by another program, or its disk is away.
         case gone
-        /// What stands there is not the file that was staged, and nothing proves another content: it is left alone for good.
+        /// The file there is not the staged one, and nothing proves that its content differs: it is left alone for
+        /// good.
         case kept(String)
-        /// The file has another content than was staged, and keeps its name: it is a new version, to be taken up again.
+        /// The file's content differs from the staged one, and it keeps its name: it is a new version, to be recorded
+        /// again.
         case changed(String)
-        /// Somebody has it open for writing: look again later.
+        /// A program has it open for writing: check again later.
         case later(String)
-        /// It cannot be known whether somebody has it open for writing, and that was not accepted: nothing was done.
+        /// It is unknown whether a program has it open for writing, and that was not accepted: nothing was done.
         case unsure(WriterSearch.Doubt)
     }
 
-    /// What is done where it cannot be known whether somebody has the source open for writing.
+    /// The action when it is unknown whether a program has the source open for writing.
     package enum InDoubt: Sendable, Hashable {
-        /// Nothing.
+        /// Do nothing.
         case stop
-        /// It is released when its bytes are still those that were staged, whatever its times say.
+        /// Release it if its bytes still equal the staged ones, whatever its times are.
         case compare
-        /// It is released as if nobody had it open.
+        /// Release it as if no program had it open.
         case accept
     }
 
@@ -51,7 +53,7 @@ package struct SourceRelease: Sendable {
     private let name: FilePath
     private let aside: FilePath
 
-    /// What a source has to be, to be taken.
+    /// The identity that a source must have to be released.
     package struct AssetIdentity: Sendable, Hashable {
         package var id: Int64
         package var source: SourceFile
@@ -61,7 +63,7 @@ package struct SourceRelease: Sendable {
         /// ctime when it was staged, ns since 1970.
         package var changed: Int64
         package var sha256: [UInt8]
-        /// When it was taken up, which is before its bytes were read for the first time; `nil` where that is not known.
+        /// The time when it was recorded, before its bytes were read for the first time; `nil` where that is not known.
         package var takenAt: WallTime?
 
         package init(
@@ -92,7 +94,7 @@ package struct SourceRelease: Sendable {
         aside = token.name(of: asset.id)
     }
 
-    /// - Throws: What the folder or the target refuses (`EACCES`, `EROFS`, `ENOSPC` …): to be tried again.
+    /// - Throws: Errors of the folder or the target (`EACCES`, `EROFS`, `ENOSPC` …): to be tried again.
     package func run() throws(SystemError) -> Result {
         let left = try finishLeft()
         if case .source(let place) = left { return Self.moved(to: place) }
@@ -106,17 +108,18 @@ package struct SourceRelease: Sendable {
             return Self.exchanged(try Move(asset, aside, target, token).giveBackLeft(to: folder))
         }
         if let caught = try folder.lookIfPresent(at: aside) {
-            // A crash came between. Its ctime is that of the rename, so only the digest can tell.
+            // A crash came between. Its ctime is that of the rename, so only the digest can decide.
             return try judge(caught, isTrusted: false, folder)
         }
         guard let look = try folder.lookIfPresent(at: name) else { return try gone(folder) }
         guard asset.fits(look) else { return try leave(look, at: name, folder) }
         let (again, answer) = try writers.ask(name, in: folder)
         if let obstacle = obstacle(answer) { return obstacle }
-        // chmod, a link, a rename there and back: only the bytes can tell. The same where a write may have moved no time.
+        // chmod, a link, a rename there and back: only the bytes can decide. The same holds where a write may not have
+        // changed the times.
         if again.changed != asset.changed || isCompared(answer) || asset.mayHideWrite(again, at: name, in: folder) {
             guard try digest(of: name, in: folder) == asset.sha256 else { return .changed(Self.otherContent) }
-            // Reading takes a while: what was written meanwhile moves the change time.
+            // Reading takes a while: a write during it changes the ctime.
             guard try folder.lookIfPresent(at: name)?.changed == again.changed else {
                 return .later("it changed while it was compared")
             }
@@ -130,7 +133,7 @@ package struct SourceRelease: Sendable {
         return try judge(caught, isTrusted: again.hasSameContent(as: caught), folder)
     }
 
-    /// What a crash has left where a move leads to.
+    /// The file that a crash has left at the target of a move.
     private func finishLeft() throws(SystemError) -> Move.Left {
         guard case .move(let target) = act else { return .nothing }
         return try Move(asset, aside, target, token).finishLeft()
@@ -144,13 +147,13 @@ package struct SourceRelease: Sendable {
         .kept("something else was put in its place while it was moved; that stands now as \(place.display)")
     }
 
-    /// A name that is gone is gone durably before that is recorded.
+    /// Makes the removal of the name durable before it is recorded.
     private func gone(_ folder: borrowing OpenFolder) throws(SystemError) -> Result {
         try folder.sync()
         return .gone
     }
 
-    /// Looks at what was caught, and acts or gives the name back.
+    /// Checks the caught file, and acts or gives the name back.
     private func judge(
         _ caught: FileLook, isTrusted: Bool, _ folder: borrowing OpenFolder
     ) throws(SystemError) -> Result {
@@ -160,14 +163,14 @@ package struct SourceRelease: Sendable {
             return try giveBack(.changed(Self.otherContent), folder)
         }
         do { return try carryOut(caught, folder) } catch {
-            // It may be a long time until the target works: until then the file has its own name, unless a new file
-            // has that by now. What says that the name is not free is no news beside the first error.
+            // It may be a long time until the target works: until then the file has its own name, unless a new file has
+            // that by now. An error that the name is taken adds nothing to the first error.
             try? folder.renameNoReplace(aside, to: name, in: folder)
             throw error
         }
     }
 
-    /// Why it is not released now; `nil` when its writers are not in the way.
+    /// The reason why it is not released now; `nil` when its writers do not prevent it.
     private func obstacle(_ answer: WriterSearch.Answer) -> Result? {
         switch answer {
         case .nobody: nil
@@ -197,7 +200,7 @@ package struct SourceRelease: Sendable {
 
     private static let otherContent = "its content changed after it was staged"
 
-    /// What becomes of a file that does not look like the version that was staged.
+    /// The result for a file whose status differs from the staged version's.
     private func leave(
         _ look: FileLook, at place: FilePath, _ folder: borrowing OpenFolder
     ) throws(SystemError) -> Result {
@@ -207,7 +210,7 @@ package struct SourceRelease: Sendable {
             : .kept("another file with the same content has its name")
     }
 
-    /// The caught file is not to be released: it gets its name back, or a free one beside it where that is taken again.
+    /// Gives a caught file that must not be released its name back, or a free one beside it where that is taken again.
     ///
     /// Durable when it returns: after the record the hidden name is not looked for any more.
     private func giveBack(_ result: Result, _ folder: borrowing OpenFolder) throws(SystemError) -> Result {
@@ -217,7 +220,7 @@ package struct SourceRelease: Sendable {
         let now = "; it stands now as \(folder.path.appending(place).display)"
         switch result {
         case .kept(let reason): return .kept(reason + now)
-        // Under its new name it is found by itself; under its own there is another file.
+        // Under its new name a scan finds it; under its own there is another file.
         case .changed(let reason), .later(let reason): return .kept(reason + now)
         case .unsure: return .kept("it could not be known whether it is open for writing" + now)
         case .released, .gone: return result
@@ -226,7 +229,7 @@ package struct SourceRelease: Sendable {
 }
 
 extension OpenFolder {
-    /// Renames without replacing anything: to `name`, else to `name` with ` (2)`, ` (3)` … before its extension.
+    /// Renames without replacing anything: to `name`, or to `name` with ` (2)`, ` (3)` … before its extension.
     ///
     /// - Returns: The name that it has then.
     package borrowing func placeFreely(

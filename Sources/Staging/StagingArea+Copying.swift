@@ -4,7 +4,7 @@ internal import Synchronization
 
 // From a source to a whole copy under its own name.
 
-/// The version of a source that a copy is to be made of, as it was recorded.
+/// The version of a source that must be copied, as it was recorded.
 package struct Wanted: Sendable {
     package var source: SourceFile
     package var identity: StoredIdentity
@@ -27,15 +27,15 @@ package struct Wanted: Sendable {
 }
 
 extension StagingArea {
-    /// A partial copy that is whole, and perhaps not on the disk yet. Held open until it is: what goes wrong on the way
-    /// there is told to who wrote it.
+    /// A partial copy that is complete, and perhaps not on the disk yet. It is held open until it is: the kernel
+    /// reports later write errors to the descriptor that wrote it.
     package final class FreshCopy: Sendable {
         fileprivate let name: FilePath
         /// SHA-256 of the content.
         package let sha256: [UInt8]
-        /// Of what was wished for.
+        /// Digests of the requested parts.
         package let parts: PartDigests
-        /// Bytes of the copy.
+        /// Size of the copy.
         package let size: Int64
         private let file: Mutex<Descriptor?>
 
@@ -60,14 +60,14 @@ extension StagingArea {
 
     /// Copies a source to a partial file that is on its way to the disk: ``publish(_:)`` follows.
     ///
-    /// One pass reads, writes and digests; the digest runs on a second thread. Where blocks are shared, the copy is read
-    /// once for its digest. The source is looked at before and after: a copy of anything but one unchanged version is
-    /// thrown away.
+    /// One pass reads, writes and digests; the digest runs on a second thread. Where blocks are shared, the copy is
+    /// read once for its digest. The source is checked before and after: a copy of anything but one unchanged version
+    /// is deleted.
     ///
     /// - Parameters:
     ///   - method: The area's own by default.
-    ///   - origin: Kept with the copy, for a day on which the database is lost.
-    ///   - wishes: Digests of its parts that somebody will want.
+    ///   - origin: Kept with the copy, in case the database is lost.
+    ///   - wishes: Digests of its parts that a destination will need.
     package func copy(
         _ wanted: Wanted, as name: FilePath, by method: Method? = nil, origin: Origin? = nil,
         wishes: [PartDigests.Wish] = [], pace: Pace = Pace()
@@ -76,7 +76,7 @@ extension StagingArea {
         do {
             return try copy(wanted, as: name, to: partial, method ?? self.method, origin, wishes, pace)
         } catch {
-            // The first error is the one worth reporting; what stays is swept at the next start.
+            // The first error is the one worth reporting; remaining files are swept at the next start.
             try? Files.removeIfPresent(partial)
             throw error
         }
@@ -127,7 +127,7 @@ extension StagingArea {
         return from
     }
 
-    /// Whether what was read is still what stands under the name.
+    /// Fails unless the bytes that were read are still those of the file under the name.
     func lookAgain(_ wanted: Wanted, _ from: borrowing Descriptor) throws(StagingError) {
         let source = wanted.shown
         let after = try reading(source) { () throws(SystemError) in try FileLook(of: from, named: source) }
@@ -149,10 +149,10 @@ extension StagingArea {
         }
     }
 
-    /// Bytes that a copy of a source will take, for a disk that has no room for its size: fewer when the source has
-    /// holes, none when its blocks can be shared. Its size when that cannot be told.
+    /// Bytes that a copy of a source will take, for a disk without space for its size: fewer when the source has holes,
+    /// none when its blocks can be shared. Its size when that is unknown.
     package func need(of source: SourceFile, size: Int64, by method: Method? = nil) -> Int64 {
-        // Nothing that fails here is news: the copy will say it.
+        // Errors here are not reported: the copy will fail with the same ones.
         do {
             let from = try source.openParent()
             if (method ?? self.method) != .copy, try Files.refusesSharing(from: from, into: folder) == nil { return 0 }
@@ -172,10 +172,10 @@ extension StagingArea {
         throw .unreadable(failure)
     }
 
-    /// Smaller files are not worth a reservation, which costs the file system a change of its own: their first write says
-    /// as well that there is no room.
+    /// Smaller files are not worth a reservation, which costs the file system a change of its own: their first write
+    /// reports a full disk as well.
     private static let smallestReserved: Int64 = 1 << 20
-    /// A file in more pieces than that is written as it comes.
+    /// A file in more pieces than that is written without a reservation.
     private static let mostPieces = 1024
 
     private func reserve(
@@ -188,13 +188,13 @@ extension StagingArea {
             var piece = 0..<size
             if isSparse {
                 let data = try reading(source) { () throws(SystemError) in try from.data(from: offset, named: source) }
-                // Only a hole is left, or it shrank meanwhile, which the copy will notice.
+                // Only a hole is left, or the file shrank meanwhile, which the copy will notice.
                 guard let data, data.upperBound > offset else { return }
                 piece = data.lowerBound..<min(data.upperBound, max(size, data.lowerBound))
             }
             if let failure = piece.isEmpty ? nil : to.reserve(piece, named: partial) {
                 if failure.isFull { throw .full(failure) }
-                // A file system that cannot reserve says so when it is full, only later.
+                // A file system that cannot reserve also reports that it is full, only later.
                 return
             }
             offset = max(piece.upperBound, offset + 1)

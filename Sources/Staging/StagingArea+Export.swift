@@ -2,15 +2,15 @@ package import Core
 internal import Glibc
 internal import Linux
 
-/// A command that makes what is to be uploaded out of a source.
+/// A command that makes the file to upload from a source.
 package struct Export: Sendable {
     package var command: CommandWords
-    /// The name of what it makes.
+    /// The name of its output.
     package var output: FilePath
     package var timeout: Duration
-    /// What it makes has at least so many bytes.
+    /// The minimum size of its output.
     package var minSize: Int64
-    /// What its words name besides input and output.
+    /// The values for its arguments besides input and output.
     package var folder: String
     package var relative: FilePath
 
@@ -43,14 +43,14 @@ package struct Export: Sendable {
 }
 
 extension StagingArea {
-    /// Has a command make a partial file out of a source, in a scratch folder of its own: ``publish(_:)`` follows.
+    /// Runs a command that makes a partial file from a source, in a scratch folder of its own: ``publish(_:)`` follows.
     ///
-    /// The source is looked at before and after, as for a copy; what was made is digested.
+    /// The source is checked before and after, as for a copy; the output is digested.
     ///
     /// - Parameters:
-    ///   - digestsSource: Whether the source's own digest is wanted too, which is one more reading of it.
-    ///   - wishes: Digests of the parts of what it makes that somebody will want.
-    ///   - progress: Hears how far the command says it is.
+    ///   - digestsSource: Whether the source's own digest is needed too, which is one more reading of it.
+    ///   - wishes: Digests of the parts of the output that a destination will need.
+    ///   - progress: Called with the progress that the command reports.
     package func export(
         _ wanted: Wanted, as name: FilePath, _ export: Export, origin: Origin? = nil, digestsSource: Bool,
         wishes: (_ size: Int64) -> [PartDigests.Wish] = { _ in [] },
@@ -61,7 +61,7 @@ extension StagingArea {
             try? Files.removeTree(scratch(name))
             return made
         } catch {
-            // The first error is the one worth reporting; what stays is swept at the next start.
+            // The first error is the one worth reporting; remaining files are swept at the next start.
             try? Files.removeTree(scratch(name))
             try? Files.removeIfPresent(partial(name))
             throw error
@@ -84,7 +84,7 @@ extension StagingArea {
         let result = try run(export, input, output, scratch, progress, isStopped)
         if result.ending == .stopped { throw .stopped(wanted.shown) }
         if result.ending == .status(0) { try refuseLink(output, export) }
-        // Whatever came of it: of a source that changed or went nothing is to be said.
+        // Whatever the result: a failure is not reported for a source that changed or vanished.
         try lookAgain(wanted, from)
         try judge(result, export)
         let pace = Pace(isStopped: isStopped)
@@ -125,12 +125,13 @@ extension StagingArea {
     /// The source as the command sees it.
     private struct Input {
         let path: FilePath
-        /// Of the open source.
+        /// Number of the descriptor of the open source.
         let number: CInt
     }
 
-    /// A link with the source's own name to the open file that was looked at, which the command inherits: what has the source's path
-    /// by then does not matter. In a folder of its own, since the output may have the same name.
+    /// Makes a link with the source's own name to the checked open file, which the command inherits: the file at the
+    /// source's path by then does not matter. The link is in a folder of its own, since the output may have the same
+    /// name.
     private func lend(
         _ source: borrowing Descriptor, named name: FilePath, in folder: FilePath
     ) throws(StagingError) -> Input {
@@ -172,14 +173,14 @@ extension StagingArea {
         }
     }
 
-    /// With more room than that the staging folder is not what a command found full, unless its file is larger still: then the
-    /// next attempt finds it so.
+    /// With more free space than this, the command did not fail because of a full staging folder, unless its file is
+    /// larger still: then the next attempt finds it full.
     private static let littleRoom: Int64 = 256 << 20
 
     private func judge(_ result: Program.Result, _ export: Export) throws(StagingError) {
         let said = Self.lastLines(result.complaint)
         func failed(_ code: String, _ how: String) -> StagingError {
-            // Of which disk it speaks, it does not say: a full one is no fault of the file, and another's is none of ours.
+            // The message does not name the disk: a full one is no fault of the file, and another disk is not ours.
             let complains =
                 result.complaint.contains("No space left on device") || result.complaint.contains("Disk quota exceeded")
             if complains, let free = try? free(), free < Self.littleRoom {
@@ -203,10 +204,11 @@ extension StagingArea {
         return String(lines.filter { !$0.isEmpty }.joined(separator: " | ").suffix(600))
     }
 
-    /// Another name of the source, or of anything, would let others change what was digested. To be asked before the
-    /// source is looked at, whose ctime such a link moves: it would settle and be linked again, for ever.
+    /// Refuses an output that is another name of the source, or of any file: others could change what was digested.
+    /// Must be called before the source is checked, whose ctime such a link changes: it would settle and be linked
+    /// again, for ever.
     private func refuseLink(_ output: FilePath, _ export: Export) throws(StagingError) {
-        // What cannot be opened is met, and told, by the check that follows.
+        // A file that cannot be opened is found, and reported, by the check that follows.
         guard let made = try? Descriptor.open(output, for: .reading),
             let links = try? Files.links(of: made, named: output), links > 1,
             let look = try? FileLook(of: made, named: output), look.isRegular
@@ -223,7 +225,7 @@ extension StagingArea {
         do throws(SystemError) { return try Descriptor.open(output, for: .reading) } catch { throw refused(error) }
     }
 
-    /// What was made, if it can count as that: a file of its own that holds something.
+    /// Opens the output, if it is valid: a file of its own that is not empty.
     private func check(_ output: FilePath, _ export: Export) throws(StagingError) -> Descriptor {
         func refused(_ problem: String) -> StagingError {
             .commandFailed(

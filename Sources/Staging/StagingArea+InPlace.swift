@@ -1,7 +1,7 @@
 package import Core
 package import Linux
 
-// Sources that are uploaded as they stand, without a copy.
+// Sources that are uploaded in place, without a copy.
 
 extension StagingArea {
     /// Digests a source that is not copied, if it is the version that was recorded and stays it.
@@ -19,24 +19,25 @@ extension StagingArea {
 }
 
 extension SourceRelease.AssetIdentity {
-    /// How a source stands that is uploaded in place.
+    /// The state of a source that is uploaded in place.
     package enum Standing: Sendable, Hashable {
-        /// What it was. Its ctime now, to be given to the next look.
+        /// Unchanged. Contains its present ctime, for the next check.
         case same(changed: Int64)
         case changed
         case missing
     }
 
-    /// Looks at the source: size, mtime and inode, and its content when only its ctime is another one.
+    /// Checks the source: size, mtime and inode, and its content when only its ctime differs.
     ///
-    /// - Parameter trusted: The ctime of the last look that found it the same; `nil` where its content is compared in any case.
+    /// - Parameter trusted: The ctime of the last check that found it the same; `nil` where its content is compared in
+    ///   any case.
     package func standing(trusting trusted: Int64?) throws(SystemError) -> Standing {
         guard let folder = try source.openParentIfPresent(), let look = try folder.lookIfPresent(at: source.name) else {
             return .missing
         }
         guard fits(look) else { return .changed }
         if look.changed == trusted { return .same(changed: look.changed) }
-        // chmod, a link, a rename there and back: only the bytes can tell.
+        // chmod, a link, a rename there and back: only the bytes can decide.
         do throws(SystemError) {
             guard try digest(of: source.name, in: folder) == sha256 else { return .changed }
             let after = try folder.look(at: source.name)
@@ -47,28 +48,28 @@ extension SourceRelease.AssetIdentity {
         }
     }
 
-    /// Whether the file may have been written to since it was staged although its times are those of then.
+    /// Whether the file may have been written to since it was staged although its times are the same.
     ///
-    /// The rule of Git's index for entries that are "racily clean": where times are kept in whole seconds, a write in the second of the
-    /// last one moves none, so they prove something only when the bytes were read later than that. Where a file system has no change
-    /// time of its own, they never do.
+    /// The rule of Git's index for entries that are "racily clean". Where times are kept in whole seconds, a write in
+    /// the second of the last one changes no time, so times prove something only when the bytes were read later than
+    /// that. Where a file system has no change time of its own, they never do.
     package func mayHideWrite(_ look: FileLook, at name: FilePath, in folder: borrowing OpenFolder) -> Bool {
         if look.changed % 1_000_000_000 == 0 {
-            // FAT counts in twos.
+            // FAT counts in steps of two seconds.
             guard let takenAt, takenAt.milliseconds >= look.changed / 1_000_000 + 2_000 else { return true }
         }
         return !FileSystemKind.keepsChangeTime(name, in: folder)
     }
 
-    /// As above, of what has the source's name now; `false` where that cannot be looked at.
+    /// As above, for the file that has the source's name now; `false` where that cannot be examined.
     package func mayHideWrite() -> Bool {
         guard let folder = try? source.openParent(), let look = try? folder.look(at: source.name) else { return false }
         return mayHideWrite(look, at: source.name, in: folder)
     }
 
-    /// Whether a file has another content than was staged. Size and mtime tell; where they are the same, its bytes.
+    /// Whether a file's content differs from the staged one. Size and mtime decide; where they are the same, its bytes.
     ///
-    /// - Parameter name: What the file is called now.
+    /// - Parameter name: The file's present name.
     func isAnotherVersion(
         _ look: FileLook, at name: FilePath, in folder: borrowing OpenFolder
     ) throws(SystemError) -> Bool {
@@ -76,7 +77,8 @@ extension SourceRelease.AssetIdentity {
         return try digest(of: name, in: folder) != sha256
     }
 
-    /// Whether what has the name now is proven to be another version. What cannot be read proves nothing.
+    /// Whether the file that has the name now is proven to be another version. A file that cannot be read proves
+    /// nothing.
     package func isOther() -> Bool {
         guard let folder = try? source.openParent(), let look = try? folder.look(at: source.name) else { return false }
         return (try? isAnotherVersion(look, at: source.name, in: folder)) ?? false

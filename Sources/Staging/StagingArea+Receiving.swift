@@ -3,10 +3,10 @@ internal import Digests
 internal import Linux
 internal import Synchronization
 
-// Bytes that are handed over, and stand nowhere else.
+// Bytes that a client sends, and that exist nowhere else.
 
 extension StagingArea {
-    /// A partial copy that is written as its bytes come. Until it is published a start sweeps it.
+    /// A partial copy that is written as its bytes come. Until it is published, a start sweeps it.
     package final class Incoming: Sendable {
         private struct State: ~Copyable {
             var file: Descriptor?
@@ -24,7 +24,7 @@ extension StagingArea {
             state = Mutex(State(file: consume file))
         }
 
-        /// Waits for the disk, so that no more is on its way there than a few windows.
+        /// Waits for the disk, so that no more than a few windows are being written.
         package func write(_ bytes: [UInt8]) throws(StagingError) {
             let failure = state.withLock { state -> SystemError? in
                 defer { state.count += Int64(bytes.count) }
@@ -40,7 +40,7 @@ extension StagingArea {
             if let failure { throw StagingError(writing: failure) }
         }
 
-        /// All bytes are there: what ``StagingArea/publish(_:)`` makes durable.
+        /// Ends the copy when all bytes are there: ``StagingArea/publish(_:)`` makes them durable.
         package func finish(_ origin: (_ size: Int64) -> Origin) throws(StagingError) -> FreshCopy {
             try state.withLock { state throws(StagingError) in
                 guard let file = state.file.take() else { throw .stopped(partial) }
@@ -55,7 +55,7 @@ extension StagingArea {
         }
     }
 
-    /// Begins a copy of bytes that are to come.
+    /// Begins a copy of bytes that will come.
     package func receive(_ name: FilePath) throws(StagingError) -> Incoming {
         let partial = partial(name)
         return Incoming(

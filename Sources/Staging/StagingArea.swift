@@ -1,32 +1,32 @@
 package import Core
 package import Linux
 
-/// Why a file could not be copied into staging.
+/// The reason why a file could not be copied into staging.
 package enum StagingError: Error, Sendable, CustomStringConvertible {
-    /// The source is not what was recorded, or changed while it was copied: it has to settle again.
+    /// The source differs from the record, or changed while it was copied: it has to settle again.
     case changed(FilePath)
-    /// The source is not there.
+    /// The source is missing.
     case missing(FilePath)
-    /// The source cannot be read, for its own sake: permission, an error of its disk.
+    /// The source cannot be read, for a reason of its own: permission, an error of its disk.
     case unreadable(SystemError)
-    /// There is no room for the copy.
+    /// There is no space for the copy.
     case full(SystemError)
     /// The staging folder does not work.
     case broken(SystemError)
-    /// The staging folder takes no file of this size, and smaller ones all the same.
+    /// The staging folder refuses files of this size, but takes smaller ones.
     case tooLarge(SystemError)
     /// `staging.copy: reflink` is set, and blocks of this source cannot be shared with the staging folder.
     case cannotShare(FilePath, SystemError)
-    /// The command of an export cannot be started: nobody's file is to blame.
+    /// The command of an export cannot be started: no source is at fault.
     case noCommand(String)
-    /// The command could not make anything of this source.
+    /// The command could not make a file from this source.
     case commandFailed(code: String, String)
-    /// The command was ended by somebody, or the machine had no room for it: it may be tried again.
+    /// The command was ended by a signal, or the machine had too little memory or space for it: it may be tried again.
     case commandEnded(String)
     /// The caller asked to stop.
     case stopped(FilePath)
 
-    /// The staging folder is to blame: another source would fare no better.
+    /// Whether the staging folder is at fault: another source would fail too.
     package var isOfStaging: Bool {
         switch self {
         case .full, .broken: true
@@ -48,18 +48,18 @@ package enum StagingError: Error, Sendable, CustomStringConvertible {
         }
     }
 
-    /// What writing into the staging folder was refused with.
+    /// Converts an error of writing into the staging folder.
     init(writing error: SystemError) {
         self = error.isFull ? .full(error) : error.isOfFileSize ? .tooLarge(error) : .broken(error)
     }
 }
 
-/// The folder that holds the copies: a name without `.part` in it is whole and durable.
+/// The folder that holds the copies: a file whose name has no `.part` is complete and durable.
 ///
-/// It knows names, bytes and rooms, and nothing of uploads. Every call waits for the disk: not for Swift's own threads.
+/// It knows names, bytes and space, and nothing of uploads. Every call waits for the disk: not for Swift's own threads.
 package struct StagingArea: Sendable {
     package enum Method: Sendable {
-        /// Share blocks where the file system can, else copy.
+        /// Share blocks where the file system can, otherwise copy.
         case auto
         case copy
         case reflink
@@ -73,40 +73,40 @@ package struct StagingArea: Sendable {
         self.method = method
     }
 
-    /// Where a whole copy stands.
+    /// The path of a complete copy.
     package func path(_ name: FilePath) -> FilePath { folder.appending(name) }
 
     func partial(_ name: FilePath) -> FilePath { FilePath(bytes: path(name).bytes + Array(".part".utf8)) }
 
-    /// Makes the folder where it is missing.
+    /// Makes the folder if it is missing.
     package func prepare() throws(SystemError) { try Files.makeFolders(folder, mode: 0o700, durably: true) }
 
-    /// The numbers of the whole copies, lowest first. Changes nothing; a folder that is not there holds none.
+    /// The numbers of the complete copies, lowest first. Changes nothing; a missing folder holds none.
     package func copies() throws(SystemError) -> [Int64] {
         guard try FileLook.ifPresent(at: folder) != nil else { return [] }
         return try Files.names(in: folder).compactMap { $0.text.flatMap { Int64($0) } }.filter { $0 > 0 }.sorted()
     }
 
-    /// Where copies go that nobody knows. They may be all that is left of a file, so a person decides.
+    /// The folder for unknown copies. They may be all that is left of a file, so a person decides.
     package static let recovered: FilePath = "recovered"
 
-    /// Puts a copy that nobody knows where no start sweeps it.
+    /// Moves an unknown copy to a place where no start sweeps it.
     ///
-    /// - Returns: Where it is now.
+    /// - Returns: Its path now.
     package func setAside(_ name: FilePath) throws(SystemError) -> FilePath {
         try put(name, on: Self.recovered, as: name)
     }
 
-    /// Where copies go that nobody sends any more, and whose sources are not there.
+    /// The folder for copies that are not sent any more, and whose sources are missing.
     package static let rescued: FilePath = "rescued"
 
-    /// Puts a copy that is the only one left of a file where it stays until a person takes it.
+    /// Moves a copy that is the only one left of a file to a place where it stays until a person takes it.
     ///
-    /// - Parameter leaf: The file's own name, of which as much is kept as fits behind the copy's.
-    /// - Returns: Where it is now, also after a crash between this and the record of it; `nil` when there is no copy.
+    /// - Parameter leaf: The file's own name, which is kept after the copy's as far as it fits.
+    /// - Returns: Its path now, also after a crash between this and the record of it; `nil` when there is no copy.
     package func rescue(_ name: FilePath, leaf: FilePath) throws(SystemError) -> FilePath? {
         let prefix = name.bytes + [UInt8(ascii: "-")]
-        // The ending says what can play it.
+        // The extension shows which programs can open it.
         let named = FilePath(bytes: prefix + leaf.bytes.suffix(Self.longestName - prefix.count))
         if try size(of: name) == nil {
             let place = path(Self.rescued).appending(named)
@@ -115,7 +115,7 @@ package struct StagingArea: Sendable {
         return try put(name, on: Self.rescued, as: named)
     }
 
-    /// Bytes that any file system takes, with room for a number.
+    /// A length that any file system accepts, with space for a number.
     private static let longestName = 240
 
     private func put(_ name: FilePath, on shelf: FilePath, as leaf: FilePath) throws(SystemError) -> FilePath {
@@ -134,24 +134,24 @@ package struct StagingArea: Sendable {
         return path(name)
     }
 
-    /// Makes the folder anew where somebody removed it. What was in it is staged again when it is missed.
+    /// Makes the folder again if it was removed. Its copies are staged again when they are missed.
     package func restore() throws(SystemError) { try Files.makeFolders(folder, mode: 0o700, durably: true) }
 
-    /// Where a command works on one copy.
+    /// The folder in which a command works on one copy.
     func scratch(_ name: FilePath) -> FilePath { FilePath(bytes: path(name).bytes + Array(".export".utf8)) }
 
-    /// Removes a copy, whole or partial. Not there is fine.
+    /// Removes a copy, complete or partial. A missing copy is no error.
     package func remove(_ name: FilePath) throws(SystemError) {
         try Files.removeTree(scratch(name))
         try Files.removeIfPresent(path(name))
         try Files.removeIfPresent(partial(name))
     }
 
-    /// The size of a whole copy; `nil` when it is not there.
+    /// The size of a complete copy; `nil` when it is missing.
     package func size(of name: FilePath) throws(SystemError) -> Int64? {
         try FileLook.ifPresent(at: path(name)).map(\.size)
     }
 
-    /// Bytes that the file system has left for us.
+    /// Bytes that are free for us in the file system.
     package func free() throws(SystemError) -> Int64 { try Space(at: folder).free }
 }

@@ -1,10 +1,10 @@
 internal import Core
 package import Linux
 
-/// Goes through a staging folder from its beginning to its end, before anything is copied into it: removes what a crash
-/// left half done, and names the whole copies, some at a time. There may be a million of them.
+/// Goes through a staging folder from beginning to end, before any copy is made: removes incomplete files of a crash,
+/// and returns the complete copies, some at a time. There may be a million of them.
 ///
-/// An actor on a thread of its own, since every step waits for the disk.
+/// An actor on its own thread, since every step waits for the disk.
 package actor StagingSweep {
     private let area: StagingArea
     private let thread = OwnThread(name: "sweep")
@@ -14,9 +14,9 @@ package actor StagingSweep {
 
     package init(_ area: StagingArea) { self.area = area }
 
-    /// The numbers that are the names of the next whole copies, in order; `nil` at the end.
+    /// The numbers of the next complete copies, in order; `nil` at the end.
     ///
-    /// - Parameter most: How many names are read, at least 1.
+    /// - Parameter most: The number of names that are read, at least 1.
     package func next(atMost most: Int) throws(SystemError) -> [Int64]? {
         let stream: FolderStream
         if let open = self.stream { stream = open } else { stream = try FolderStream(area.folder, followsLink: true) }
@@ -38,7 +38,7 @@ package actor StagingSweep {
             }
         }
         for name in half { try Files.removeTree(area.path(name)) }
-        // Side by side in the store, too.
+        // Near each other in the store, too.
         return whole.sorted()
     }
 }

@@ -1,8 +1,8 @@
 internal import TestKit
 package import Testing
 
-/// Of tests that run programs of other people, which ``Tools`` gets from an index of packages on first use: where the index does not
-/// answer, such a test is skipped and says so.
+/// A trait for tests that run third-party programs, which ``Tools`` downloads from an index of packages on first use.
+/// If the index does not answer, such a test is skipped with a message.
 package struct NeedsPackages: SuiteTrait, TestTrait, TestScoping {
     package let isRecursive = true
 
@@ -20,6 +20,6 @@ package struct NeedsPackages: SuiteTrait, TestTrait, TestScoping {
 }
 
 extension Trait where Self == NeedsPackages {
-    /// Skipped where the index of packages does not answer.
+    /// Skips the test if the index of packages does not answer.
     package static var needsPackages: Self { Self() }
 }

@@ -2,14 +2,14 @@ internal import Core
 internal import Linux
 internal import Synchronization
 
-/// The threads that watch, and who watches which folder.
+/// The watching threads, and the assignment of folders to them.
 ///
-/// All folders share one thread but those on file systems that may not answer: each of these has one for all folders on
-/// it, so that a server that is gone keeps nothing else waiting. Which these are is told by the table of mounts alone, for
-/// a question to such a file system is what may not come back.
+/// All folders share one thread, except those on file systems that may not answer. Each of these file systems has one
+/// thread for all folders on it, so that a server that is gone delays no other folder. Only the mount table decides
+/// which these are, because a request to such a file system may never return.
 final class Crew: Sendable {
     struct Member: Sendable {
-        /// Where the file system is mounted; `nil` for the thread of all others.
+        /// Mount point of the file system; `nil` for the thread of all others.
         let key: FilePath?
         let mailbox: Mailbox
         /// Paths of folders.
@@ -25,12 +25,12 @@ final class Crew: Sendable {
     }
 
     private let content: Mutex<Content>
-    /// Held from the question who belongs where until that is written down: of a change and of news of mounts at the same
-    /// time, the one that comes second must know of the first.
+    /// Held from deciding on the assignment until it is stored: of a change and a mount event at the same time, the
+    /// second must see the result of the first.
     private let turn = Mutex<Void>(())
     private let makeMailbox: @Sendable (FilePath) -> Mailbox
 
-    /// - Parameter makeMailbox: For a member to come, from its key.
+    /// - Parameter makeMailbox: Makes the mailbox of a new member, from its key.
     init(rules: [WatchRule], skipping: Set<String>, makeMailbox: @escaping @Sendable (FilePath) -> Mailbox) {
         let mailbox = Mailbox(states: rules.map { WatchState($0, .scanning) })
         content = Mutex(
@@ -46,9 +46,9 @@ final class Crew: Sendable {
 
     func noteScanned(_ folders: [String]) { content.withLock { $0.scanned.formUnion(folders) } }
 
-    /// Other folders from now on.
+    /// Replaces the folders.
     ///
-    /// - Returns: Members that nobody is yet.
+    /// - Returns: New members, which have no thread yet.
     func change(_ rules: [WatchRule], skipping: Set<String>) -> [Member] {
         turn.withLock { _ in
             let groups = Self.groups(rules)
@@ -61,7 +61,7 @@ final class Crew: Sendable {
         }
     }
 
-    /// Mounts changed, or the work begins: gives each folder to whom it belongs now.
+    /// Assigns each folder to its thread, at the start and after mounts changed.
     ///
     /// - Returns: As ``change(_:skipping:)``.
     func reassign() -> [Member] {
@@ -75,7 +75,7 @@ final class Crew: Sendable {
         }
     }
 
-    /// Somebody could not begin: the next change tries again.
+    /// Removes a member that could not start: the next change tries again.
     func dismiss(_ key: FilePath) { content.withLock { $0.members.removeAll { $0.key == key } } }
 
     private func assign(_ groups: [FilePath?: Set<FilePath>], _ content: inout Content) -> [Member] {
@@ -102,7 +102,7 @@ final class Crew: Sendable {
         var groups: [FilePath?: Set<FilePath>] = [nil: []]
         for path in Set(rules.map(\.path)) {
             let place = table.place(of: path)
-            // One that only holds such a file system is watched alone.
+            // A folder that contains such a file system has a thread of its own.
             let key = place.slow ?? (table.hasSlow(below: place.path) ? path : nil)
             groups[key, default: []].insert(path)
         }
@@ -111,7 +111,7 @@ final class Crew: Sendable {
 }
 
 extension WatchState {
-    /// One of which nothing is known yet.
+    /// A state with nothing known yet.
     init(_ rule: WatchRule, _ condition: Condition) {
         self.init(folder: rule.name, path: rule.path, condition: condition, settling: 0, oldest: nil, unwatched: 0)
     }

@@ -3,26 +3,26 @@ internal import Linux
 internal import Media
 internal import Synchronization
 
-/// What the watching thread and everybody else say to each other.
+/// Messages between the watching thread and the other tasks.
 final class Mailbox: Sendable {
-    /// For the thread.
+    /// A message to the thread.
     enum Order: Sendable {
-        /// Folders by their names; `nil` for all.
+        /// Names of folders; `nil` for all.
         case rescan(Set<String>?)
-        /// Other folders from now on; names of those whose first scan is to be reported as skipped; paths of those that
-        /// this thread watches.
+        /// Replaces the folders. Contains names of those whose first scan is to be reported as skipped, and paths of
+        /// those that this thread watches.
         case change([WatchRule], skipExisting: Set<String>, ours: Set<FilePath>)
         case reconsider(folder: String, relative: FilePath)
-        /// Which of the identities asked about are known.
+        /// Answers whether the identities asked about are known.
         case answered([Bool])
-        /// Whether a container is whole, by the number of the question; `nil` when it cannot be read.
+        /// Whether a container is complete, by the number of the check; `nil` when it cannot be read.
         case checked(Int, Container.Verdict?)
-        /// The last delivery is taken.
+        /// The last delivery was taken.
         case delivered
         case stop
     }
 
-    /// From the thread, one at a time.
+    /// A message from the thread, one at a time.
     enum Delivery: Sendable {
         case settled([SettledFile])
         case skipped([SettledFile])
@@ -51,7 +51,7 @@ final class Mailbox: Sendable {
         self.watchdog = watchdog
     }
 
-    /// From now on orders wake the thread.
+    /// Makes orders wake the thread from now on.
     func connect(_ bell: Bell) { content.withLock { $0.bell = bell } }
 
     func post(_ order: Order) {
@@ -70,7 +70,7 @@ final class Mailbox: Sendable {
         }
     }
 
-    /// Nothing is on its way, and no order is waiting.
+    /// Whether no delivery is under way, and no order is waiting.
     var isAtRest: Bool { content.withLock { $0.isAtRest } }
     func note(isAtRest: Bool) { content.withLock { $0.isAtRest = isAtRest && $0.orders.isEmpty } }
 

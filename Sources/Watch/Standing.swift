@@ -1,13 +1,13 @@
 package import Core
 package import Linux
 
-/// What the configured folders make of one path, for somebody who asks why nothing happens to it.
+/// The result of the configured folders' rules for one path, for a person who asks why nothing happens to it.
 package enum Standing: Hashable, Sendable {
     /// It lies in no folder.
     case outside
     /// It is a folder itself, under its own name or another.
     case itself(folder: String)
-    /// A folder leaves it alone: why, in words that follow "it".
+    /// A folder leaves it alone, with the reason in words that follow "it".
     case leftAlone(folder: String, reason: String)
     /// A folder takes it with the next scan, or has taken it.
     case taken(folder: String)
@@ -49,12 +49,12 @@ package enum Standing: Hashable, Sendable {
         path.relative(to: rule.path) ?? Files.real(rule.path).flatMap { path.relative(to: $0) }
     }
 
-    /// Whether what lies on its way leaves a file out: an ignore file, or a link. `false` when that cannot be told. Waits
-    /// for the disk.
+    /// Whether an ignore file or a link on its way excludes a file. `false` when that cannot be determined. Waits for
+    /// the disk.
     ///
     /// - Parameter relative: Below the rule's folder.
     package static func isLeftOut(_ relative: FilePath, by rule: WatchRule, in folders: SourceFolders) -> Bool {
-        // A disk that is away: whoever waits goes on waiting.
+        // A disk that is away: the caller keeps waiting.
         do { return try wayObjection(to: relative, folders[rule.path].open()) != nil } catch { return false }
     }
 
@@ -78,7 +78,7 @@ package enum Standing: Hashable, Sendable {
         return "is taken by none of `include: [\(rule.include.joined(separator: ", "))]`"
     }
 
-    /// Why a folder that takes the name leaves a file alone, in words that follow "it".
+    /// The reason why a folder that takes the name leaves a file alone, in words that follow "it".
     private enum Objection {
         /// It is too small or too large.
         case size(String)
@@ -119,7 +119,7 @@ package enum Standing: Hashable, Sendable {
         } catch { return .other("cannot be looked at: \(error)") }
     }
 
-    /// What lies on the way from the folder to the file: links, and ignore files.
+    /// The objection on the way from the folder to the file: links, and ignore files.
     private static func wayObjection(
         to relative: FilePath, _ top: borrowing OpenFolder
     ) throws(SystemError) -> String? {
@@ -139,7 +139,7 @@ package enum Standing: Hashable, Sendable {
             if let trouble { return "is left alone: \(trouble)" }
             if ignore != .nothing { chain.append((ignore, at.appending(IgnoreRules.fileName), depth)) }
             let isLast = depth == parts.count - 1
-            // The nearest file that speaks of a name counts.
+            // The nearest ignore file that mentions a name counts.
             for (ignore, file, from) in chain.reversed() {
                 guard case .rules(let rules) = ignore else { continue }
                 let name = parts[from...depth].reduce(FilePath("")) { $0.appending($1) }

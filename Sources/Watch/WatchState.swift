@@ -1,12 +1,12 @@
 package import Core
 
-/// How a configured folder is doing.
+/// The state of a configured folder.
 package struct WatchState: Hashable, Sendable {
     package enum Condition: Hashable, Sendable {
         case watching
-        /// A scan is on its way; events are seen already.
+        /// A scan is running; events are handled already.
         case scanning
-        /// Not there. Looked for again and again; never taken for empty.
+        /// Not there. The folder is looked for repeatedly, and never taken for empty.
         case absent(String)
         case failed(String)
     }
@@ -14,10 +14,10 @@ package struct WatchState: Hashable, Sendable {
     package var folder: String
     package var path: FilePath
     package var condition: Condition
-    /// Files that are younger than `min_age`, and will be when they have been quiet for long enough.
+    /// Files that are younger than `min_age`, and still will be when they have been quiet for long enough.
     package struct Young: Hashable, Sendable {
         package var files = 0
-        /// When the first of them is old enough.
+        /// The time when the first of them is old enough.
         package var next: MonotonicTime?
 
         mutating func add(_ ofAge: MonotonicTime) {
@@ -26,34 +26,34 @@ package struct WatchState: Hashable, Sendable {
         }
     }
 
-    /// Files seen that have not settled.
+    /// Seen files that have not settled.
     package var settling = 0
-    /// Those of them that nothing but time makes old enough.
+    /// Those of them that wait only for their age.
     package var young = Young()
-    /// Since when the oldest of them has been waiting.
+    /// The time since when the oldest of them has been waiting.
     package var oldest: MonotonicTime?
-    /// Directories without a watch although one was wanted; they are looked through from time to time.
+    /// Directories that should have a watch and have none; they are polled.
     package var unwatched = 0
-    /// Directories that are looked through from time to time, those among them.
+    /// Polled directories, including those.
     package var polled = 0
-    /// What somebody has to mend about directories in it: some of it in words, and how many more there are.
+    /// Problems of directories in it for a person to fix: some in words, and the number of others.
     package var troubles: [String] = []
     package var moreTroubles = 0
     /// Files that have settled since the start.
     package var settled = 0
-    /// When the last look through all of it began that is over; `nil` before the first, and of one that cannot be looked at
-    /// the last try.
+    /// The start of the last finished full scan; `nil` before the first. For a folder that cannot be examined, the last
+    /// try.
     package var lookedSince: MonotonicTime?
-    /// Files that this look came across and that did not settle already, and the new ones among them.
+    /// Files that this scan met and that had not settled already, and the new ones among them.
     package var found = 0
     package var fresh = 0
-    /// There and scanned, and nothing that was seen in it is still on its way to whoever takes the files.
+    /// Whether it is there and scanned, and no seen file is still on its way to the receiver.
     package var isQuiet = false
-    /// How often something was mounted or unmounted, anywhere.
+    /// The number of mounts and unmounts, anywhere.
     package var mounts = 0
-    /// Of the file system that this was seen on.
+    /// Device of the file system in which this was seen.
     package var device: UInt64 = 0
-    /// Its file system does not answer.
+    /// Whether its file system does not answer.
     package var isStuck = false
 }
 
@@ -61,24 +61,24 @@ package struct WatchState: Hashable, Sendable {
 package struct WaitingFile: Hashable, Sendable {
     package var folder: String
     package var path: SourcePath
-    /// Bytes at the last look.
+    /// Bytes at the last check.
     package var size: Int64
-    /// Since when it has been a candidate.
+    /// The time since when it has been a candidate.
     package var since: MonotonicTime
-    /// It was seen to change since it was first noticed.
+    /// Whether it was seen to change since it was first noticed.
     package var isGrowing: Bool
-    /// Somebody has it open for writing.
+    /// Whether a program has it open for writing.
     package var isBusy: Bool
     package var reason: Reason
-    /// The key of its folder that makes it wait, with what that says, for people.
+    /// The key of its folder that makes it wait, with its value, for people.
     package var rule: String
-    /// When its wait is over, or it is looked at again; `nil` where no time ends it.
+    /// The time when its wait ends, or it is checked again; `nil` where no time ends it.
     package var until: MonotonicTime?
-    /// Bytes a second, as far as two looks tell.
+    /// Bytes a second, as measured by two checks.
     package var rate: Int64?
-    /// It has waited for longer than its folder expects.
+    /// Whether it has waited for longer than its folder expects.
     package var isOverdue: Bool
-    /// It is younger than `min_age`, and will be when it has been quiet for long enough.
+    /// Whether it is younger than `min_age`, and still will be when it has been quiet for long enough.
     package var isYoung: Bool
 
     package enum Reason: Hashable, Sendable {
@@ -86,13 +86,13 @@ package struct WaitingFile: Hashable, Sendable {
         case quiet
         case change
         case writer
-        /// The marker of this name is not there.
+        /// The marker of this name is missing.
         case marker(FilePath)
         /// It is younger than `min_age`.
         case age
         /// Its headers are being read.
         case checking
-        /// Its headers say that something is missing: what, in words that follow the file's name.
+        /// A part is missing according to its headers, in words that follow the file's name.
         case container(String)
     }
 
@@ -111,7 +111,7 @@ package struct WaitingFile: Hashable, Sendable {
         return "\(what): \(rule)"
     }
 
-    /// With how fast it grows, where it is not at rest.
+    /// With its rate of growth, where it is not at rest.
     package var fullExplanation: String {
         guard [.quiet, .change, .writer].contains(reason), let rate, rate > 0 else { return explanation }
         return explanation + ", and it grows by \(shownBytes(rate))/s"
@@ -131,24 +131,24 @@ package struct Remark: Hashable, Sendable {
     }
 }
 
-/// How often the watcher looks by itself, and how much it takes on.
+/// The intervals and limits of the watcher.
 package struct WatchPace: Hashable, Sendable {
     package var quiet = QuietTimes()
-    /// Between two full scans of a folder that events are seen from.
+    /// Between two full scans of a folder with events.
     package var reconcile: Duration = .seconds(3600)
-    /// Between two looks through a directory that events do not tell everything of, while something happens in it.
+    /// Between two polls of a directory with incomplete events, while something happens in it.
     package var poll: Duration = .seconds(2)
-    /// The same while nothing does: twice as long each time, up to this, or longer for very many directories.
+    /// The same while nothing happens: twice as long each time, up to this, or longer for very many directories.
     package var pollMost: Duration = .seconds(60)
-    /// A file system that takes longer than this for one answer is said not to answer.
+    /// A file system that takes longer than this for one answer is reported as not answering.
     package var patience: Duration = .seconds(15)
     /// Between two looks for a folder that is not there.
     package var absent: Duration = .seconds(10)
     /// Candidates at once. A scan leaves a fifth of them to events.
     package var candidates = 10_000
-    /// Files handed on at once.
+    /// Files passed on at once.
     package var batch = 512
-    /// The most directories to watch; the others are polled.
+    /// Limit of watched directories; the others are polled.
     package var watches = Int.max
 
     package init() {}

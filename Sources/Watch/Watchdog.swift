@@ -2,12 +2,12 @@ internal import Core
 internal import Linux
 internal import Synchronization
 
-/// Notices that a thread does not come back from its file system.
+/// Notices that a thread does not return from its file system.
 ///
 /// No timer runs while the thread sleeps, and none is set for each of its turns.
 final class Watchdog: Sendable {
     private struct State {
-        /// When the turn began that is under way.
+        /// Start of the current turn.
         var since: MonotonicTime?
         var alarm: Alarms.ID?
         var isStuck = false
@@ -18,14 +18,14 @@ final class Watchdog: Sendable {
     private let clocks: any Clocks
     private let tell: @Sendable (_ isStuck: Bool) -> Void
 
-    /// - Parameter tell: Called on any thread, and not to wait.
+    /// - Parameter tell: Called on any thread; must not wait.
     init(patience: Duration, clocks: any Clocks, tell: @escaping @Sendable (_ isStuck: Bool) -> Void) {
         self.patience = patience
         self.clocks = clocks
         self.tell = tell
     }
 
-    /// For how long the file system has not answered; `nil` while it does.
+    /// The time for which the file system has not answered; `nil` while it does.
     var stuckFor: Duration? {
         state.withLock { state in
             guard state.isStuck, let since = state.since else { return nil }
@@ -33,7 +33,7 @@ final class Watchdog: Sendable {
         }
     }
 
-    /// A turn begins.
+    /// Notes the start of a turn.
     func pass(_ now: MonotonicTime) {
         let (wasStuck, isNew) = state.withLock { state in
             let was = state.isStuck
@@ -45,7 +45,7 @@ final class Watchdog: Sendable {
         if isNew { set(after: patience) }
     }
 
-    /// The thread is about to sleep, or to end.
+    /// Notes that the thread is about to sleep, or to end.
     func rest() {
         let (wasStuck, alarm) = state.withLock { state in
             defer { state = State() }

@@ -1,14 +1,15 @@
 package import Core
 package import Linux
 
-/// Notices which files of the configured folders are new and have stopped growing.
+/// Notices files of the configured folders that are new and have stopped growing.
 ///
-/// Events of the kernel only say where to look; directory listings tell what is there, at the start, after events were
-/// lost, when a folder appears, and once an hour. One thread does all of it, but for file systems that may not answer
-/// (``Crew``). It never waits for whoever takes the files:
-/// while that is busy, events are still read and scans pause.
+/// Events of the kernel only say where to look. Directory listings show the files: at the start, after events were
+/// lost, when a folder appears, and once an hour. One thread does all of it, except for file systems that may not
+/// answer (``Crew``). It never waits for the receiver of the files: while that is busy, events are still read and scans
+/// pause.
 package final class Watcher: Sendable {
-    /// Which of these are on record already, so that they need not settle again. As many answers as questions.
+    /// Answers for each identity whether it is recorded already, so that the file need not settle again. As many
+    /// answers as questions.
     package typealias Filter = @Sendable (Identities) async throws -> [Bool]
 
     private let folders: SourceFolders
@@ -19,7 +20,7 @@ package final class Watcher: Sendable {
     private let crew: Crew
     private let news = AsyncStream.makeStream(of: News.self)
 
-    /// What the watching threads and those who give orders have to say to ``run(onSettled:onSkipped:onScanned:onRest:onNews:)``.
+    /// Messages of the watching threads and of callers to ``run(onSettled:onSkipped:onScanned:onRest:onNews:)``.
     private enum News: Sendable {
         case hire([Crew.Member])
         case stuck(FilePath, Bool)
@@ -36,7 +37,7 @@ package final class Watcher: Sendable {
 
     /// - Parameters:
     ///   - rules: In the order of the configuration: the first that takes a name gets the file.
-    ///   - folders: Through which everything in them is reached.
+    ///   - folders: Gives access to everything in the folders.
     ///   - skipExisting: Names of folders whose first scan in this run is to be reported as skipped.
     ///   - log: Called on a watching thread, one sentence at a time.
     package init(
@@ -57,16 +58,16 @@ package final class Watcher: Sendable {
         }
     }
 
-    /// Watches until the task is cancelled. To be called once.
+    /// Watches until the task is cancelled. Must be called only once.
     ///
     /// - Parameters:
-    ///   - onSettled: Takes files that settled, at most ``WatchPace/batch``, none of them known. No more come before it
-    ///     returns. A file may come again while its last version is still on its way.
-    ///   - onSkipped: Takes files that stood in a folder of `skipExisting` before anything happened to them.
-    ///   - onScanned: The first scans of folders are over; all their skipped files were reported before.
-    ///   - onRest: Called on any thread when ``isAtRest`` may have become true; without it that is never told.
-    ///   - onNews: Called on any thread when ``states()`` says something else.
-    /// - Throws: What a closure or the filter threw. The watcher has stopped then.
+    ///   - onSettled: Takes settled files, at most ``WatchPace/batch``, none of them known. No more come before it
+    ///     returns. A file may come again while its last version is still being processed.
+    ///   - onSkipped: Takes files that were in a folder of `skipExisting` before anything happened to them.
+    ///   - onScanned: Called when the first scans of folders are over; all their skipped files were reported before.
+    ///   - onRest: Called on any thread when ``isAtRest`` may have become true; without it that is never reported.
+    ///   - onNews: Called on any thread when ``states()`` has changed.
+    /// - Throws: Any error of a closure or the filter. The watcher has stopped then.
     package func run(
         onSettled: @escaping @Sendable ([SettledFile]) async throws -> Void,
         onSkipped: @escaping @Sendable ([SettledFile]) async throws -> Void = { _ in },
@@ -140,15 +141,15 @@ package final class Watcher: Sendable {
                 }
             } catch {
                 stop()
-                // A closure that gives up because we were cancelled did what it should.
+                // An error of a closure after our own cancellation is expected.
                 if !Task.isCancelled { throw error }
             }
         }
-        // One that hangs in its file system is left behind: nobody takes from it any more.
+        // A thread that hangs in its file system is left behind: its deliveries are not read any more.
         try await blocking { _ = others.wait(atMost: .milliseconds(500)) { $0 == 0 ? () : nil } }
     }
 
-    /// Starts a thread that nobody waits for in the end, since it may never come back.
+    /// Starts a thread that is not joined in the end, since it may never return.
     private func begin(
         _ member: Crew.Member, _ others: Monitor<Int>, _ work: @escaping @Sendable (Crew.Member, Bell) -> Void
     ) {
@@ -191,9 +192,9 @@ package final class Watcher: Sendable {
 
     private func stop() { for member in crew.members { member.mailbox.post(.stop) } }
 
-    /// Looks through every folder from the top, or through those of these names.
+    /// Scans every folder from the top, or those with these names.
     ///
-    /// - Returns: The time. A folder was looked through when its state was `lookedSince` then.
+    /// - Returns: The time. A folder has been scanned when its state's `lookedSince` has reached it.
     @discardableResult
     package func rescan(_ folders: Set<String>? = nil) -> MonotonicTime {
         let now = clocks.monotonic()
@@ -201,8 +202,8 @@ package final class Watcher: Sendable {
         return now
     }
 
-    /// Watches other folders from now on. What did not change is left alone: its watches, and the files that settle in it.
-    /// The others are scanned from the top, so that nothing is missed in between.
+    /// Replaces the watched folders. Unchanged folders are left alone: their watches, and the files that settle in
+    /// them. The others are scanned from the top, so that nothing is missed in between.
     ///
     /// - Parameter skipExisting: Names of folders whose next first scan is to be reported as skipped.
     package func change(_ rules: [WatchRule], skipExisting: Set<String> = []) {
@@ -210,15 +211,15 @@ package final class Watcher: Sendable {
         hire(crew.change(rules, skipping: skipExisting))
     }
 
-    /// Lets a file settle again that was handed on and turned out to be changing still.
+    /// Lets a file settle again that was passed on and turned out to be changing still.
     ///
-    /// It comes once more only if the filter does not know it: take it off the record first.
+    /// It comes once more only if the filter does not know it: remove it from the record first.
     package func reconsider(folder: String, relative: FilePath) {
         for member in crew.members { member.mailbox.post(.reconsider(folder: folder, relative: relative)) }
     }
 
-    /// Every folder was scanned or cannot be, everything that settled was taken, and what has not settled was seen to
-    /// change or to be open for writing, so that nobody can say when it will.
+    /// Whether every folder was scanned or cannot be, every settled file was taken, and every other file was seen to
+    /// change or to be open for writing, so that its end cannot be predicted.
     package var isAtRest: Bool {
         crew.members.allSatisfy { $0.mailbox.isAtRest || $0.mailbox.watchdog?.stuckFor != nil }
     }
@@ -253,6 +254,6 @@ package final class Watcher: Sendable {
         Array(crew.members.flatMap { $0.mailbox.board.waiting }.sorted { $0.since < $1.since }.prefix(100))
     }
 
-    /// How many times the kernel lost events since the start.
+    /// The number of times that the kernel has lost events since the start.
     package func overflows() -> Int { crew.members.reduce(0) { $0 + $1.mailbox.board.overflows } }
 }

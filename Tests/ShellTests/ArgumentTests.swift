@@ -144,7 +144,7 @@ struct HelpTests {
         #expect(screen.output.hasPrefix("usage: sluice \(name)"))
         #expect(screen.output.contains("\nExamples:\n  "))
         for option in verb.options { #expect(screen.output.contains("--\(option.name)")) }
-        // An example that the parser refuses is none.
+        // An example that the parser refuses is wrong.
         for example in verb.examples {
             let words = example.command.split(separator: " ").prefix { $0 != ">" && $0 != "|" }.drop { $0 != "sluice" }
                 .dropFirst()
@@ -174,7 +174,7 @@ struct HelpTests {
             let names = verb.options.map(\.name)
             // The kinds of destination are the program's own.
             #expect(names.contains("config") || verb.name == "destinations")
-            // What `metrics` prints is for programs.
+            // The output of `metrics` is for programs.
             let never = ["run", "receive", "metrics"]
             #expect(never.contains(verb.name) || names.contains("json"))
             #expect(Set(names).count == names.count)

@@ -51,7 +51,7 @@ struct CompletionTests {
     func asked() async throws {
         let folder = TemporaryFolder()
         let (socket, none) = (folder.path.appending("control.sock"), folder.path.appending("none"))
-        // With more patience than a person at a keyboard has, who is not on a busy machine either.
+        // With a longer time limit than for a person at a keyboard, since the machine may be busy.
         func output(_ words: [FilePath]) async throws -> [String] {
             let screen = Screen()
             let arguments = try Arguments(words, of: .completions)
@@ -89,7 +89,7 @@ struct CompletionTests {
     }
 }
 
-/// What is typed, a tab after each word that is to be completed, and what the program is called with then.
+/// The keys, with a tab after each word that is to be completed, and the words that the program is then called with.
 private let typed: [(keys: String, words: [String])] = [
     ("stat\t", ["status"]), ("list --lis\tfai\t", ["list", "--list", "failed"]),
     ("list --list=fai\t", ["list", "--list=failed"]),
@@ -105,7 +105,7 @@ private let typed: [(keys: String, words: [String])] = [
     ("list --destination ar\t--folder fr\t", ["list", "--destination", "archive", "--folder", "front"]),
 ]
 
-/// The shells themselves, with a keyboard, and a program that says how it was called.
+/// The real shells, with a keyboard, and a program that records its arguments.
 @Suite("Shells complete", .timeLimit(.minutes(Patience.minutes(1))))
 struct ShellCompletionTests {
     let folder = TemporaryFolder()
@@ -129,7 +129,7 @@ struct ShellCompletionTests {
         }
     }
 
-    /// What the program was called with after each line.
+    /// The arguments of the program after each line.
     private func calls(_ shell: String, after typed: [String], _ environment: [String: String]) async throws -> [String]
     {
         try folder.write("keys", Array((typed.map { "sluice \($0)\n" } + ["exit\n"]).joined().utf8))
@@ -167,7 +167,8 @@ struct ShellCompletionTests {
         try folder.write(".zshrc", Array(rc.utf8))
         let calls = try await calls(
             "'\(zsh.program)' -d -i", after: typed.map(\.keys), ["ZDOTDIR": folder.path.display])
-        // An option that takes its value either way is written with `=`, and the slash of a folder goes when its word ends.
+        // An option that takes its value either way is written with `=`, and the slash of a folder is removed when its
+        // word ends.
         func alike(_ line: String) -> String {
             line.replacing(/(--[a-z-]+)\|(?=[^|-])/) { "\($0.1)=" }.replacing("folder/", with: "folder")
         }
@@ -178,7 +179,7 @@ struct ShellCompletionTests {
     func fish() async throws {
         let fish = try #require(OtherShell.fish)
         let asked = typed.flatMap { line in
-            // Each tab is asked with what stands before it; what came of the tabs before is in the words.
+            // Each tab completes the text before it; the results of earlier tabs are in the words.
             line.keys.contains("\t") ? [(line.keys.prefix { $0 != "\t" }, line.words)] : []
         }
         var script = fish.root.map { "set -p fish_function_path '\($0)/usr/share/fish/functions'\n" } ?? ""
@@ -210,7 +211,7 @@ struct ShellCompletionTests {
 /// A shell of this machine, or Debian's, unpacked below `.build/tools`.
 private struct OtherShell {
     let program: String
-    /// What stands for `/` in its package; `nil` for one that is installed.
+    /// The folder that corresponds to `/` in its package; `nil` for an installed one.
     let root: String?
 
     static let zsh = find("zsh", packages: ["zsh-static", "zsh-common"], program: "bin/zsh-static")
@@ -220,7 +221,7 @@ private struct OtherShell {
         for folder in ["/usr/bin", "/bin", "/usr/local/bin"] where access("\(folder)/\(name)", X_OK) == 0 {
             return OtherShell(program: "\(folder)/\(name)", root: nil)
         }
-        // Whatever is in the way: the test says what it wants when it is skipped.
+        // On any error the test is skipped, and says what it needs.
         guard let tools = try? Tools.debian(packages) else { return nil }
         return OtherShell(program: tools.appending(FilePath(program)).display, root: tools.display)
     }

@@ -9,7 +9,7 @@ import Testing
 /// The top of the repository, from where this file was compiled.
 private let top = Repository.root
 
-/// What `config` prints, with the types of destination that the program has.
+/// The output of `config`, with the types of destination that the program has.
 @Suite("sluice config")
 struct ConfigVerbTests {
     private let folder = TemporaryFolder()
@@ -42,7 +42,7 @@ struct ConfigVerbTests {
             let first = try values(await output(["--config", file, "--json"]))
             #expect(first == (try values(await output(["--config", written, "--json"]))))
             #expect(first.contains { $0[0] == "version" && $0[1] == "[1]" })
-            // In the words of `check`, which looks at the disk as well: whatever it finds, it is no mistake of the text.
+            // In the words of `check`, which also examines the disk: its findings there are no mistakes of the text.
             let screen = Screen()
             _ = await Shell.run(["check", "--config", written], console: screen.console(), signals: nil)
             #expect(

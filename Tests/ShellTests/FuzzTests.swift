@@ -6,7 +6,7 @@ import Testing
 @testable import Daemon
 @testable import Shell
 
-/// A daemon of another version, or one gone mad: whatever can be read can be shown.
+/// A daemon of another version, or a faulty one: every reply that can be read can be shown.
 @Suite("Fuzz: what a daemon says, on a screen", .timeLimit(.minutes(Fuzz.minutes)))
 struct ScreenFuzzTests {
     @Test("any list, detail, status, usage and event that can be read can be shown")
@@ -45,7 +45,7 @@ struct ScreenFuzzTests {
         let fuzz = Fuzz("views", rounds: 1000, share: 4)
         try fuzz.each(mutator) { round in
             let console = Screen().console(width: Int.random(in: 0...200, using: &round.dice), colour: true)
-            // What cannot be read is refused by the client, which its own tests say.
+            // An unreadable reply is refused by the client, which has its own tests.
             if let page = try? JSON.value(UploadPage.self, from: round.input) {
                 shown += uploadTable(page.uploads, now: now).lines(console).count
             }

@@ -4,17 +4,18 @@ import Linux
 import TestKit
 import Testing
 
-/// `scripts/install-deps` before a Debian, a sudo and a Swift that are scripts: nothing of this machine is asked or changed.
+/// `scripts/install-deps` with a Debian, a sudo and a Swift that are scripts: this machine is neither queried nor
+/// changed.
 @Suite("install-deps", .timeLimit(.minutes(Patience.minutes(1))))
 struct InstallTests {
-    /// What the machine is like.
+    /// The state of the machine.
     private struct Machine {
-        /// Installed from the beginning; those that apt installs come to them.
+        /// Installed packages; those that apt installs are added.
         var installed: [String] = []
-        /// What the lists know before they are fetched, and afterwards.
+        /// The packages in the lists before the lists are fetched, and afterwards.
         var known: [String] = []
         var fetched: [String] = []
-        /// Of `apt-get install` before and after the lists were fetched.
+        /// Exit statuses of `apt-get install` before and after the lists were fetched.
         var statuses = (before: 0, after: 0)
         var swift = "echo 'Swift version 6.3.1 (swift-6.3.1-RELEASE)'"
     }
@@ -26,7 +27,7 @@ struct InstallTests {
         "libssl-dev", "libyaml-dev", "libexpat1-dev", "zlib1g-dev", "libc-ares-dev", "ca-certificates",
     ]
 
-    /// - Returns: How the script ended, what it said, and what `apt-get` was told.
+    /// - Returns: How the script ended, its output, and the arguments of `apt-get`.
     private func run(_ machine: Machine) async throws -> (ending: Child.Ending, said: String, told: [String]) {
         let folder = TemporaryFolder()
         let at = folder.path.display

@@ -3,7 +3,7 @@ import Linux
 import TestKit
 import Testing
 
-/// The unit of systemd as it is packaged, by its text: what it does in a booted system takes one.
+/// The packaged unit of systemd, by its text: testing its effects takes a booted system.
 @Suite("The packaged unit")
 struct PackagingTests {
     /// The settings of a section, by their names.
@@ -24,13 +24,13 @@ struct PackagingTests {
         let settings = try settings()
         #expect(settings["Restart"] == ["on-failure"])
         let kept = settings["RestartPreventExitStatus"]?.flatMap { $0.split(separator: " ") } ?? []
-        // sysexits.h; what systemd itself could not begin (systemd.exec(5)): program, group, user, capabilities, namespace,
-        // call filter, credentials.
+        // sysexits.h; and the statuses of systemd for a failed start (systemd.exec(5)): program, group, user,
+        // capabilities, namespace, call filter, credentials.
         #expect(Set(kept) == ["64", "78", "203", "216", "217", "218", "226", "228", "243"])
         let pause = try #require(settings["RestartSec"]?.first.flatMap { Int($0.dropLast(1)) })
         let burst = try #require(settings["StartLimitBurst"]?.first.flatMap { Int($0) })
         #expect(settings["StartLimitIntervalSec"] == ["15min"])
-        // A disk that is full for hours needs nobody; what comes faster than the pause is stopped.
+        // A disk that is full for hours needs no person; restarts that are faster than the pause are stopped.
         #expect(15 * 60 / pause < burst && burst < 15 * 60)
     }
 

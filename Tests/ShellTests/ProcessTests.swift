@@ -5,14 +5,14 @@ import Linux
 import TestKit
 import Testing
 
-/// What `check` and `doctor` print with `--json`.
+/// The output of `check` and `doctor` with `--json`.
 private struct Report: Decodable {
     struct Check: Decodable { let about, name, verdict, detail: String }
     let ok: Bool
     let checks: [Check]
 }
 
-/// The program itself: what only a process can show.
+/// The program itself: behaviour that only a process can show.
 @Suite("Process", .timeLimit(.minutes(Patience.minutes(1))))
 struct ProcessTests {
     let folder = TemporaryFolder()
@@ -42,7 +42,7 @@ struct ProcessTests {
         #expect(try await start(["list", "--socket", none]).end(within: .seconds(20)) == .status(69))
     }
 
-    /// By a shell that has closed `closed` for it.
+    /// Started by a shell that has closed `closed` for it.
     private func start(_ arguments: [String], closed: String) throws -> Child {
         let name = hexadecimal(Chance.bytes(4))
         return try Child(
@@ -142,7 +142,7 @@ struct ProcessTests {
         let file = try folder.write("servers.yaml", Array(text.utf8))
         let child = try start(["check", "--config", file.display])
         #expect(try await child.end(within: .seconds(20)) == .status(76))
-        // Long words go on in the next lines, indented.
+        // Long texts continue on the next lines, indented.
         let said = try child.printed().split(whereSeparator: { $0 == " " || $0 == "\n" }).joined(separator: " ")
         for (name, verdict, words) in expected {
             #expect(said.contains("\(verdict) destination to-\(name) \(words)"), "\(said)")

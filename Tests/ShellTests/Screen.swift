@@ -1,10 +1,10 @@
 import Shell
 import Synchronization
 
-/// A console that keeps what is written.
+/// A console that keeps its output.
 final class Screen: Sendable {
     private let kept = Mutex<(out: [UInt8], err: [UInt8])>(([], []))
-    /// After so many writes nobody reads any more.
+    /// The number of writes after which the reader has closed the output.
     private let patience: Mutex<Int>
 
     /// Columns and rows, once a person has changed the size of the window.

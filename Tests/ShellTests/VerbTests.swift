@@ -101,7 +101,7 @@ struct VerbTests {
                 ["status", "--follow", "--socket", socket], console: screen.console(width: 100, isTerminal: true),
                 signals: nil)
         }
-        // Nobody was ever there.
+        // No daemon ever answered.
         #expect(await follow() == .notRunning)
         let first = try await ControlServer.start(socket: socket, operations: FakeDaemon())
         let following = Task { await follow() }
@@ -154,7 +154,7 @@ struct VerbTests {
     func endlessList(_ isForeign: Bool) async throws {
         try await withDaemon { daemon, socket in
             let screen = Screen()
-            // All that comes is ours, and each page says that `2` is the next.
+            // All items are ours, and each page says that `2` is the next.
             let status = await sluice(["remote", "nas"] + (isForeign ? ["--foreign"] : []), at: socket, screen)
             #expect(status == .remote)
             #expect(

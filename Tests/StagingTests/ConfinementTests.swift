@@ -6,13 +6,13 @@ import Synchronization
 import TestKit
 import Testing
 
-/// Whoever can write in a watched folder, against what is done with sources there.
+/// A program that can write in a watched folder, against the handling of sources there.
 @Suite("Sources are reached through their folder alone")
 struct ConfinementTests {
     let temporary = TemporaryFolder()
     let content = noise(20_000)
 
-    /// `drop/sub/a.mp4` in a configured folder, and a file with the same content, size and times that is somebody else's.
+    /// `drop/sub/a.mp4` in a configured folder, and another user's file with the same content, size and times.
     private func scene() throws -> (source: SourceFile, victim: FilePath) {
         let path = try temporary.write("drop/sub/a.mp4", content)
         let victim = try temporary.write("victim/a.mp4", content)
@@ -98,7 +98,7 @@ struct ConfinementTests {
             tries += 1
             let source = SourceFile(folder: folder, relative: FilePath("sub/\(tries % 5)"))
             let staged = try? identity(source)
-            // It is made while nobody swaps anything the right way round, or not at all.
+            // The file is made at a moment when the original directory is in place, or not at all.
             if staged == nil { try? put(drop.appending(source.relative)) }
             guard let staged = try? identity(source) else { continue }
             if case .released? = try? SourceRelease(staged, .delete).run() { released += 1 }
@@ -192,7 +192,7 @@ struct ConfinementTests {
         let area = StagingArea(folder: temporary.path.appending("staging"))
         try area.prepare()
         let sub = temporary.path.appending("drop/sub").display
-        // The swap is made by the command itself, so that it comes before the read.
+        // The command itself makes the swap, so that it comes before the read.
         let script =
             #"mv "$3" "$3.away"; ln -s ../victim "$3"; basename "$1" >&2; cat "$1" > "$2"; rm "$3"; mv "$3.away" "$3""#
         let export = Export(
@@ -231,7 +231,7 @@ struct ConfinementTests {
     func accessList() throws {
         let (source, _) = try scene()
         let path = source.path.shown
-        // Its user and user 3005 may read and write, its group nothing, the mask is both, everybody nothing (acl(5)).
+        // Its user and user 3005 may read and write, its group nothing, the mask is both, all others nothing (acl(5)).
         func entry(_ kind: UInt8, _ rights: UInt8, _ number: [UInt8] = [0xFF, 0xFF, 0xFF, 0xFF]) -> [UInt8] {
             [kind, 0, rights, 0] + number
         }

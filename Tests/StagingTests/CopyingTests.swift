@@ -7,7 +7,7 @@ import Testing
 
 @testable import Staging
 
-/// Holes, shared blocks, the page cache and stops: what a copy is besides its bytes.
+/// Holes, shared blocks, the page cache and stops: properties of a copy besides its bytes.
 @Suite("Copying")
 struct CopyingTests {
     let folder = TemporaryFolder()
@@ -55,7 +55,7 @@ struct CopyingTests {
         #expect(content.count == 20 << 20)
         #expect(try Files.read(area.path("1"), limit: 1 << 30) == content)
         #expect(copy.sha256 == Hasher.digest(.sha256, of: content))
-        // A piece may take a block more at each end.
+        // A piece may take one more block at each end.
         let most = try allocated(source) + Int64(pieces.count) * 8192 + 65_536
         #expect(try allocated(area.path("1")) <= most)
     }
@@ -121,7 +121,7 @@ struct CopyingTests {
         #expect(try Files.names(in: disk.path) == ["1"])
     }
 
-    /// On a memory file system files are nowhere but in the page cache.
+    /// On a memory file system, files are only in the page cache.
     private static var isOnDisk: Bool { (try? Space(at: TemporaryFolder().path).isMemory) == false }
 
     @Test(
@@ -139,7 +139,7 @@ struct CopyingTests {
                 errors: folder.path.appending("errors"))
             #expect(try await child.end(within: .seconds(20)) == .status(0))
             let resident = Int64(try child.printed().filter(\.isNumber))
-            // Read-ahead may have brought a little of it back.
+            // Read-ahead may have loaded a little of it again.
             #expect(try #require(resident) <= 1 << 20, "\(path)")
         }
     }
@@ -176,7 +176,7 @@ struct CopyingTests {
     func unshared() throws {
         let disk = try SmallDisk.ifPossible(size: 32 << 20)
         let source = try folder.write("source", noise(2 << 20))
-        // To another file system where one can be mounted; else this one must not share blocks.
+        // To another file system if one can be mounted; otherwise this one must not share blocks.
         let place = disk?.path ?? folder.path.appending("staging")
         let refusal = try Files.refusesSharing(from: OpenFolder(following: folder.path), into: place)
         guard let refusal else { return }
@@ -212,12 +212,12 @@ struct CopyingTests {
         try area.publish([copy])
         #expect(try before - area.free() < 8 << 20)
         #expect(copy.sha256 == Hasher.digest(.sha256, of: content))
-        // What the camera writes later does not reach it.
+        // Later writes of the camera do not reach it.
         let writer = try Descriptor.open(source, for: .updating)
         try writer.write(noise(5000, seed: 9), named: source)
         try writer.sync(named: source)
         #expect(try contentDigest(of: area.path("1")) == copy.sha256)
-        // From elsewhere it cannot be, and says so.
+        // From elsewhere blocks cannot be shared, which is an error.
         let elsewhere = try folder.write("elsewhere", noise(100))
         let error = #expect(throws: StagingError.self) { _ = try area.copy(Self.wanted(elsewhere), as: "2") }
         guard case .cannotShare(_, let reason)? = error else {
@@ -225,7 +225,7 @@ struct CopyingTests {
             return
         }
         #expect(reason.crossesFileSystems)
-        // A stop reaches the reading of the copy too.
+        // A stop also ends the reading of the copy.
         let stopped = #expect(throws: StagingError.self) {
             _ = try area.copy(Self.wanted(source), as: "3", pace: Pace(isStopped: { true }))
         }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Staging
 
-/// Commands that make what is uploaded. The shell stands for programs of other people.
+/// Commands that make the file to upload. The shell takes the place of third-party programs.
 @Suite("Export", .timeLimit(.minutes(Patience.minutes(1))))
 struct ExportTests {
     let folder = TemporaryFolder()
@@ -129,7 +129,7 @@ struct ExportTests {
         let text = String(decoding: try Files.read(pids), as: UTF8.self)
         for pid in text.split(whereSeparator: \.isNewline).compactMap({ Int32($0) }) {
             try await eventually("\(pid) is gone") {
-                // An orphan is taken away by init in its own time; what counts is that it does not run.
+                // init reaps an orphan in its own time; the point is that it does not run.
                 guard let state = try? Files.read(FilePath("/proc/\(pid)/stat")) else { return true }
                 return String(decoding: state, as: UTF8.self).contains(") Z ")
             }
@@ -201,7 +201,7 @@ struct ExportTests {
                 return
             }
         }
-        // `{input}` is a link of its own: what is removed is the source under its path.
+        // `{input}` is a separate link: the command removes only the source under its path.
         guard case .missing = try refusal("cp \"$1\" \"$2\"; rm '\(source.display)'") else {
             Issue.record("not found out")
             return

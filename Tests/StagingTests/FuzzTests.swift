@@ -6,7 +6,7 @@ import Testing
 
 @testable import Staging
 
-/// What a copy tells of itself, damaged: it places the copy below its folder, or says nothing.
+/// The damaged origin of a copy: it places the copy below its folder, or gives no result.
 @Suite("Fuzz: what a copy tells of itself", .timeLimit(.minutes(Fuzz.minutes)))
 struct OriginFuzzTests {
     @Test("is nothing, or leads below its folder, and means the same when it is written again")
@@ -29,7 +29,7 @@ struct OriginFuzzTests {
         let fuzz = Fuzz("origins", rounds: 1000)
         var told = 0
         try fuzz.each(mutator) { round in
-            // An empty attribute is one as well.
+            // An empty attribute counts as one, too.
             try copy.setAttribute("user.sluice.origin", to: round.input, named: path)
             guard let origin = try Origin.read(path) else { return }
             try round.expect((origin.identity == nil) == (origin.paths == nil), "an identity without a place")

@@ -4,7 +4,7 @@ import Staging
 import TestKit
 import Testing
 
-/// What a release has done when it returns is on the disk.
+/// The effects of a release are on the disk when it returns.
 @Suite("Release of a source, and the power goes", .enabled("\(LoopDisk.need)") { await LoopDisk.isPossible.value })
 struct ReleaseCutTests {
     @Test("a name that was given back stays given back", arguments: LoopDisk.Kind.allCases)
@@ -12,7 +12,7 @@ struct ReleaseCutTests {
         let disk = try await LoopDisk(kind)
         let (source, aside) = (disk.path.appending("a.mp4"), disk.path.appending(SourceRelease.token.name(of: 7)))
         try Files.replace(aside, with: noise(1000))
-        // Staged was another version: what was caught is somebody else's.
+        // Another version was staged: the caught file is a different one.
         let staged = SourceRelease.AssetIdentity(
             id: 7, source: SourceFile(source), size: 1001, modified: 0, inode: nil, changed: 0, sha256: [])
         guard case .changed = try SourceRelease(staged, .delete).run() else {

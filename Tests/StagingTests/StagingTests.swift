@@ -189,7 +189,7 @@ struct SourceReleaseTests {
         let isHidden = staged.mayHideWrite(look, at: path.name, in: folder)
         staged.takenAt = nil
         let isHiddenAlways = staged.mayHideWrite(look, at: path.name, in: folder)
-        // Where the times are finer, each write moves one.
+        // With finer times, each write changes one.
         look.changed += 1
         let isHiddenInFine = staged.mayHideWrite(look, at: path.name, in: folder)
         #expect(isHidden == isDoubted && isHiddenAlways && !isHiddenInFine)
@@ -280,7 +280,7 @@ struct SourceReleaseTests {
     func sameContent() throws {
         let source = try folder.write("a.mp4", content)
         let staged = try identity(source)
-        // The inode of the first is in use for as long as it is there.
+        // The inode of the first is in use as long as that file exists.
         try Files.rename(source, to: folder.path.appending("first"))
         let file = try Descriptor.open(source, for: .creating)
         try file.write(content, named: source)

@@ -2,7 +2,7 @@ import Core
 import Linux
 import Staging
 
-/// Answers the same of every file.
+/// Gives the same answer for every file.
 struct FixedWriters: WriterAsking {
     let answer: WriterSearch.Answer
 
@@ -27,6 +27,6 @@ extension SourceRelease {
 }
 
 extension MoveTarget {
-    /// Of which the configuration fixes all but the name.
+    /// The configuration fixes all of the path except the name.
     init(_ path: FilePath) { self.init(base: path.parent, relative: path.name) }
 }

@@ -8,7 +8,7 @@ import Testing
 /// Databases as broken disks leave them.
 @Suite("a damaged database", .timeLimit(.minutes(Patience.minutes(5))))
 struct DamageTests {
-    /// A state folder with work in it, closed; with its log when `keepsLog`.
+    /// A closed state folder with work in it; with its log when `keepsLog`.
     private func made(keepsLog: Bool = false) async throws -> TemporaryFolder {
         let folder = TemporaryFolder()
         let store = try await Store.open(folder.path, clocks: ManualClocks(), sorting: .newestFirst)
@@ -32,7 +32,7 @@ struct DamageTests {
             ])
         }
         if keepsLog {
-            // As a kill leaves it.
+            // The files as a kill leaves them.
             for name in ["sluice.db", "sluice.db-wal"] {
                 let content = try Files.read(folder.path.appending(FilePath(name)), limit: 64 << 20)
                 try folder.write(FilePath("copy-\(name)"), content)
@@ -156,7 +156,7 @@ struct DamageTests {
                 #expect(error.isCorrupt || !error.message.isEmpty)
                 refused += 1
             } catch is StateUnusable { refused += 1 }
-            // What it holds would keep the next look out.
+            // Its lock would fail the next opening.
             await opened?.close()
             _ = try StateFiles.problem(in: folder.path, copies: { 0 })
         }
@@ -179,7 +179,7 @@ struct DamageTests {
         }
         #expect(await damage.first()?.isCorrupt == true)
         connection.close()
-        // A wait that is given up ends.
+        // A cancelled wait ends.
         let waiting = Task { await Damage().first() }
         waiting.cancel()
         #expect(await waiting.value == nil)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Store
 
-/// Columns that a disk has damaged: the row is still shown, without what cannot be read.
+/// Columns that a disk has damaged: the row is still shown, without the unreadable values.
 @Suite("Fuzz: columns of the store", .timeLimit(.minutes(Fuzz.minutes)))
 struct ColumnFuzzTests {
     private static let words = [
@@ -26,10 +26,10 @@ struct ColumnFuzzTests {
         try Fuzz("maps", rounds: 2000).each(mutator) { round in
             let text = String(decoding: round.input, as: UTF8.self)
             let map = TextMap.map(text)
-            // Foundation's decoder ends the process for some of the rest.
+            // Foundation's decoder ends the process for some of the other texts.
             let isSafe = (try? checkJSON(text.utf8)) != nil
             if isSafe, let other = try? JSONDecoder().decode([String: String].self, from: Data(text.utf8)) {
-                // A name that is there twice may have either of its values.
+                // A name that occurs twice may have either of its values.
                 let isOnce = text.utf8.count { $0 == UInt8(ascii: "\"") } == 4 * other.count
                 try round.expect(
                     isOnce ? map == other : map.map { Set($0.keys) } == Set(other.keys),
@@ -62,7 +62,7 @@ struct ColumnFuzzTests {
         ]
         try await Fuzz("texts of the store", rounds: 300, share: 4).each(mutator) { round in
             let column = columns.randomElement(using: &round.dice) ?? ""
-            // As the bytes stand on the disk: the text need not be UTF-8, and may have a NUL in it.
+            // In the form of the bytes on the disk: the text need not be UTF-8, and may contain a NUL.
             try disk.run("UPDATE \(column) = CAST(?1 AS TEXT)", [.blob(round.input)])
             guard let row = try await scene.store.row(id) else { throw round.flaw("\(column): the row is gone") }
             var upload = row.upload
@@ -101,7 +101,7 @@ struct ColumnFuzzTests {
                 #expect(try await scene.store.row(id)?.upload.id == id, "\(column) = \(value)")
                 #expect(
                     try await scene.store.rows(Store.Filter()).contains { $0.upload.id == id }, "\(column) = \(value)")
-                // What it is kept by, when it ends for good.
+                // The column is part of the key of a stored failure, so an attempt is ended with it.
                 if column == "attempt" || column == "generation" {
                     _ = try await scene.store.finish(id, .held(failure, until: .init(nanoseconds: 0)))
                 }
@@ -112,7 +112,7 @@ struct ColumnFuzzTests {
         await scene.store.close()
     }
 
-    /// An upload under way with something in each of its columns, and the rest of one that was cancelled.
+    /// An upload under way with a value in each of its columns, and the remains of a cancelled one.
     private static func fill(_ scene: Scene) async throws -> String {
         let store = scene.store
         let gone = try await scene.stage(Scene.arrival(Scene.file("gone.mp4"))).uploads[0]

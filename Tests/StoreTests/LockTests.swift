@@ -28,7 +28,7 @@ struct LockTests {
             try await store.prove()
             await store.close()
         }
-        // What the moment lasts: longer than opening takes.
+        // The time for which the other connection is busy: longer than opening takes.
         try await Task.sleep(for: .milliseconds(500))
         try other.execute("COMMIT")
         other.close()

@@ -28,7 +28,7 @@ struct SortTests {
         }
         // Two of them have the same size.
         #expect(names == ["f4499", "new", "f4498", "f4497"] || names == ["f4499", "f4498", "new", "f4497"])
-        // Nothing is left to do.
+        // No work is left.
         try await scene.store.sort(by: .smallestFirst)
         #expect(
             await scene.store.effort(.runs).allSatisfy { !$0.key.hasPrefix("UPDATE upload SET sort") || $0.value == 0 })

@@ -29,7 +29,7 @@ struct StoreFaultTests {
         let scene = try await Scene()
         let (asset, uploads) = try await scene.stage(Scene.arrival(Scene.file("a")))
         _ = try await scene.store.cancel(uploads)
-        // The release has removed the copy and not said so yet.
+        // The release has removed the copy and not recorded that yet.
         _ = try await scene.store.retry(uploads[0], fromCopy: true)
         try await scene.store.finishRelease(asset)
         _ = try await scene.store.claim("nas", passingOver: [])

@@ -67,7 +67,7 @@ struct StoreOverTimeTests {
         #expect(try await claim(scene, skipping: ["cam"]) == nil)
         let waiting = try #require(try await scene.store.upload(twin.uploads[0]))
         #expect(try await scene.store.twin(of: waiting, sha256: sha256)?.id == first.uploads[0])
-        // A folder that does not skip them does not wait.
+        // A folder that does not skip duplicates does not wait.
         try await scene.store.forgetWaits(for: "nas")
         #expect(try await claim(scene, skipping: ["cam"]) == first.uploads[0])
         #expect(try await scene.store.twin(of: waiting, sha256: sha256)?.id == first.uploads[0])

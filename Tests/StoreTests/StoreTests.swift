@@ -6,7 +6,7 @@ import Synchronization
 import TestKit
 import Testing
 
-/// A store in a folder of its own, and arrivals made up for it.
+/// A store in a separate folder, and arrivals made for it.
 struct Scene {
     let folder = TemporaryFolder()
     let clocks = ManualClocks()
@@ -77,7 +77,7 @@ struct StoreTests {
         let folder = TemporaryFolder()
         let store = try await Store.open(folder.path, clocks: ManualClocks(), sorting: .newestFirst)
         let lock = folder.path.appending("lock").display
-        // As a child has one between fork and exec.
+        // As a child process has one between fork and exec.
         let copies = try Files.names(in: "/proc/self/fd").compactMap { name -> CInt? in
             guard Files.real(FilePath("/proc/self/fd").appending(name))?.display == lock else { return nil }
             return CInt(name.display).map { dup($0) }
@@ -98,7 +98,7 @@ struct StoreTests {
         else { throw Scene.Unexpected() }
         try await scene.store.unsettle(asset)
         #expect(try await scene.store.arrived(limit: 10, except: []).isEmpty)
-        // Even a version that looks the same must be let through: perhaps only its ctime moved.
+        // Even a version that looks the same must pass: perhaps only its ctime moved.
         #expect(try await scene.store.known([Scene.file("a").identity]) == [false])
         let outcome = try await scene.store.record([Scene.arrival(Scene.file("a", size: 200))])
         #expect(outcome == [.renewed(asset: asset)])
@@ -329,7 +329,7 @@ struct StoreTests {
         #expect(try await scene.store.upload(second.uploads[0])?.state == .completed)
         #expect(try await scene.store.asset(second.asset)?.action == .leave)
         #expect(try await scene.store.claim("nas", passingOver: []) == nil)
-        // Other content, or another name, goes.
+        // A file with other content, or another name, is sent.
         let third = try await scene.stage(Scene.arrival(Scene.file("a", modified: 3)), sha256: noise(32, seed: 9))
         #expect(try await scene.store.upload(third.uploads[0])?.state == .queued)
         let other = try await scene.stage(Scene.arrival(Scene.file("b", modified: 1)), sha256: sha256)

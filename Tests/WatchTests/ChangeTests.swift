@@ -6,7 +6,7 @@ import Testing
 
 @testable import Watch
 
-/// Other folders while it watches.
+/// Changes of the folders during the watch.
 @Suite("Watching other folders", .timeLimit(.minutes(Patience.minutes(2))))
 struct ChangeTests {
     let folder = TemporaryFolder()
@@ -62,7 +62,7 @@ struct ChangeTests {
         for number in 0..<100 {
             let rules = number % 2 == 0 ? [a, b] : [a]
             _ = crew.change(rules, skipping: [])
-            // The look that was under way is over.
+            // The scan that was running is over.
             let before = looks.load(ordering: .relaxed)
             try await eventually("mounts were looked at") { looks.load(ordering: .relaxed) >= before + 1 }
             let members = crew.members
@@ -86,7 +86,7 @@ struct ChangeTests {
             try folder.write("b/late b", [1])
             try await scene.settled("early", "late b")
             #expect(scene.heard.settled.map(\.folder) == ["b", "b"])
-            // Back again: what came meanwhile is found by its first scan.
+            // Back again: files from the time between are found by its first scan.
             watcher.change([b, a])
             try await scene.settled("early", "late b", "late")
         }
@@ -95,7 +95,7 @@ struct ChangeTests {
     @Test("a folder that did not change is not scanned again, and its files go on settling")
     func untouched() async throws {
         var pace = WatchPace.quick
-        // Nothing settles before the test says so.
+        // No file settles before the test permits it.
         pace.quiet.closed = .seconds(3600)
         let (a, b) = (try rule("a", "a"), try rule("b", "b"))
         let old = (0..<20).map { "old \($0)" }
@@ -147,7 +147,7 @@ struct ChangeTests {
             watcher.change([outer])
             try await folders(watcher, are: ["outer"])
             try folder.write("a/in/2", [1])
-            // The old one is found again under its other name, as after a restart; the new one comes once.
+            // The old file is found again under its other name, as after a restart; the new one comes once.
             try await scene.wait("three") {
                 $0.settled.map { "\($0.folder) \($0.relative.display)" }.sorted() == [
                     "inner 1", "outer in/1", "outer in/2",

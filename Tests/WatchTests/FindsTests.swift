@@ -7,7 +7,7 @@ import Testing
 
 @Suite("What a scan came across")
 struct FindsTests {
-    /// A directory that is listed, for rules that are told apart by what names end with.
+    /// A directory that is listed, for rules that are distinguished by the ends of names.
     private struct Listing {
         let folder = TemporaryFolder()
         let rules = ["a", "b"].map { name in
@@ -62,7 +62,7 @@ struct FindsTests {
                 return (listing.rules[row.rule].settings.name, row.device == 9 ? card : cursor.fileSystem)
             }
         }
-        // The second one lies where the first does.
+        // The second file has the file system of the first.
         #expect(asked == rows.count - 1)
         #expect(finds.count == rows.count)
         for (index, row) in rows.enumerated() {
@@ -94,14 +94,14 @@ struct FindsTests {
                 (["a", "b"][rule], cursor.fileSystem)
             }
         }
-        // The rules have changed their places, and one is gone.
+        // The rules have changed their positions, and one is gone.
         finds.revise { $0.identity.folder == "a" ? 1 : nil }
         #expect(finds.indices.map { finds[$0]?.rule } == [1, nil, 1])
         #expect(finds.identities.map(\.relative) == ["1.a", "2.b", "3.a"])
         finds.leaveOut { $0 === listing.root.top }
         #expect(finds.indices.allSatisfy { finds[$0] == nil })
         #expect(finds.count == 3)
-        // What is found next in that directory is another thing.
+        // A file that is found next in that directory is a new entry.
         Self.add("4.a", Self.look(8), rule: 0, of: cursor, at: 4, to: &finds) { ("a", cursor.fileSystem) }
         #expect(finds[3]?.rule == 0)
         #expect(finds[3]?.directory === listing.root.top)

@@ -7,7 +7,7 @@ import TestKit
 import Testing
 import Watch
 
-/// Whole folders: odd names, several rules, folders that come and go, limits.
+/// Whole folders: unusual names, several rules, folders that appear and vanish, limits.
 @Suite("Watcher and folders", .timeLimit(.minutes(Patience.minutes(2))))
 struct FolderTests {
     let folder = TemporaryFolder()
@@ -51,7 +51,7 @@ struct FolderTests {
                     from.withCString { from in base.appending(FilePath(to)).withCString { symlink(from, $0) } } == 0)
             }
             #expect(base.appending("socket").withCString { mknod($0, S_IFSOCK | 0o600, 0) } == 0)
-            // The device that takes everything; only root may make one.
+            // The device `/dev/null`; only root may make one.
             if getuid() == 0 {
                 #expect(base.appending("device").withCString { mknod($0, S_IFCHR | 0o600, 1 << 8 | 3) } == 0)
             }
@@ -151,7 +151,7 @@ struct FolderTests {
 
     @Test("a directory whose path is longer than the kernel takes is said once; the rest goes on")
     func tooLong() async throws {
-        // Each of the two moves names paths that the kernel takes; together they make one that it does not.
+        // Each of the two moves has paths that the kernel accepts; together they make one that it does not.
         let part = String(repeating: "d", count: 200)
         let left = 4_000 - watched.bytes.count
         let deep = FilePath(repeatElement(part, count: left / 201).joined(separator: "/"))
@@ -175,7 +175,7 @@ struct FolderTests {
 
     @Test("a directory that cannot be opened is said once; the rest goes on")
     func unreadable() async throws {
-        // A tree that is deeper than a path may be long, which stops root too. It is put together from two.
+        // A tree that is deeper than the maximum length of a path, which stops root too. It is joined from two.
         func tower(_ name: String) -> FilePath {
             FilePath(repeatElement(String(repeating: name, count: 200), count: 12).joined(separator: "/"))
         }
@@ -209,9 +209,9 @@ struct FolderTests {
 
     @Test("after the kernel lost events, everything is found all the same", .enabled(if: queue != nil))
     func overflow() async throws {
-        // Two events a file.
+        // Two events for each file.
         let count = try #require(Self.queue) / 2 + 500
-        // The watching thread stands still in its log while more happens than the kernel keeps.
+        // The watching thread is blocked in its log while more events occur than the kernel keeps.
         let gate = Gate()
         try Files.makeFolders(folder.path.appending("card"))
         try await scene.watch(
@@ -270,7 +270,7 @@ extension FolderTests {
     }
 }
 
-/// Where the watching thread can be made to stand still.
+/// Blocks the watching thread on request.
 private final class Gate: Sendable {
     private let isShut = Mutex(false)
     private let arrived = DispatchSemaphore(value: 0)

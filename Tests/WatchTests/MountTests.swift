@@ -5,7 +5,7 @@ import TestKit
 import Testing
 import Watch
 
-/// Disks that come and go.
+/// Disks that appear and vanish.
 @Suite("Watching what is mounted", .serialized, .timeLimit(.minutes(Patience.minutes(3))))
 struct MountTests {
     let folder = TemporaryFolder()
@@ -22,7 +22,7 @@ struct MountTests {
         return rule
     }
 
-    /// So that only news of mounts can be the reason that something is seen in time.
+    /// With long intervals, so that only mount events can be the reason that a change is seen in time.
     private static var patient: WatchPace {
         var pace = WatchPace.quick
         pace.absent = .seconds(3600)
@@ -134,7 +134,7 @@ struct MountTests {
         let first = Scene()
         try await first.watch(rules) { watcher in
             try await first.wait("all") { $0.settled.count == 4 }
-            // While it watches: every disk goes, and comes back in the other order.
+            // During the watch: every disk is unmounted, and mounted again in the other order.
             for disk in disks { try await disk.unmount() }
             for disk in disks.reversed() { try await disk.mount() }
             let path = disks[0].path.appending("new.mp4")
@@ -151,7 +151,7 @@ struct MountTests {
         for disk in disks { try await disk.mount() }
         for disk in disks.reversed() { try await disk.unmount() }
         for disk in disks.reversed() { try await disk.mount() }
-        // Others take and give back loop devices meanwhile, and may have given the old ones.
+        // Other programs take and release loop devices meanwhile, and may have taken the old ones.
         var others: [LoopDisk] = []
         while kind != .btrfs, others.count < 5, try disks.map({ try FileLook(at: $0.path).device }) == before {
             for disk in disks { try await disk.unmount() }
@@ -193,7 +193,7 @@ struct MountTests {
                 }
             }
             try await scene.wait("it is said") { $0.log.contains { $0.contains("has not answered") } }
-            // Nobody waits for it either.
+            // It does not count for being at rest either.
             try await eventually("everything is at rest") { watcher.isAtRest }
             watcher.change([rules[0], rules[1], rule("more", at: "more")])
             try folder.write("more/b.mp4", [1])

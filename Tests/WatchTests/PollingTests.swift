@@ -5,7 +5,7 @@ import TestKit
 import Testing
 import Watch
 
-/// Folders of which no event tells.
+/// Folders without events.
 @Suite("Polling", .timeLimit(.minutes(Patience.minutes(2))))
 struct PollingTests {
     let folder = TemporaryFolder()
@@ -24,14 +24,14 @@ struct PollingTests {
     func everything() async throws {
         try Files.makeFolders(watched.appending("old/deep"))
         try await scene.watch([rule()]) { watcher in
-            // What is told is a fifth of a second old at most.
+            // The states are a fifth of a second old at most.
             try await eventually("it says that it polls") { watcher.states()[0].polled >= 1 }
             #expect(watcher.states()[0].unwatched == 0)
             try folder.write("in/a.mp4", [1])
             try folder.write("in/old/deep/b.mp4", [1])
             try folder.write("in/new/deeper/still/c.mp4", [1])
             try await scene.settled("a.mp4", "old/deep/b.mp4", "new/deeper/still/c.mp4")
-            // A second version of one that is known, and a file that is written to.
+            // A second version of a known file, and a file that is being written.
             let path = watched.appending("slow.mp4")
             let file = try Descriptor.open(path, for: .creating)
             try await eventually("its writer is seen") {
@@ -54,10 +54,11 @@ struct PollingTests {
         try folder.write("in/known", [1])
         let clock = ContinuousClock()
         let start = clock.now
-        // Each look through asks about the one file that nobody has on record.
+        // Each poll asks about the one file that is not recorded.
         try await scene.watch([rule()], pace: pace, known: { $0.relative == "known" ? true : nil }) { _ in
             try await eventually("it was looked through eight times") { scene.heard.asked >= 8 }
-            // 10 ms, and twice as long each time: the eighth look comes after a second at least, and not after a tenth of one.
+            // 10 ms, and twice as long each time: the eighth poll comes after a second at least, and not after a tenth
+            // of one.
             #expect(start.duration(to: clock.now) > .seconds(1))
         }
     }

@@ -5,7 +5,7 @@ import TestKit
 import Testing
 import Watch
 
-/// Which files a folder takes, and what they wait for.
+/// The files that a folder takes, and their waits.
 @Suite("Watching by the rules of a folder", .timeLimit(.minutes(Patience.minutes(2))))
 struct RuleTests {
     let folder = TemporaryFolder()
@@ -36,7 +36,7 @@ struct RuleTests {
         try await scene.watch([rule { $0.include = ["*", ".*"] }]) { _ in
             let first = ["a.mp4", "day/keep.log", "day/only-here.mp4", "day/deep/c.mp4"]
             try await scene.settled(first)
-            // The same by events. In their directory nothing is tied to the top.
+            // The same by events. In their directory no pattern is bound to the top.
             try fill("late/")
             try folder.write("in/last.mp4", [1])
             try await scene.settled(
@@ -134,7 +134,7 @@ struct RuleTests {
         try await scene.watch([rule { $0.limits = FileLimits(minSize: 10, maxSize: 20) }]) { watcher in
             try folder.write("in/small", noise(9))
             try folder.write("in/large", noise(21))
-            // Longer than it may be on its way, and right in the end.
+            // Larger than the limit while it is written, and of a valid size in the end.
             let path = watched.appending("cut")
             let file = try Descriptor.open(path, for: .creating)
             try file.write(noise(100), named: path)
@@ -201,7 +201,7 @@ struct RuleTests {
                 watcher.settlingFiles().contains { $0.path == path && $0.reason == .age }
             }
             try await scene.settled("old")
-            // Another limit counts at once, for those that wait already too.
+            // Another limit applies at once, also to files that wait already.
             watcher.change([rule { $0.limits = FileLimits(minAge: .milliseconds(50), maxAge: .seconds(50_000)) }])
             try await scene.settled("old", "future", "young")
             let moved = try folder.write("out/ancient too", [1])
@@ -265,7 +265,7 @@ struct RuleTests {
         }
     }
 
-    // MARK: - What does not settle
+    // MARK: - Files that do not settle
 
     @Test("a file that does not settle is said once, shown with its speed, and said again for another reason")
     func overdue() async throws {

@@ -4,11 +4,11 @@ import Synchronization
 import TestKit
 import Watch
 
-/// A watched folder in a test: what the watcher said, and a way to wait for it.
+/// A watched folder in a test: records the watcher's reports, and waits for them.
 final class Scene: Sendable {
     struct Heard: Sendable {
         var settled: [SettledFile] = []
-        /// What a daemon would have on record.
+        /// The identities that a daemon would have recorded.
         var known: Set<StoredIdentity> = []
         var skipped: [SettledFile] = []
         var scanned: [String] = []
@@ -42,7 +42,7 @@ final class Scene: Sendable {
         for waiter in met { waiter.continuation.resume() }
     }
 
-    /// Returns when `isMet`; throws after 20 seconds.
+    /// Returns when `isMet` is true; throws after 20 seconds.
     func wait(_ what: String, until isMet: @escaping @Sendable (Heard) -> Bool) async throws {
         let id = content.withLock { content in
             content.next += 1
@@ -69,7 +69,7 @@ final class Scene: Sendable {
 
     func settled(_ names: String...) async throws { try await settled(names) }
 
-    /// Waits until exactly these have been handed on.
+    /// Waits until exactly these files have been passed on.
     func settled(_ names: [String]) async throws {
         let wanted = names.sorted()
         do {
@@ -82,9 +82,9 @@ final class Scene: Sendable {
         }
     }
 
-    /// Watches while `body` runs, which begins when every folder that is there has been scanned once.
+    /// Watches while `body` runs, which begins when every existing folder has been scanned once.
     ///
-    /// - Parameter known: `nil` leaves the answer to what has been handed on.
+    /// - Parameter known: For `nil` the files that have been passed on are known.
     func watch(
         _ rules: [WatchRule], skipExisting: Set<String> = [], pace: WatchPace = .quick, absent: Set<String> = [],
         known: @escaping @Sendable (StoredIdentity) -> Bool? = { _ in nil },
@@ -135,7 +135,7 @@ final class Scene: Sendable {
 }
 
 extension WatchPace {
-    /// Short enough to wait for, long enough to tell one from the other.
+    /// Short enough to wait for, long enough to distinguish one from the other.
     static var quick: WatchPace {
         var pace = WatchPace()
         pace.quiet.closed = .milliseconds(40)

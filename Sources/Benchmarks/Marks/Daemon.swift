@@ -3,7 +3,7 @@ internal import Glibc
 internal import Linux
 internal import TestKit
 
-/// How soon the daemon reacts, and what it costs while it does and while it does not.
+/// The daemon's reaction time, and its cost while it works and while it is idle.
 let daemonMarks: [Mark] = [
     Mark(name: "daemon/latency", what: "64 KiB closed to the first byte of its creation request, idle daemon") {
         bench in

@@ -1,22 +1,22 @@
 internal import Core
 
-/// One line of design: what Sluice must reach, held against a peer or a bound in one run.
+/// One requirement of the design: a figure of Sluice, compared with a peer or a bound in one run.
 struct Mark: Sendable {
-    /// `room/what`, as for a ``Benchmark``.
+    /// `module/subject`, as for a ``Benchmark``.
     let name: String
-    /// What is done, for the reader of the output.
+    /// The measured work, for the reader of the output.
     let what: String
     /// Throws ``Absent`` when something that it needs is not on this machine.
     let measure: @Sendable (Bench) async throws -> [Finding]
 }
 
-/// What came out.
+/// A result.
 struct Finding: Sendable, CustomStringConvertible {
     enum Verdict: String, Sendable { case met, missed, noted = "-" }
 
     let what: String
     let figure: String
-    /// What design.md asks for; empty for a figure that is only told.
+    /// The requirement of design.md; empty for a figure that is only reported.
     let mark: String
     let verdict: Verdict
 
@@ -30,7 +30,7 @@ struct Finding: Sendable, CustomStringConvertible {
             verdict: ratio <= most ? .met : .missed)
     }
 
-    /// A rate against a peer's that must reach `least` times it.
+    /// A rate that must reach `least` times a peer's.
     static func speed(_ what: String, _ ours: Double, to theirs: Double, least: Double, _ detail: String = "")
         -> Finding
     {
@@ -53,7 +53,7 @@ struct Finding: Sendable, CustomStringConvertible {
     var description: String { [what, figure, mark, verdict.rawValue].joined(separator: "\t") }
 }
 
-/// Something that a measurement needs is not here; `remedy` says how to get it.
+/// Thrown when something that a measurement needs is missing; `remedy` says how to get it.
 struct Absent: Error, CustomStringConvertible {
     let what: String
     let remedy: String

@@ -7,8 +7,8 @@ internal import Store
 internal import TestKit
 internal import Transport
 
-/// What weeks without a network leave, on one daemon. `ROWS` says how many uploads; the marks are those of a million,
-/// and making so many files takes longer than measuring them.
+/// The backlog of weeks without a network, on one daemon. `ROWS` is the number of uploads; the marks are those of a
+/// million, and making so many files takes longer than measuring them.
 let backlogMarks: [Mark] = [
     Mark(name: "daemon/million", what: "1,000,000 uploads, their files and copies, all paused (ROWS= for fewer)") {
         bench in
@@ -47,7 +47,7 @@ let backlogMarks: [Mark] = [
             let find = try await bench.run(
                 "/usr/bin/find", [home.appending("drop").display, "-type", "f", "-printf", "%s %T@\n"])
             finds.append(find.processor)
-            // Another rule has every folder scanned anew, and every file in it is known.
+            // Another rule makes the daemon scan every folder again, and every file in it is known.
             try scene.configure("*.round\(round)")
             try await scene.sleeps()
             let before = (try scene.processor(), try scene.usage().writtenBytes)
@@ -86,7 +86,7 @@ let backlogMarks: [Mark] = [
     }
 ]
 
-/// A state folder with a ``Backlog`` in it, and the daemon that has it.
+/// A state folder with a ``Backlog`` in it, and a daemon that uses it.
 private final class BacklogScene {
     let home = TemporaryFolder()
     let client: ControlClient
@@ -107,14 +107,14 @@ private final class BacklogScene {
 
     deinit { daemon?.end(with: SIGKILL) }
 
-    /// - Parameter excluded: A glob that no file has; another one changes the folders' rules.
+    /// - Parameter excluded: A glob that matches no file; another one changes the folders' rules.
     func configure(_ excluded: String) throws {
         let root = home.path.display
         let folders = Backlog.folders.enumerated().map { index, name in
             "  - {name: \(name), path: \(root)/drop/\(name), exclude: [\"\(excluded)\"], "
                 + "upload_to: [\(Backlog.destinations[index % Backlog.destinations.count])]}"
         }
-        // Nobody listens at port 1.
+        // No server listens at port 1.
         let destinations = Backlog.destinations.map { "  \($0): {type: tus, url: \"http://127.0.0.1:1/\"}" }
         let text = """
             version: 1
@@ -130,13 +130,13 @@ private final class BacklogScene {
         try Files.replace(home.path.appending("sluice.yaml"), with: Array(text.utf8))
     }
 
-    /// Seconds from its start to the first answer, and the processor's.
+    /// Wall and processor seconds from its start to the first answer.
     @discardableResult
     func start() async throws -> (wall: Double, processor: Double) {
         let began = ContinuousClock.now
         let child = try Child(
             bench.sluice, ["run", "--config", home.path.appending("sluice.yaml").display],
-            output: "/dev/null", errors: "/dev/null")  // the log of it would count as written
+            output: "/dev/null", errors: "/dev/null")  // its log would count as written
         daemon = child
         try await eventually("the daemon answers", within: .seconds(60), every: .milliseconds(5)) {
             try child.mustRun()
@@ -150,8 +150,8 @@ private final class BacklogScene {
         _ = try await daemon?.end(within: .seconds(20))
     }
 
-    /// Waits until it used no processor for three seconds, wrote nothing, and every folder was scanned. One second could
-    /// be the wait for a slow disk.
+    /// Waits until it used no processor time for three seconds, wrote nothing, and every folder was scanned. A single
+    /// second could be the wait for a slow disk.
     func sleeps() async throws {
         var before = (processor: -1.0, written: Int64(-1))
         var still = 0

@@ -3,7 +3,7 @@ internal import Glibc
 internal import Linux
 internal import TestKit
 
-/// A large file as a chunked form, against curl that sends the same requests.
+/// A large file as a chunked form, compared with curl that sends the same requests.
 let partMarks: [Mark] = [
     Mark(
         name: "daemon/parts",
@@ -53,7 +53,7 @@ let partMarks: [Mark] = [
     }
 ]
 
-/// Makes the blocks, and the words for curl that send them.
+/// Makes the blocks, and the arguments for curl that send them.
 private func requests(of count: Int, bytes: Int64, in folder: FilePath, to url: String) throws -> FilePath {
     let piece = folder.appending("block")
     if try FileLook.ifPresent(at: piece) == nil { try makeFile(piece, size: bytes) }

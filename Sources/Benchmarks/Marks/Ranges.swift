@@ -3,7 +3,7 @@ internal import Glibc
 internal import Linux
 internal import TestKit
 
-/// A large file by Content-Range, against curl that sends the same requests.
+/// A large file by Content-Range, compared with curl that sends the same requests.
 let rangeMarks: [Mark] = [
     Mark(
         name: "daemon/ranges",

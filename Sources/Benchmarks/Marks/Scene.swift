@@ -14,10 +14,10 @@ final class Scene: Sendable {
     private let transport = Transport()
 
     /// - Parameters:
-    ///   - destination: The YAML behind `target:`.
+    ///   - destination: The YAML after `target:`.
     ///   - quiet: The folder's `quiet_for`.
     ///   - folders: Subfolders of the drop folder, made before the start.
-    ///   - policy: More keys of `policy`, as they stand in its braces.
+    ///   - policy: Additional keys of `policy`, in the form inside its braces.
     init(
         _ bench: Bench, home: TemporaryFolder = TemporaryFolder(), destination: String, concurrency: Int = 8,
         quiet: String = "50ms", folders: Int = 0, policy: String = ""
@@ -57,20 +57,20 @@ final class Scene: Sendable {
         do { return try await client.status() } catch is ControlError { return nil }
     }
 
-    /// A finished file appears under its name at once, as a camera's does.
+    /// Makes a finished file appear under its name at once, as a camera's does.
     func place(_ name: FilePath, size: Int64, seed: UInt64) throws {
         let aside = home.path.appending("beside").appending(name)
         try makeFile(aside, size: size, seed: seed)
         try Files.rename(aside, to: drop.appending(name))
     }
 
-    /// Ends the connections of this side; nothing can be asked any more. The daemon closes one that idles, which is work.
+    /// Closes the connections of this side; no query works afterwards. The daemon closes an idle one, which is work.
     func hangUp() async { await transport.stop() }
 
     func pause() async throws { _ = try await client.pause(Selection(all: true)) }
     func resume() async throws { _ = try await client.resume(Selection(all: true)) }
 
-    /// Waits until `count` uploads are over.
+    /// Waits until `count` uploads are completed.
     func completed(_ count: Int, within limit: Duration = .seconds(600)) async throws {
         try await eventually("\(count) uploads are completed", within: limit, every: .milliseconds(20)) {
             guard let status = try await self.status() else { return false }
@@ -88,16 +88,16 @@ final class Scene: Sendable {
 
     /// Waits until the daemon sleeps, and then for a minute.
     ///
-    /// - Returns: Its wake-ups in that minute, the bytes that it wrote, and what it used at the end.
+    /// - Returns: Its wake-ups in that minute, the bytes that it wrote, and its usage at the end.
     func minuteAsleep() async throws -> (wakeUps: Int, written: Int64, usage: Usage) {
         await hangUp()
         var before = try usage()
         var isFirst = true
-        // What the last work left to do, and giving its memory back, ends within seconds; then the minute begins.
+        // The remaining work, and the release of memory, end within seconds; then the minute begins.
         try await eventually("the daemon sleeps", within: .seconds(120), every: .seconds(15)) {
             let now = try self.usage()
             defer { (before, isFirst) = (now, false) }
-            // The first look is at the same moment as the one before.
+            // The first check directly follows the initial reading.
             return !isFirst && now.switches == before.switches
         }
         try await Task.sleep(for: .seconds(60))
@@ -109,7 +109,7 @@ final class Scene: Sendable {
     func processor() throws -> Double { try processorSeconds(of: daemon.pid) }
     func usage() throws -> Usage { try Usage(of: daemon.pid) }
 
-    /// Lets the kernel count the most resident memory anew (proc(5), `clear_refs`).
+    /// Makes the kernel reset the peak of resident memory (proc(5), `clear_refs`).
     func forgetPeak() throws {
         let file: FilePath = FilePath("/proc/\(daemon.pid)/clear_refs")
         let out = try Descriptor.open(file, for: .updating)

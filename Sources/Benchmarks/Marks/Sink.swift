@@ -4,16 +4,17 @@ internal import Linux
 internal import Synchronization
 internal import TestKit
 
-/// A server that throws away what it gets, as fast as the kernel lets it: for `PUT`, for tus 1.0 with creation, or as a bucket.
+/// A server that drops all received bytes, as fast as the kernel permits: for `PUT`, for tus 1.0 with creation, or as a
+/// bucket.
 ///
-/// Bytes are dropped inside the kernel (`MSG_TRUNC`, tcp(7)), so that what is measured is who sends.
+/// Bytes are dropped inside the kernel (`MSG_TRUNC`, tcp(7)), so that the sender is measured.
 final class Sink: Sendable {
     struct State: Sendable {
         /// By upload: the length that was announced, and the offset.
         var uploads: [(length: Int64, offset: Int64)] = []
         /// Bytes of all bodies.
         var bytes: Int64 = 0
-        /// When the first byte of the last creation came.
+        /// The time when the first byte of the last creation came.
         var lastCreation: ContinuousClock.Instant?
     }
 
@@ -22,7 +23,7 @@ final class Sink: Sendable {
     private let state = Mutex(State())
     private let bucket: SinkBucket?
 
-    /// - Parameter bucket: What answers every request in place of tus.
+    /// - Parameter bucket: Answers every request instead of tus.
     init(_ bucket: SinkBucket? = nil) throws {
         self.bucket = bucket
         let loopback = try Loopback()
@@ -119,7 +120,7 @@ final class Sink: Sendable {
 
     private func send(_ connection: CInt, _ text: String) {
         let bytes = Array(text.utf8)
-        // Answers are shorter than any socket's buffer; a peer that went away shows in the next read.
+        // Answers are shorter than any socket's buffer; a closed connection is noticed by the next read.
         _ = Glibc.send(connection, bytes, bytes.count, CInt(MSG_NOSIGNAL))
     }
 

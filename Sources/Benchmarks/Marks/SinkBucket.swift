@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// A bucket that keeps the sizes of its objects and nothing else: what the clients of S3 ask while they upload is answered.
+/// A bucket that keeps only the sizes of its objects: it answers the requests that S3 clients make while they upload.
 final class SinkBucket: Sendable {
     private struct State {
         /// By key, the bytes of the parts so far, and of whole objects.
@@ -24,7 +24,7 @@ final class SinkBucket: Sendable {
             state.withLock { $0.parts[key, default: 0] += length }
             return Self.reply("200 OK", tag: "part")
         case "PUT":
-            // A wish for the bucket itself has no key.
+            // A request for the bucket itself has no key.
             if key.split(separator: "/").count > 1 { state.withLock { $0.objects[key] = length } }
             return Self.reply("200 OK", tag: "whole")
         case "POST" where isOfUpload:
@@ -50,7 +50,7 @@ final class SinkBucket: Sendable {
         }
     }
 
-    /// The tags are no MD5s, so that nobody compares them with what was thrown away.
+    /// The tags are no MD5s, so that clients do not compare them with the dropped bytes.
     private static func reply(_ status: String, _ body: String = "", tag: String? = nil) -> String {
         "HTTP/1.1 \(status)\r\nContent-Length: \(body.utf8.count)\r\n"
             + (tag.map { "ETag: \"\($0)-1\"\r\n" } ?? "") + "\r\n" + body

@@ -3,7 +3,7 @@ internal import Glibc
 internal import Linux
 internal import TestKit
 
-/// Many small files into a folder, against rclone.
+/// Many small files into a folder, compared with rclone.
 let smallFileMarks: [Mark] =
     [(10_000, Int64(16 << 10)), (2_000, Int64(256 << 10))].map { count, size in
         Mark(

@@ -4,7 +4,7 @@ internal import Linux
 internal import TestKit
 internal import Transport
 
-/// One large file, carried and taken the whole way.
+/// One large file, sent and stored the whole way.
 let transferMarks: [Mark] = [
     Mark(name: "transport/put", what: "one PUT of 2 GiB to a server that throws it away, against curl -T") { bench in
         let curl = try bench.program("curl", package: "curl")
@@ -16,7 +16,7 @@ let transferMarks: [Mark] = [
         let myself = FilePath(CommandLine.arguments[0])
         var ours: [Bench.Run] = [], theirs: [Bench.Run] = []
         for _ in 0..<bench.rounds {
-            // In turns, so that whatever else the machine does meets both.
+            // In turns, so that other load on the machine affects both.
             theirs.append(
                 try await bench.run(curl, ["-sS", "-f", "-H", "Expect:", "-T", file.display, "\(sink.url)/x"]))
             ours.append(try await bench.run(myself, ["put", file.display, "\(sink.url)/x"]))
@@ -98,7 +98,7 @@ let transferMarks: [Mark] = [
     },
 ]
 
-/// `Benchmarks put FILE URL`: what is measured by `transport/put`.
+/// `Benchmarks put FILE URL`: the upload that `transport/put` measures.
 func put(_ file: FilePath, to url: String) async throws {
     let size = try FileLook(at: file).size
     let response = try await Transport().send(

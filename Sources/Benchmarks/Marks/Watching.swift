@@ -5,7 +5,8 @@ internal import Synchronization
 internal import TestKit
 internal import Watch
 
-/// The watching thread: its first walk against find(1), many watches, and a burst that the kernel's queue cannot hold.
+/// The watching thread: its first scan compared with find(1), many watches, and a burst that the kernel's queue cannot
+/// hold.
 let watchMarks: [Mark] = [
     Mark(
         name: "watch/scan",
@@ -37,7 +38,7 @@ let watchMarks: [Mark] = [
                 return [Bool](repeating: true, count: identities.count)
             }
             try await watched.scanned()
-            // The last of them are asked about when the answer before has come.
+            // The last of them are queried when the answer before has come.
             try await eventually("all files were seen", every: .milliseconds(10)) {
                 asked.load(ordering: .relaxed) >= files
             }
@@ -55,7 +56,7 @@ let watchMarks: [Mark] = [
         theirs.removeFirst()
         return [
             .ratio("scan", ours.wall, to: theirs.wall, most: 0.8, each(ours.wall, theirs.wall)),
-            // Both threads together: they overlap, and ask as much of the machine as one would.
+            // Both threads together: they overlap, and need as much of the machine as one would.
             .note(
                 "scan, processor",
                 "\(shown(ours.processor / theirs.processor)) x (\(each(ours.processor, theirs.processor)))"),
@@ -74,7 +75,7 @@ let watchMarks: [Mark] = [
         let used = processorSeconds() - before
         let state = try await eventually("the state is told") { watched.watcher.states().first }
         let grown = try Usage(of: getpid()).resident - memory
-        // One file in the last directory of all: its event comes.
+        // One file in the last directory of all: its event arrives.
         let start = ContinuousClock().now
         try Descriptor.open(
             folder.path.appending(FilePath("\((directories - 1) / 300)/\(directories - 1)/a")), for: .creating
@@ -127,25 +128,25 @@ let watchMarks: [Mark] = [
     },
 ]
 
-/// Of this process, so far.
+/// Processor seconds of this process so far.
 private func processorSeconds() -> Double {
     var time = timespec()
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
 }
 
-/// What a watcher told.
+/// The files that a watcher has reported.
 private final class Told: Sendable {
     let content = Mutex((isScanned: false, count: 0, names: Set<FilePath>()))
 }
 
-/// A watcher over one folder, at work.
+/// A running watcher over one folder.
 private struct Watched: Sendable {
     let watcher: Watcher
     private let told: Told
     private let running: Task<Void, any Error>
 
-    /// - Parameter isKnown: What was handed on, unless said otherwise.
+    /// - Parameter isKnown: By default, the files that were passed on are known.
     init(_ folder: FilePath, isKnown: Watcher.Filter? = nil) {
         let told = Told()
         self.told = told

@@ -66,7 +66,7 @@ extension Verb {
                         try report("added", reply, call)
                     }
                 } catch let refusal as Refusal {
-                    // One file that is refused keeps nobody else waiting; the first one's status is told.
+                    // A refused file does not stop the others; the exit status is that of the first refusal.
                     let about = refusal.message.contains(path.display) ? "" : "\(path.display): "
                     call.console.error("sluice add: \(about)\(refusal.message)")
                     if status == .ok { status = ExitCode(refusal.code) }
@@ -77,7 +77,7 @@ extension Verb {
     }
 }
 
-/// Standard input, as a file.
+/// Adds standard input as a file.
 private func handOver(
     _ call: Invocation, _ context: [String: String], _ headers: [String: String]
 ) async throws -> ExitCode {
@@ -113,12 +113,12 @@ private func handOver(
 }
 
 extension ControlError {
-    /// What became of bytes that were not acknowledged.
+    /// A sentence on whether bytes that were not acknowledged were taken.
     fileprivate func isOver(before input: ByteStream) -> String {
         switch self {
         case .notRunning, .denied: return "Nothing was taken."
         case .ended, .protocolFault:
-            // Nothing left to read, or nobody knows: the last bytes may have gone before it ended.
+            // Nothing is left to read, or it is unknown: the last bytes may have gone before it ended.
             return input.hasMore
                 ? "Nothing was taken: it ended before the last byte."
                 : "Whether it was taken is not known: `sluice list` tells."
@@ -126,7 +126,7 @@ extension ControlError {
     }
 }
 
-/// What became of a folder: numbers, for there may be very many.
+/// Prints the result for a folder: numbers, since there may be very many files.
 ///
 /// - Returns: Whether anything was added.
 private func told(_ reply: UploadsReply, of path: FilePath, _ call: Invocation) throws -> Bool {
@@ -141,7 +141,7 @@ private func told(_ reply: UploadsReply, of path: FilePath, _ call: Invocation) 
     return reply.count > 0
 }
 
-/// What stands in a message names no value: those may be secrets.
+/// Messages contain no header values: those may be secrets.
 private func readHeaders(_ written: [String]) throws -> [String: String] {
     var headers: [String: String] = [:]
     for (number, line) in written.enumerated() {
@@ -175,7 +175,7 @@ func readContext(_ written: [String], _ verb: Verb) throws -> [String: String] {
     return context
 }
 
-/// `path` from the root on: the daemon stands in another folder than the person.
+/// `path` as an absolute path: the daemon's current folder differs from the person's.
 func absolute(_ path: FilePath) throws -> FilePath {
     if path.isAbsolute { return path.normalised }
     guard let current = getcwd(nil, 0) else {

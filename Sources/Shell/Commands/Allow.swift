@@ -3,7 +3,7 @@ internal import Control
 internal import Core
 internal import Daemon
 
-// A person's word against the policy, for a while.
+// A person's temporary exceptions from the policy.
 
 extension Verb {
     static let allow: Verb = Verb(
@@ -92,7 +92,7 @@ private func seconds(_ arguments: Arguments, _ verb: Verb) throws -> Int64? {
     return seconds
 }
 
-/// - Parameter nothing: What is said where nothing was there to be taken back.
+/// - Parameter nothing: The message when there was no exception to remove.
 private func tell(_ reply: ExceptionsReply, _ call: Invocation, nothing: String) throws -> ExitCode {
     if call.json {
         try call.printJSON(reply)

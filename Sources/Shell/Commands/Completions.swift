@@ -42,14 +42,14 @@ extension Verb {
     }
 }
 
-/// Somebody waits for a key to do something: what is not there by then does not come.
+/// A person waits after pressing a key: later answers are dropped.
 private let patience = Duration.milliseconds(700)
 
-/// A word a line, and for ids a tab and what it is. Nothing where anything is in the way: nobody asked for an error.
+/// One word a line, and for ids a tab and a description. Prints nothing on any error: a completion must not show one.
 func candidates(_ question: [String], _ call: Invocation, within limit: Duration) async -> [String] {
     await withTaskGroup(of: [String]?.self) { group in
         group.addTask {
-            // Whatever it is, the person who pressed a key did not ask for it.
+            // Any error is dropped: the person who pressed a key did not ask for it.
             if let asked = try? await askDaemon(question, call) { return asked }
             return (try? await readNames(question[0], call)) ?? []
         }

@@ -47,7 +47,7 @@ private struct ConfigView: Encodable {
         }
     }
 
-    /// As JSON has it: amounts and times stay the words that they are in the file.
+    /// The form for JSON: amounts and times stay the words of the file.
     struct Value: Encodable {
         let value: WrittenValue
 

@@ -29,7 +29,7 @@ extension Verb {
         if call.json {
             try call.printJSON(trial)
         } else {
-            // An address is named by what it answered.
+            // A target that is an address is identified by its answer.
             let program = if case .command = hook.target { ", " + hook.target.shown } else { "" }
             try call.console.line("\(hook.name)\(program): " + printable(trial.detail) + cost(trial))
         }
@@ -37,7 +37,7 @@ extension Verb {
     }
 }
 
-/// By the daemon, and here where none runs.
+/// Runs the trial in the daemon, or here when no daemon runs.
 private func told(_ hook: Hook, _ settings: Settings, _ call: Invocation) async throws -> HookTrial {
     do { return try await call.withClient { try await $0.tryHook(hook.name) } } catch let error as ControlError {
         guard case .notRunning = error, !call.arguments.has("socket") else { throw error }

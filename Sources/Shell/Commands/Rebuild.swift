@@ -64,7 +64,7 @@ extension Verb {
     }
 }
 
-/// The summary for a person: what was wrong, a row for each destination, and what needs their eye.
+/// The summary for a person: the problem, a row for each destination, and the items that need attention.
 private func lines(_ report: RebuildReport, _ console: Console) -> [String] {
     var lines: [String] = []
     if report.finishedEarlier {

@@ -63,7 +63,7 @@ extension Verb {
                 ["connections": "\(limits.connections)", "open_files": "\(openFiles)"])
         }
         Memory.stir()
-        // Whoever started this may have gone away; that is no reason to stop.
+        // The program that reads the output may have closed it; that is no reason to stop.
         try? call.console.line("listening on http://\(host):\(receiver.port)/files/")
         await untilStopped(call, log)
         await receiver.stop()
@@ -81,7 +81,7 @@ private func untilStopped(_ call: Invocation, _ log: Log) async {
     }
 }
 
-/// `host:port`, `[::1]:port` or `:port`, which is every address of this machine.
+/// `host:port`, `[::1]:port` or `:port`, which means every address of this machine.
 func listenAddress(_ text: String) throws -> ListenAddress {
     do throws(ListenAddress.Mistake) { return try ListenAddress(text) } catch {
         let problem = error.text ?? "takes HOST:PORT or :PORT, not `\(text)`"
@@ -104,7 +104,7 @@ private func readProxy(_ text: String) throws -> IPSubnet {
     return subnet
 }
 
-/// The token in a file, or none where no file is named.
+/// The token in a file, or `nil` if no file is named.
 private func readToken(_ file: FilePath?, _ log: Log) async throws -> [UInt8]? {
     guard let file else { return nil }
     let token: Secret
@@ -113,7 +113,7 @@ private func readToken(_ file: FilePath?, _ log: Log) async throws -> [UInt8]? {
     } catch {
         throw CommandError(.config, "\(error)")
     }
-    // Secrets are often links to the version of the day.
+    // Secrets are often links to the current version of a file.
     if let look = try? FileLook(at: Files.real(file) ?? file), look.mode & 0o044 != 0 {
         log.warning("the token can be read by others; chmod 600 it", ["file": file.display])
     }

@@ -39,14 +39,14 @@ extension Verb {
     }
 }
 
-/// Without `--socket` the file itself says where to ask, so that one with a mistake may not even get that far.
+/// Without `--socket` the file itself names the socket, so a file with a mistake may fail before the daemon is asked.
 private func asking(_ call: Invocation, _ body: (ControlClient) async throws -> ExitCode) async throws -> ExitCode {
     do { return try await call.withClient(body) } catch var error as CommandError where error.status == .config {
         error.remedy = "Nothing was reloaded: the old configuration stays in force."
         throw error
     } catch let error as ControlError {
         guard case .notRunning = error, !call.arguments.has("socket") else { throw error }
-        // The file may name a new socket already, where nobody listens yet.
+        // The file may name a new socket already, where no daemon listens yet.
         throw CommandError(
             ExitCode(error), "\(error)",
             remedy: error.remedy
@@ -55,7 +55,7 @@ private func asking(_ call: Invocation, _ body: (ControlClient) async throws -> 
     }
 }
 
-/// As `check` prints it: place, key, what is wrong, and the line with a caret.
+/// In the form that `check` prints: place, key, problem, and the line with a caret.
 private func problemText(_ problem: ProblemView, isWarning: Bool = false) -> String {
     let lines =
         [

@@ -33,7 +33,7 @@ extension Verb {
 
 func line(_ folder: RescanView) -> String {
     let about = "\(printable(folder.name)) (\(printable(folder.path))): "
-    // `absent: …`, `failed: …`: nothing was looked through.
+    // `absent: …`, `failed: …`: the folder was not scanned.
     guard folder.state == "watching" || folder.state == "scanning" else { return about + printable(folder.state) }
     guard let files = folder.files, let new = folder.new else { return about + "is being looked through" }
     return about + "\(files) \(files == 1 ? "file" : "files") found, \(new) of them new; \(folder.settling) settling"

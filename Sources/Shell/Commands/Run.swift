@@ -62,7 +62,7 @@ extension Verb {
             }
         } catch {
             guard once != nil else { throw socketError(error, loaded.settings.control.socket) }
-            // A run that ends by itself can do without being asked.
+            // A run that ends by itself does not depend on its socket.
             log.warning("nobody can ask this run how it is going", ["reason": "\(error)"])
             server = nil
         }
@@ -86,13 +86,13 @@ extension Verb {
     }
 }
 
-/// Opens the state, and waits for room on its disk until a signal ends that.
+/// Opens the state, and waits for space on its disk until a signal ends that.
 ///
 /// - Throws: ``CommandError``; `CancellationError` after a signal that asks to stop.
 private func start(
     _ settings: Settings, _ file: ConfigurationFile, _ once: Once?, _ notify: Notify, _ log: Log, _ signals: Signals?
 ) async throws -> Agent {
-    // As long as a run that ends by itself bears a state that cannot be written.
+    // The same time as a run that ends by itself tolerates a state that cannot be written.
     let patience = once.map { max($0.patience, .seconds(10)) }
     let waiting = PatientStart(settings: settings, notify: notify, log: log, patience: patience)
     let work = Task {
@@ -111,7 +111,7 @@ private func start(
     return try await work.value
 }
 
-/// What stands under `control.listen`, with its files read.
+/// The listener configured under `control.listen`, with its files read.
 private func listener(_ control: ControlSettings, _ log: Log) async throws -> ControlServer.Remote? {
     guard let remote = control.remote else { return nil }
     let identity = try await blocking {
@@ -128,7 +128,7 @@ private func listener(_ control: ControlSettings, _ log: Log) async throws -> Co
     ) { try await secrets.read(remote.token).reveal() }
 }
 
-/// `--once` and what goes with it.
+/// `--once` and its options.
 private struct Once: Sendable {
     var patience: Duration = .zero
 
@@ -149,9 +149,9 @@ private struct Once: Sendable {
     }
 }
 
-/// Runs the agent until a signal ends it, or it has done what it could.
+/// Runs the agent until a signal ends it, or it has done all that it could.
 ///
-/// - Returns: What is left, after a run that ends by itself.
+/// - Returns: The work that is left, after a run that ends by itself.
 private func serve(
     _ agent: Agent, _ once: Once?, _ notify: Notify, _ log: Log, _ signals: Signals?
 ) async throws -> OnceView? {
@@ -162,8 +162,8 @@ private func serve(
     }
     if let signals { leaveInTime(signals, within: .seconds(1.5), once == nil ? .ok : .notNow, log) }
     let (reloads, reload) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-    // Apart from the signals: the next one may be the one that ends it all. However many come during one reload, one
-    // more reads what they were sent for.
+    // Separate from the other signals: the next one may ask to stop. Several signals during one reload cause one more
+    // reload.
     let reloading = Task {
         for await _ in reloads {
             do { _ = try await agent.reload() } catch {
@@ -192,11 +192,11 @@ private func serve(
     return try await work.value
 }
 
-/// Ends the process when the orderly way takes too long after a signal, and with the second signal: a disk, or whoever reads
-/// the log, that does not answer must not hold up a shutdown. Every step is durable before the next, so that an abrupt end is
-/// what start-up is made for.
+/// Ends the process when the regular shutdown takes too long after a signal, and on the second signal: a disk, or a
+/// reader of the log, that does not answer must not delay a shutdown. Every step is durable before the next, and
+/// start-up handles an abrupt end.
 ///
-/// By alarms and not by tasks: each thread that runs those may be waiting for the same reader.
+/// It uses alarms and not tasks: each thread that runs tasks may be waiting for the same reader.
 func leaveInTime(_ signals: Signals, within limit: Duration, _ status: ExitCode, _ log: Log) {
     let stops = Atomic(0)
     signals.whenAskedToStop {
@@ -208,9 +208,9 @@ func leaveInTime(_ signals: Signals, within limit: Duration, _ status: ExitCode,
     }
 }
 
-/// Keeps the line in `systemctl status` true: after something happened, at most every 2 s. Idle, it does not wake.
+/// Keeps the line in `systemctl status` current: after an event, at most every 2 s. While idle, it does not wake.
 private func tell(_ agent: Agent, _ notify: Notify) async {
-    // A stream that fails or ends leaves the last line standing, which is no reason to stop working.
+    // If the stream fails or ends, the last line stays, which is no reason to stop working.
     guard let events = try? await agent.events(since: nil) else { return }
     let (changes, change) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     await withTaskGroup { group in
@@ -239,8 +239,8 @@ private func summary(_ status: StatusView) -> String {
     return text + (status.destinations.compactMap { $0.hold.map { "; \($0.text)" } }.first ?? "")
 }
 
-/// Status 78 keeps systemd from trying again, so only what a person has to mend gets it: a disk that is full or a socket that
-/// is taken may be all right in a minute.
+/// Status 78 keeps systemd from trying again. So it is only for errors that a person has to fix: a full disk or a
+/// socket in use may be all right in a minute.
 func startError(_ error: any Error, _ settings: Settings? = nil) -> any Error {
     switch error {
     case let locked as StateLocked: return CommandError(.notNow, "\(locked)")
@@ -272,7 +272,7 @@ private func startRemedy(_ error: SystemError, _ settings: Settings?) -> String 
     return key.map { "Set `\($0)` to a folder that is there or can be made; \(look)" } ?? look
 }
 
-/// The key of the configuration that leads to a path.
+/// The configuration key that contains a path.
 private func keyLeading(to path: FilePath, _ settings: Settings) -> String? {
     func leads(_ folder: FilePath) -> Bool {
         path == folder || path.relative(to: folder) != nil || folder.relative(to: path) != nil
@@ -284,10 +284,10 @@ private func keyLeading(to path: FilePath, _ settings: Settings) -> String? {
     return leads(settings.state) ? "state" : leads(settings.staging.path) ? "staging.path" : nil
 }
 
-/// Nobody can be listened to on the socket.
+/// The error when the socket cannot be opened for listening.
 private func socketError(_ error: any Error, _ socket: FilePath) -> any Error {
     let folder = socket.parent
-    // What the server throws has words alone; the folder itself tells whether they are about rights.
+    // The server's error has only words; the folder itself shows whether permissions are the cause.
     if let refusal = Files.refusal(toWriteIn: folder), refusal.isDenied || refusal.isReadOnly {
         return CommandError(
             .config, redacted(printable("\(error)")),
@@ -299,7 +299,7 @@ private func socketError(_ error: any Error, _ socket: FilePath) -> any Error {
 }
 
 extension Log {
-    /// As `--log-level` and `--log-format` say.
+    /// Made from `--log-level` and `--log-format`.
     init(_ arguments: Arguments, _ verb: Verb) throws(CommandError) {
         let level = arguments.text("log-level") ?? "info"
         guard let known = Level(level) else {

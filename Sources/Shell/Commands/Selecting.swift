@@ -152,7 +152,7 @@ extension Selection {
 
     fileprivate var isEmpty: Bool { ids.isEmpty && !all && folder == nil && destination == nil }
 
-    /// What it is about, when no upload is concerned yet.
+    /// The subject of the message when no upload is concerned yet.
     fileprivate var subject: String {
         if let folder { return "folder \(printable(folder))" }
         if let destination { return "destination \(printable(destination))" }
@@ -165,7 +165,7 @@ private func act(
     _ verb: (ControlClient, Selection) async throws -> UploadsReply
 ) async throws -> ExitCode {
     let reply = try await call.withClient { try await verb($0, selection) }
-    // A pause holds for what comes as well, so it is said even when nothing is there.
+    // A pause also holds later uploads, so the message is printed even when there is none now.
     if reply.count == 0 && !call.json {
         try call.console.line(done == "paused" || done == "resumed" ? "\(done) \(selection.subject)" : "nothing to do")
         return .ok
@@ -174,7 +174,7 @@ private func act(
     return .ok
 }
 
-/// One line for each upload: what was done, and why it waits all the same.
+/// One line for each upload: the action, and why it still waits.
 func report(_ done: String, _ reply: UploadsReply, _ call: Invocation) throws {
     if call.json { return try call.printJSON(reply) }
     for upload in reply.uploads {

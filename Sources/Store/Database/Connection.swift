@@ -2,17 +2,17 @@ internal import CSQLite
 internal import Core
 internal import Linux
 
-/// A statement that SQLite refused: what it said, and the SQL that it said it about.
+/// An error of SQLite for a statement: its code, its message, and the SQL.
 package struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The extended result code, as in https://www.sqlite.org/rescode.html.
     package let code: Int32
     package let message: String
-    /// The text of the statement, without the values bound to it: those can be a person's paths.
+    /// The text of the statement, without the bound values: those can be a person's paths.
     package let sql: String
-    /// What the kernel has said; 0 where that is not known.
+    /// The kernel's error number; 0 where it is not known.
     var systemCode: Int32 = 0
 
-    /// The kernel said that there is no room.
+    /// Whether the kernel reported that there is no space.
     var isOfRoom: Bool { SystemError(call: "", subject: "", code: systemCode).isFull }
 
     /// The low byte groups the extended codes.
@@ -20,12 +20,12 @@ package struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The file is damaged, or no database of ours at all.
     package var isCorrupt: Bool { code & 0xFF == SQLITE_CORRUPT || code & 0xFF == SQLITE_NOTADB }
 
-    /// What SQLite would say, said before it is asked.
+    /// The error that SQLite would report for a full disk, made before SQLite is called.
     static func full(sql: String) -> StoreError {
         StoreError(code: SQLITE_FULL, message: "database or disk is full", sql: sql)
     }
 
-    /// The disk or another process is in the way, and may not be in a while.
+    /// Whether the cause (the disk or another process) may go away after a while.
     package var isPassing: Bool { isFull || [SQLITE_BUSY, SQLITE_NOMEM, SQLITE_IOERR].contains(code & 0xFF) }
 
     /// The file or its folder cannot be written.
@@ -37,13 +37,13 @@ package struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
 /// One connection to the database and its prepared statements. Used by one thread at a time: the Store's.
 final class Connection {
     private let handle: OpaquePointer
-    /// Prepared once and kept: preparing costs as much as running a small statement.
+    /// Statements are prepared once and kept: preparing costs as much as running a small statement.
     private var prepared: [String: OpaquePointer] = [:]
     private var isClosed = false
-    /// Told of the first statement that found the file damaged.
+    /// Notified of the first statement that found the file damaged.
     var damage: Damage?
 
-    /// - Parameter asEvidence: Leaves the file and its log as they are: to look at one that is given up.
+    /// - Parameter asEvidence: Leaves the file and its log unchanged: for reading a database that is given up.
     init(path: FilePath, asEvidence: Bool = false) throws(StoreError) {
         var handle: OpaquePointer?
         let code = path.withCString {
@@ -55,19 +55,20 @@ final class Connection {
         guard code == SQLITE_OK, let handle else {
             let message = handle.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory"
             let reason = handle.map { sqlite3_system_errno($0) } ?? 0
-            // SQLite hands out a handle even when opening fails, and it has to be closed.
+            // SQLite returns a handle even when opening fails, and it has to be closed.
             sqlite3_close_v2(handle)
             throw StoreError(code: code, message: message, sql: "open", systemCode: reason)
         }
         self.handle = handle
-        // Other programs may read or copy the database: one that replays the log of a killed daemon, or writes, has it for itself.
+        // Other programs may read or copy the database. A program that replays the log of a killed daemon, or writes,
+        // locks it.
         sqlite3_busy_timeout(handle, 5000)
         if asEvidence { sluice_leave_log(handle) }
     }
 
     deinit { close() }
 
-    /// Gives the files back now; nothing can be asked afterwards. The last connection to close empties the log.
+    /// Closes the files now; no call works afterwards. The last connection to close empties the log.
     func close() {
         if isClosed { return }
         isClosed = true
@@ -76,7 +77,7 @@ final class Connection {
         sqlite3_close_v2(handle)
     }
 
-    /// Runs statements that take no values and whose rows nobody wants.
+    /// Runs statements that take no values and whose rows are not needed.
     func execute(_ sql: String) throws(StoreError) {
         try requireOpen(sql)
         try check(sqlite3_exec(handle, sql, nil, nil, nil), sql)
@@ -99,7 +100,7 @@ final class Connection {
         try query(sql, values) { row throws(StoreError) in while try row.next() {} }
     }
 
-    /// Every row, made into a value.
+    /// All rows, converted by `make`.
     func all<R>(_ sql: String, _ values: [Value] = [], _ make: (Row) -> R) throws(StoreError) -> [R] {
         try query(sql, values) { row throws(StoreError) in
             var rows: [R] = []
@@ -108,12 +109,12 @@ final class Connection {
         }
     }
 
-    /// The first row, made into a value; `nil` when there is none.
+    /// The first row, converted by `make`; `nil` when there is none.
     func first<R>(_ sql: String, _ values: [Value] = [], _ make: (Row) -> R) throws(StoreError) -> R? {
         try query(sql, values) { row throws(StoreError) in try row.next() ? make(row) : nil }
     }
 
-    /// What SQLite means to do for each statement that has run so far. For tests: none may read through a large table.
+    /// SQLite's query plan for each statement that has run so far. For tests: no plan may scan a large table.
     func plans() throws(StoreError) -> [(sql: String, steps: [String])] {
         var plans: [(sql: String, steps: [String])] = []
         for sql in prepared.keys.sorted() where !sql.hasPrefix("PRAGMA") && !sql.hasPrefix("EXPLAIN") {
@@ -122,10 +123,10 @@ final class Connection {
         return plans
     }
 
-    /// What is counted of a statement: how often it began, or its steps on SQLite's virtual machine.
+    /// The measure of a statement's cost: its number of runs, or its steps on SQLite's virtual machine.
     enum Measure { case runs, steps }
 
-    /// What each statement has cost since that was asked last. For tests: steps count the work and not the time.
+    /// The cost of each statement since the last call. For tests: steps measure the work and not the time.
     func effort(_ measure: Measure) -> [String: Int] {
         let counter = measure == .runs ? SQLITE_STMTSTATUS_RUN : SQLITE_STMTSTATUS_VM_STEP
         return prepared.mapValues { Int(sqlite3_stmt_status($0, counter, 1)) }
@@ -134,7 +135,7 @@ final class Connection {
     /// Rows that the last statement inserted, changed or deleted.
     var changes: Int { Int(sqlite3_changes64(handle)) }
     var lastRow: Int64 { sqlite3_last_insert_rowid(handle) }
-    /// Outside any transaction, as after SQLite rolled one back by itself.
+    /// Whether no transaction is open, as after SQLite rolled one back by itself.
     var isIdle: Bool { sqlite3_get_autocommit(handle) != 0 }
 
     /// A value to bind, in the order of the parameters.
@@ -149,13 +150,13 @@ final class Connection {
         init(_ value: [UInt8]?) { self = value.map { .blob($0) } ?? .null }
     }
 
-    /// The row that a statement stands on. Valid until the next step, inside the closure that it is lent to.
+    /// The current row of a statement. Valid until the next step, inside the closure that receives it.
     struct Row {
         fileprivate let statement: OpaquePointer
         fileprivate let sql: String
         fileprivate let connection: Connection
 
-        /// Moves on. `false` when there is no further row.
+        /// Steps to the next row. Returns `false` when there is none.
         func next() throws(StoreError) -> Bool {
             let code = sqlite3_step(statement)
             if code == SQLITE_ROW { return true }
@@ -177,7 +178,7 @@ final class Connection {
         }
         /// Lends the bytes of a text or blob, for a comparison without a copy.
         func withBytes<R>(_ column: Int32, _ body: (UnsafeRawBufferPointer) -> R) -> R {
-            // In this order: the pointer stays valid when the count is asked for after it.
+            // In this order: the pointer stays valid when the count is read after it.
             let start = sqlite3_column_blob(statement, column)
             return body(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column))))
         }
@@ -213,7 +214,7 @@ final class Connection {
     fileprivate func check(_ code: Int32, _ sql: String) throws(StoreError) {
         guard code != SQLITE_OK && code != SQLITE_ROW && code != SQLITE_DONE else { return }
         var message = String(cString: sqlite3_errmsg(handle))
-        // “disk I/O error” alone: what the kernel has said.
+        // SQLite's message is only “disk I/O error”, so the kernel's reason is added.
         let reason = code & 0xFF == SQLITE_IOERR ? sqlite3_system_errno(handle) : 0
         if reason != 0 { message += ": " + SystemError(call: "", subject: "", code: reason).reason }
         let error = StoreError(code: code, message: message, sql: sql, systemCode: reason)

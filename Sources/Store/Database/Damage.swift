@@ -1,10 +1,10 @@
 internal import Core
 internal import Synchronization
 
-/// Whether a statement has found the database damaged while the daemon ran.
+/// Records whether a statement has found the database damaged while the daemon ran.
 ///
-/// What is read from a damaged file may be wrong, and whoever met the error may only see one failed step: so the first
-/// of them is kept, and the daemon leaves with it.
+/// Data read from a damaged file may be wrong, and the caller that met the error may see only one failed step. So the
+/// first error is kept, and the daemon exits with it.
 package final class Damage: Sendable {
     private struct State {
         var first: StoreError?
@@ -22,7 +22,7 @@ package final class Damage: Sendable {
         for continuation in waiting.values { continuation.resume(returning: error) }
     }
 
-    /// Returns when damage was found, or with `nil` when the task is cancelled.
+    /// Returns when damage is found, or with `nil` when the task is cancelled.
     package func first() async -> StoreError? {
         let number = state.withLock { state in
             state.next += 1
@@ -31,7 +31,7 @@ package final class Damage: Sendable {
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let known = state.withLock { state -> StoreError?? in
-                    // Cancelled before: the handler has run, or waits for this lock and finds the entry.
+                    // Cancelled earlier: the handler has run, or waits for this lock and finds the entry.
                     if Task.isCancelled { return .some(nil) }
                     if let first = state.first { return first }
                     state.waiting[number] = continuation

@@ -2,10 +2,10 @@ package import Core
 internal import Glibc
 internal import Linux
 
-/// Another process has the state folder.
+/// Thrown when another process has locked the state folder.
 package struct StateLocked: Error, Hashable, Sendable, CustomStringConvertible {
     package let folder: FilePath
-    /// The process that holds it, if it said so.
+    /// The process that holds the lock, if its number is known.
     package let holder: Int32?
 
     package var description: String {
@@ -15,8 +15,8 @@ package struct StateLocked: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 extension StateFiles {
-    /// The process that said last that it has a state folder, if a program of this name still has its number. Changes nothing, and
-    /// takes no lock, which would keep a daemon from starting.
+    /// The last process that wrote its number into the state folder, if a program of this name still has that number.
+    /// Changes nothing, and takes no lock, which would keep a daemon from starting.
     package static func holder(of state: FilePath) -> Int32? {
         guard let text = try? Files.read(state.appending("lock"), limit: 64),
             let number = Int32(String(decoding: text, as: UTF8.self).split(separator: "\n").first ?? ""),
@@ -27,11 +27,12 @@ extension StateFiles {
     }
 }
 
-/// One daemon a state folder: a lock that the kernel takes back when the process ends, however it ends (flock(2)).
+/// Allows one daemon for each state folder, by a lock that the kernel releases when the process ends, however it ends
+/// (flock(2)).
 final class InstanceLock: Sendable {
     private let descriptor: Descriptor
     private let path: FilePath
-    /// A database was made here before: when it is not there, somebody or something took it away.
+    /// Whether a database was made here before. If it is missing then, it was removed.
     let wasUsed: Bool
     private static let used = "database made"
 
@@ -44,7 +45,7 @@ final class InstanceLock: Sendable {
         }
         let before = String(decoding: try Files.read(path, limit: 64), as: UTF8.self)
         wasUsed = before.contains(Self.used)
-        // For the message of the next one who tries, and for the start after a loss.
+        // The number is for the message of the next process that tries, and for the start after a loss.
         try descriptor.withNumber { number throws(SystemError) in
             _ = try systemCall("ftruncate", on: path.display) { ftruncate(number, 0) }
         }
@@ -53,12 +54,13 @@ final class InstanceLock: Sendable {
         self.path = path
     }
 
-    /// Said aloud and not left to the last reference: the thread that made this may still hold one for a moment.
+    /// Unlocks explicitly and does not rely on the last reference: the thread that made this may still hold one for a
+    /// moment.
     func release() { descriptor.unlock() }
 
     deinit { release() }
 
-    /// From now on a missing database is a loss and no beginning.
+    /// Notes that from now on a missing database is a loss and no first start.
     func noteUse() throws(SystemError) {
         if wasUsed { return }
         try descriptor.write(Array("\(Self.used)\n".utf8), named: path)

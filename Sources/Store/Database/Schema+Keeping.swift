@@ -1,5 +1,5 @@
 extension Schema {
-    /// Assets that have no copy, or one that is not the source's bytes.
+    /// Assets that have no copy, or whose copy differs from the source's bytes.
     static let keeping = """
         ALTER TABLE asset ADD COLUMN keeping TEXT NOT NULL DEFAULT 'copy';  -- Keeping
         ALTER TABLE asset ADD COLUMN staged_size INTEGER;     -- bytes to upload, where these are not the source's

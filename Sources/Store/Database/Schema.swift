@@ -1,7 +1,7 @@
 internal import CSQLite
 internal import Core
 
-/// The database's form, as numbered steps. `PRAGMA user_version` says how many were taken.
+/// The database's schema, as numbered steps. `PRAGMA user_version` is the number of steps taken.
 ///
 /// A step that was released is never edited: the next change is the next step.
 enum Schema {
@@ -16,17 +16,17 @@ enum Schema {
 
     /// Takes the steps that `connection` has not taken yet, each in its own transaction.
     ///
-    /// - Parameter mayBegin: A database without anything in it is a new one; else it has lost what it held.
+    /// - Parameter mayBegin: Whether an empty database counts as a new one; otherwise it has lost its contents.
     /// - Throws: ``StoreError`` with `SQLITE_MISUSE` when a newer version wrote the file.
     static func migrate(_ connection: Connection, mayBegin: Bool) throws(StoreError) {
         let objects = try connection.first("SELECT count(*) FROM sqlite_schema") { $0.integer(0) } ?? 0
         if objects > 0 || !mayBegin { try verify(connection) }
         for number in try version(of: connection)..<steps.count {
-            // On lines of its own: a comment at the end of a step would hide the rest.
+            // The text stands on lines of its own: a comment at the end of a step would hide the rest.
             try connection.execute(
                 "BEGIN IMMEDIATE;\n\(steps[number])\nPRAGMA user_version = \(number + 1); COMMIT;")
         }
-        // Databases of before this mark have none.
+        // Databases older than this mark have none.
         let id = try connection.first("PRAGMA application_id") { $0.integer(0) }
         if id != mark { try connection.execute("PRAGMA application_id = \(mark)") }
     }
@@ -43,9 +43,9 @@ enum Schema {
         return taken
     }
 
-    /// Refuses a database that is not ours, or lacks a part of its form.
+    /// Refuses a database that is not ours, or lacks a part of its schema.
     ///
-    /// Cheap, for every start: a few pages. A page of rows that is damaged shows when it is read.
+    /// Cheap enough for every start: it reads a few pages. A damaged page of rows is noticed when it is read.
     static func verify(_ connection: Connection) throws(StoreError) {
         func refuse(_ what: String) -> StoreError {
             StoreError(code: SQLITE_CORRUPT, message: what, sql: "SELECT FROM sqlite_schema")
@@ -359,14 +359,14 @@ enum Schema {
         END;
         """
 
-    /// What the remote calls an upload, in SQL over a row of `upload`; a text that is damaged calls it nothing. The same text in
-    /// the index and in the question.
+    /// The remote's name for an upload, in SQL over a row of `upload`; `NULL` for a damaged text. The index and the
+    /// query use the same text.
     static func remoteName(_ field: String) -> String {
         "CASE WHEN json_valid(remote) THEN json_extract(remote, '$.\(field)') END"
     }
 
-    /// The last name of an asset's path, in SQL over a row of `asset`: what is left when everything up to the last `/`
-    /// is taken away. The same text in the index and in the question, or SQLite does not see that they belong together.
+    /// The last component of an asset's path, in SQL over a row of `asset`: the rest after removing everything up to
+    /// the last `/`. The index and the query use the same text, or SQLite does not match them.
     static let leaf = """
         substr(relative, 1 + length(CAST(rtrim(CAST(relative AS TEXT), replace(CAST(relative AS TEXT), '/', '')) AS BLOB)))
         """

@@ -1,7 +1,7 @@
 internal import Core
 internal import FoundationEssentials
 
-// Values in columns of text.
+// JSON values in text columns.
 
 extension Store {
     static func json(_ value: some Encodable) throws -> String {
@@ -12,7 +12,7 @@ extension Store {
 
     /// - Returns: `nil` for a text that this program did not write.
     static func value<T: Decodable>(_ type: T.Type, json: String) -> T? {
-        // A damaged column must not hide the row: it shows without the detail.
+        // A damaged column must not hide the row: the row is shown without the detail.
         guard (try? checkJSON(json.utf8)) != nil else { return nil }
         return try? JSONDecoder().decode(type, from: Data(json.utf8))
     }

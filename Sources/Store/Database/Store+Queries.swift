@@ -1,6 +1,6 @@
 package import Core
 
-// What is where: reads only.
+// General queries: reads only.
 
 extension Store {
     package func asset(_ id: Int64) throws -> AssetRecord? {
@@ -22,16 +22,16 @@ extension Store {
         }
     }
 
-    /// The same for several assets at once.
+    /// The same for several assets in one query.
     package func uploads(ofEach assets: [Int64]) throws -> [Int64: [UploadRecord]] {
         try together {
             try assets.reduce(into: [:]) { found, asset in found[asset] = try uploads(of: asset) }
         }
     }
 
-    /// The uploads of other files of its unit to its destination, its own round first: those that came last before it or with
-    /// it (they are written down within a second), and then those that came after it, in their order. A unit goes on when a name is
-    /// used again.
+    /// The uploads of other files of its unit to its destination. First come those of its own round: those that were
+    /// recorded last before it or with it (they are recorded within a second), and then those recorded after it, in
+    /// their order. A unit continues when a name is used again.
     package func companions(of upload: String) throws -> [Companion] {
         try connection.all(
             """
@@ -57,7 +57,7 @@ extension Store {
 
     /// The failures of an upload, oldest first: generation, attempt, failure.
     ///
-    /// What it only waited for is not among them.
+    /// Reasons for mere waits are not among them.
     package func failures(_ upload: String) throws -> [(generation: Int, attempt: Int, failure: Failure)] {
         try connection.all(
             "SELECT generation, attempt, body FROM failure WHERE upload = ?1 ORDER BY id", [.text(upload)]
@@ -72,13 +72,13 @@ extension Store {
 
     /// Uploads whose id begins with `prefix`, at most `limit`.
     package func rows(idPrefix prefix: String, limit: Int) throws -> [UploadRow] {
-        // The alphabet ends with Z: everything that begins with the prefix sorts below prefix + "[".
+        // The alphabet of ids ends with Z: everything that begins with the prefix sorts below prefix + "[".
         try rows(
             "WHERE upload.id >= ?1 AND upload.id < ?2 LIMIT ?3",
             [.text(prefix), .text(prefix + "["), .integer(Int64(limit))])
     }
 
-    /// The newest uploads that the remote knows by this id, or under this address.
+    /// The newest uploads that have this id or this address at the remote.
     package func rows(remote name: String) throws -> [UploadRow] {
         for (index, field) in [("upload_remote_id", "id"), ("upload_remote_url", "url")] {
             let ids = try connection.all(
@@ -102,7 +102,7 @@ extension Store {
 
     /// The newest uploads of the file at `path`.
     package func rows(path: FilePath) throws -> [UploadRow] {
-        // Where the folder ends and the path below it begins is not known: each end of the path is looked up.
+        // The border between the folder and the path below it is not known: each end of the path is looked up.
         let parts = path.components
         let ends = parts.indices.map {
             Connection.Value.blob(Array(parts[$0...].map(\.bytes).joined(separator: [0x2F])))
@@ -149,7 +149,7 @@ extension Store {
         }.compactMap { row in row.1.map { Tally(destination: row.0, state: $0, uploads: row.2, bytes: row.3) } }
     }
 
-    /// Bytes of all staged copies.
+    /// Total bytes of all staged copies.
     package func stagedBytes() throws -> Int64 {
         try connection.first("SELECT bytes FROM staged_total") { $0.integer(0) } ?? 0
     }
@@ -158,7 +158,7 @@ extension Store {
     package func events(after seq: Int64, limit: Int) throws -> [EventRecord] {
         try connection.all(
             "SELECT seq, at, type, upload, detail FROM event WHERE seq > ?1 AND seq <= ?3 ORDER BY seq LIMIT ?2",
-            // Only what is committed: an event that a crash takes back must not have been seen.
+            // Only committed events: an event that a crash takes back must not have been seen.
             [.integer(seq), .integer(Int64(limit)), .integer(self.seq)]
         ) { row in
             EventRecord(
@@ -167,7 +167,7 @@ extension Store {
         }
     }
 
-    /// The oldest event that is still there; 0 when none ever was.
+    /// The number of the oldest event that still exists; 0 when there never was one.
     package func oldestEvent() throws -> Int64 {
         try connection.first("SELECT min(seq) FROM event") { $0.integer(0) } ?? 0
     }
@@ -193,7 +193,7 @@ extension AssetRecord {
             switch row.text(at + 13) {
             case "keep": .keep
             case "delete": .delete
-            // A template that this program no longer understands keeps the source: the cautious reading.
+            // If this program no longer understands a template, it keeps the source: the cautious reading.
             case "move": (try? Template(row.text(at + 14))).map { .move(to: $0) } ?? .leave
             default: .leave
             }
@@ -207,7 +207,7 @@ extension AssetRecord {
             state: AssetState(rawValue: row.text(at + 11)) ?? .dropped, sha256: row.optionalBlob(at + 12),
             action: action, sourceState: SourceState(rawValue: row.text(at + 15)) ?? .kept,
             sourceNote: row.optionalText(at + 16), priority: Int(row.integer(at + 17)),
-            // One that nobody understands has a copy, or is found to have none.
+            // An unknown keeping counts as a copy. The asset has a copy, or is found to have none.
             keeping: Keeping(rawValue: row.text(at + 18)) ?? .copy,
             stagedSize: row.optionalInteger(at + 19) ?? row.integer(at + 4), sourceSHA256: row.optionalBlob(at + 20),
             arrivedAt: WallTime(milliseconds: row.integer(at + 21)))
@@ -221,7 +221,8 @@ extension UploadRecord {
         "remote_delete", "created_at", "started_at", "finished_at", "ended", "ran_at", "approved", "headers",
         "url", "sent", "named", "named_url", "failing_since",
     ]
-    /// How far it has come: to where it was sent, unless that failed and nobody knows what is there.
+    /// Bytes up to which an upload has come: all sent bytes, unless the upload failed and the remote's state is
+    /// unknown.
     static let reach = "max(acked, iif(failing_since IS NULL, sent, 0))"
     static let isBegun = "EXISTS (SELECT 1 FROM checkpoint WHERE checkpoint.upload = upload.id)"
     private static let isTroubled = "upload.trouble IS NOT NULL AND upload.tried_again = 0"
@@ -235,7 +236,7 @@ extension UploadRecord {
             TextMap.map(row.text(at + column)) ?? [:]
         }
         let backoff = row.integer(at + 16)
-        // A damaged number ends where the next step of whoever counts on from it does not trap.
+        // A damaged number is limited, so that counting on from it does not trap.
         let rank = max(row.integer(at + 11), -.max)
         let attempt = min(max(row.integer(at + 14), 0), 1 << 40)
         self.init(
@@ -252,7 +253,7 @@ extension UploadRecord {
             startedAt: time(21), finishedAt: time(22),
             ended: row.optionalText(at + 23).flatMap { UploadState(rawValue: $0) }, ranAt: row.optionalInteger(at + 24),
             isApproved: row.optionalInteger(at + 25) == row.integer(at + 13),
-            // Not the minus of what is stored, which a damaged number may not have.
+            // Not by negating the stored number, which a damaged one may not permit.
             isSkipped: row.optionalInteger(at + 25).map { $0 < 0 && $0 &+ row.integer(at + 13) == 0 } ?? false,
             sent: max(0, row.integer(at + 28)), named: row.optionalText(at + 29), namedURL: row.optionalText(at + 30),
             failingSince: row.optionalInteger(at + 31), isTroubled: row.integer(at + 32) == 1,

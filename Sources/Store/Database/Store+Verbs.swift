@@ -1,6 +1,6 @@
 package import Core
 
-// What a person does to uploads: pause, cancel, begin again.
+// A person's commands for uploads: pause, cancel, retry.
 
 extension Store {
     /// Sets or clears the operator hold of one upload. Repeating it changes nothing.
@@ -26,7 +26,7 @@ extension Store {
 
     /// Ends uploads by request: state, tombstone and the queue of remote removals in one transaction.
     ///
-    /// - Returns: Their state after it: `cancelled`, or what forbade it (`completed`).
+    /// - Returns: Their state afterwards: `cancelled`, or the state that forbade it (`completed`).
     package func cancel(_ ids: [String]) async throws -> [UploadState?] {
         try await change { _ in
             try ids.map { id in
@@ -39,7 +39,7 @@ extension Store {
         }
     }
 
-    /// Nobody needs the copy that was to be made, unless another upload waits for it.
+    /// Drops the copy that was to be made, unless another upload waits for it.
     func dropUnneeded(_ asset: Int64) throws {
         try connection.run(
             """
@@ -48,14 +48,14 @@ extension Store {
             """, [.integer(asset)])
     }
 
-    /// Ends an upload, and has what its destination holds of it removed.
+    /// Ends an upload, and queues its remains at the destination for removal.
     ///
-    /// - Parameter code: Why, when it was no person.
+    /// - Parameter code: The reason, when no person asked for it.
     func abandon(_ upload: UploadRecord, code: String? = nil) throws {
         let checkpoint = try checkpoint(upload.id)
-        // A checkpoint exists from before the creation request: something may be there.
+        // A checkpoint is stored before the creation request, so something may exist at the remote.
         let isRemoved = try checkpoint.map { try removeRemains(of: upload, $0) }
-        // What was begun before may still be on its way out; what is another writer's stays.
+        // Earlier remains may still wait for removal; objects of another writer stay.
         let isPending =
             try isRemoved
             ?? (connection.first(
@@ -71,7 +71,7 @@ extension Store {
 
     /// Starts a new generation of a failed or cancelled upload.
     ///
-    /// - Parameter fromCopy: The staged copy is there; else it is staged again from the source.
+    /// - Parameter fromCopy: Whether the staged copy exists; otherwise the file is staged again from the source.
     /// - Returns: The state before, so that the caller can tell "was waiting already" from "started".
     package func retry(_ id: String, fromCopy: Bool) async throws -> UploadState? {
         try await change { connection in
@@ -86,7 +86,7 @@ extension Store {
                 WHERE id = ?1
                 """, [.text(id)])
             if !upload.isBegun { try self.forgetName(of: id) }
-            // It is no longer verified.
+            // The source is no longer verified.
             try connection.run("UPDATE asset SET kept_at = NULL WHERE id = ?1", [.integer(upload.asset)])
             if !fromCopy {
                 try connection.run(

@@ -3,19 +3,19 @@ internal import Glibc
 package import Linux
 internal import Synchronization
 
-/// The durable record of every asset and upload. What it has answered survives a power cut.
+/// The durable record of every asset and upload. Its answers survive a power cut.
 ///
-/// An actor on its own thread. Each change is one piece of work inside a transaction; pieces that wait at the same
-/// time share one transaction and one fsync (**group commit**): the first opens it, those that queued up behind it
-/// join, then it is committed, and only then does each caller get its answer. A piece that fails is undone alone, by
-/// its savepoint.
+/// An actor on its own thread. Each change is one piece of work inside a transaction. Pieces that wait at the same time
+/// share one transaction and one fsync (**group commit**): the first opens it, those that queued up behind it join,
+/// then it is committed, and only then does each caller get its answer. A piece that fails is undone alone, by its
+/// savepoint.
 ///
-/// Reads outside a change go over a second connection and see only what is committed: no decision rests on a fact
-/// that a crash or a full disk may still take back.
+/// Reads outside a change go over a second connection and see only committed data: no decision rests on a fact that a
+/// crash or a full disk may still take back.
 package actor Store {
     private let writer: Connection
     private let reader: Connection
-    /// A piece of work runs: what it reads is what it wrote.
+    /// Whether a piece of work runs: its reads must see its own writes.
     private var isInside = false
     var connection: Connection { isInside ? writer : reader }
     package nonisolated let folder: FilePath
@@ -23,47 +23,46 @@ package actor Store {
     /// The database.
     package nonisolated var path: FilePath { folder.appending(name) }
     let clocks: any Clocks
-    /// By which the ledger keeps its hours and days.
+    /// The time zone for the ledger's hours and days.
     let zone: Zone
     let linkBytes: @Sendable (LinkQuestion) -> LinkBytes?
     /// Names this run in leases: claims of an earlier run are void, since the state folder has one daemon at a time.
     package nonisolated let owner: String
-    /// What the files showed since they were opened.
+    /// Damage that was found in the files since they were opened.
     package nonisolated let damage: Damage
     private var lock: InstanceLock?
     private let thread: OwnThread
     private var waiting: [CheckedContinuation<Void, any Error>] = []
     private var isOpen = false
     var notedSent: Set<String> = []
-    /// The last transaction did not fit on the disk.
+    /// Whether the last transaction did not fit on the disk.
     private var wasFull = false
-    /// With less free on its disk the log is emptied before each change, so that it stays small. An empty log needs no
-    /// room to be emptied; one that has taken the last of a disk could never be.
+    /// With less free space on its disk, the log is emptied before each change, so that it stays small. An empty log
+    /// needs no space to be emptied; a log that has taken the last space of a disk could never be emptied.
     package static let scarceRoom: Int64 = 16 << 20
-    /// What is to be free again after the disk was full: enough for a batch of files, so that no change fits alone and
-    /// the next does not.
+    /// Free space that is required after the disk was full: room for a batch of files, and not just for one change.
     package static let neededRoom: Int64 = 1 << 20
-    /// What one of its files gets to at work: the log between two checkpoints, and some ten thousand uploads.
+    /// The size that one of its files reaches at work: the log between two checkpoints, and some ten thousand uploads.
     package static let neededFileSize: UInt64 = 64 << 20
     private var lastID: UploadID?
-    /// The last upload of the runs before this one; empty when there is none.
+    /// The last upload of earlier runs; empty when there is none.
     private(set) var lastOfBefore = ""
-    /// When this run began.
+    /// The start of this run.
     let openedAt: MonotonicTime
     private var listeners: [Int: @Sendable () -> Void] = [:]
     private var nextListener = 0
-    /// The last event committed.
+    /// The number of the last committed event.
     package private(set) var seq: Int64 = 0
-    /// How uploads ended since the start.
+    /// Counts of ended uploads since the start.
     var ends = EndBook()
-    /// What ``ran`` was when the monotonic clock stood at 0, and what of it is on disk: in ms.
+    /// ``ran`` at 0 of the monotonic clock, and the part of it that is on disk: in ms.
     private nonisolated let ranAtZero = Atomic<Int64>(0)
     private var ranStored: Int64 = 0
-    /// Something has left a list, or may.
+    /// Whether an upload has left a list, or may leave one.
     var listsChanged = false
     private var onListChange: @Sendable () -> Void = {}
     var sorting: UploadSort
-    /// Everything that waits is sorted so; not while a change of the order is on its way, or has ended half way.
+    /// Whether all waiting uploads are in this order; `false` during a change of the order, or after half of it.
     var isSorted = false
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
@@ -71,17 +70,17 @@ package actor Store {
     /// See ``Connection/plans()``.
     func plans() throws -> [(sql: String, steps: [String])] { try reader.plans() + writer.plans() }
 
-    /// See ``Connection/effort()``; of both connections.
+    /// See ``Connection/effort()``; for both connections.
     func effort(_ measure: Connection.Measure = .steps) -> [String: Int] {
         reader.effort(measure).merging(writer.effort(measure)) { $0 + $1 }
     }
 
-    /// Opens or makes the database in `folder`, takes the lock on the folder, and brings the form up to date.
+    /// Opens or makes the database in `folder`, locks the folder, and brings the schema up to date.
     ///
     /// - Parameters:
-    ///   - zone: By which the ledger keeps its hours and days.
-    ///   - linkBytes: ``askKernel(_:)``; without it, what a run leaves reserved behind was sent, all of it.
-    ///   - copies: Counts the whole copies in the staging folder: with any, a database that is not there was lost.
+    ///   - zone: The time zone for the ledger's hours and days.
+    ///   - linkBytes: ``askKernel(_:)``; without it, everything that a run leaves reserved counts as sent.
+    ///   - copies: Counts the whole copies in the staging folder. If there is any, a missing database was lost.
     /// - Throws: ``StateLocked`` when another process has the folder; ``StateUnusable``; `SystemError`.
     package static func open(
         _ folder: FilePath, clocks: any Clocks, sorting: UploadSort, zone: Zone = .local,
@@ -94,9 +93,9 @@ package actor Store {
         }
     }
 
-    /// Makes a new database under a name of its own, which no daemon opens: ``install()`` puts it in place.
+    /// Makes a new database under a separate name, which no daemon opens: ``install()`` puts it in place.
     ///
-    /// - Parameter isTrial: It is only looked at, and thrown away.
+    /// - Parameter isTrial: Whether the database is only inspected, and then deleted.
     package static func openNew(
         _ folder: FilePath, clocks: any Clocks, sorting: UploadSort, isTrial: Bool
     ) async throws -> Store {
@@ -127,7 +126,7 @@ package actor Store {
             let store = Store(
                 opened, folder: folder, name: name, thread: thread, clocks: clocks, sorting: sorting, zone: zone,
                 linkBytes: linkBytes)
-            // A start that waits for room tries again.
+            // A start that waits for space tries again.
             do { try await store.prepare() } catch { await store.close(); throw error }
             return store
         } catch let error as StoreError {
@@ -135,7 +134,7 @@ package actor Store {
         }
     }
 
-    /// Carries the connection from the thread that opened it to the store, which alone uses it from then on.
+    /// Carries the connection from the thread that opened it to the store, which is its only user from then on.
     private struct Opened: @unchecked Sendable {
         // Proof: made inside one closure, moved out of it once, and not used before the store owns it.
         let lock: InstanceLock
@@ -166,10 +165,10 @@ package actor Store {
     }
 
     private static func connect(_ path: FilePath) throws -> Connection {
-        // SQLite makes the file with the umask; names of private files are in it.
+        // SQLite makes the file with the umask; it contains names of private files.
         let connection = try Connection(path: path)
         _ = path.withCString { chmod($0, 0o600) }
-        // FULL: a commit that was answered is on disk, also after a power cut (https://www.sqlite.org/pragma.html#pragma_synchronous).
+        // FULL: an answered commit survives a power cut (https://www.sqlite.org/pragma.html#pragma_synchronous).
         try connection.execute(
             """
             PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
@@ -205,11 +204,11 @@ package actor Store {
         try await sortWaiting()
     }
 
-    /// Runs questions that belong together as one read: each alone would lock the database and let it go again, which
-    /// costs more than a small question does.
+    /// Runs related queries as one read: each alone would lock and unlock the database, which costs more than a small
+    /// query does.
     func together<R>(_ body: () throws -> R) throws -> R {
         try reader.execute("BEGIN")
-        // A read has nothing to take back, and an error of its end would hide the answer's own.
+        // A read has nothing to undo, and an error of its end would hide the answer's own.
         defer { try? reader.execute("COMMIT") }
         return try body()
     }
@@ -218,7 +217,7 @@ package actor Store {
     func change<R: Sendable>(_ body: (Connection) throws -> R) async throws -> R {
         if !isOpen {
             try begin()
-            // Behind the pieces of work that are queued on this actor by now: they join this transaction.
+            // Runs after the pieces of work that are queued on this actor by now: they join this transaction.
             Task { self.commit() }
         }
         let result = try piece(body)
@@ -227,7 +226,7 @@ package actor Store {
     }
 
     private func begin() throws(StoreError) {
-        // A rollback that failed has left the last one open.
+        // A failed rollback has left the last transaction open.
         if !writer.isIdle { try writer.execute("ROLLBACK") }
         do {
             try makeRoom()
@@ -240,8 +239,8 @@ package actor Store {
         if ran - ranStored >= 60_000 { try storeRun() }
     }
 
-    /// For how long daemons have run over this state, this one included, in ms: a clock that nobody sets. After a crash it may be
-    /// behind, by as long as nothing was written, and a minute.
+    /// The total time that daemons have run over this state, this run included, in ms: a clock that cannot be set.
+    /// After a crash it may be behind, by the time in which nothing was written, plus a minute.
     package nonisolated var ran: Int64 {
         ranAtZero.load(ordering: .relaxed) + Self.milliseconds(clocks.monotonic())
     }
@@ -259,9 +258,9 @@ package actor Store {
         return max(0, text.flatMap { Int64($0) } ?? 0)
     }
 
-    /// Where room is scarce, moves what is in the log into the database, while that still fits.
+    /// When space is scarce, moves the contents of the log into the database, while that still fits.
     private func makeRoom() throws(StoreError) {
-        // A file system that does not tell its space is written to until it says no.
+        // If a file system does not report its free space, writes continue until one is refused.
         guard let free = try? Space(at: folder).free, free < Self.scarceRoom else { return }
         if wasFull, free < Self.neededRoom { throw .full(sql: "begin") }
         try writer.execute("PRAGMA wal_checkpoint(RESTART)")
@@ -286,8 +285,8 @@ package actor Store {
             try writer.execute("RELEASE piece")
             return result
         } catch {
-            // SQLite undoes the whole transaction by itself on a full disk; then there is no savepoint to go back to.
-            // What cannot be undone alone is undone with all that waits.
+            // On a full disk SQLite undoes the whole transaction by itself; then there is no savepoint to return to. A
+            // piece that cannot be undone alone is undone with all others that wait.
             if writer.isIdle {
                 abandon(error)
             } else {
@@ -298,7 +297,7 @@ package actor Store {
         }
     }
 
-    /// - Returns: Why nothing was committed; every caller that waited has been told.
+    /// - Returns: The reason why nothing was committed; every waiting caller has received it.
     @discardableResult
     private func commit() -> (any Error)? {
         guard isOpen else { return nil }
@@ -316,23 +315,23 @@ package actor Store {
         CrashPoint.reached("committed")
         let done = waiting
         waiting = []
-        // Committed is committed: a number that cannot be read now is read after the next change.
+        // The commit stands: if the number cannot be read now, it is read after the next change.
         seq = (try? reader.first("SELECT max(seq) FROM event") { $0.integer(0) }) ?? seq
         for listener in listeners.values { listener() }
         for continuation in done { continuation.resume() }
         return nil
     }
 
-    /// What cannot be committed did not happen, for nobody who waited for it.
+    /// Undoes the transaction that cannot be committed, and fails all callers that wait for it.
     private func abandon(_ error: any Error) {
         isOpen = false
         ends.pending = []
-        // Its own error would only say the same again, and the next beginning repeats it.
+        // Its own error would only repeat the first one, and the next beginning tries again.
         if !writer.isIdle { try? writer.execute("ROLLBACK") }
         if (error as? StoreError)?.isFull == true {
             wasFull = true
-            // The log keeps its size until it is emptied, which may be all the room that there is. Its own error would
-            // be the same one.
+            // The log, which may take all the space that there is, keeps its size until it is emptied. Its own error is
+            // the same.
             try? writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         }
         let failed = waiting
@@ -340,22 +339,22 @@ package actor Store {
         for continuation in failed { continuation.resume(throwing: error) }
     }
 
-    /// Gives the files back, everything in them: for whoever moves them under the same lock.
+    /// Closes the files, with all data in them, for a caller that moves them under the same lock.
     func closeFiles() {
         reader.close()
         writer.close()
     }
 
-    /// Gives files and folder back. Nothing can be asked or changed afterwards.
+    /// Closes the files and unlocks the folder. No read or change works afterwards.
     package func close() {
-        // Without it what is over only counts as younger than it is.
+        // Without it, ended uploads only count as younger than they are.
         if !isOpen { try? storeRun() }
         closeFiles()
         lock?.release()
         lock = nil
     }
 
-    /// Has `body` called after each commit, on the store's thread: it must only ring a bell.
+    /// Calls `body` after each commit, on the store's thread: it must only wake a waiter.
     ///
     /// - Returns: The number for ``forget(_:)``.
     package func listen(_ body: @escaping @Sendable () -> Void) -> Int {
@@ -364,12 +363,12 @@ package actor Store {
         return nextListener
     }
 
-    /// Has `body` called after each commit in which something became over, as ``listen(_:)``.
+    /// Calls `body` after each commit in which an upload ended, as ``listen(_:)`` does.
     package func listenToLists(_ body: @escaping @Sendable () -> Void) { onListChange = body }
 
     package func forget(_ listener: Int) { listeners[listener] = nil }
 
-    /// The id after the last one, in time order even when the clock steps back.
+    /// The next id, in time order even when the clock steps back.
     func newID() -> String {
         let now = clocks.wall()
         let id: UploadID =
@@ -385,7 +384,7 @@ package actor Store {
         try connection.run(
             "INSERT INTO event (at, type, upload, detail) VALUES (?1, ?2, ?3, ?4)",
             [.integer(clocks.wall().milliseconds), .text(type), .init(upload), .text(TextMap.text(detail))])
-        // The ring: old events go as new ones come, some at a time. Endings stay for a day.
+        // The event table is a ring: old events are deleted, several at a time. Endings stay for a day.
         let last = connection.lastRow
         guard last % 256 == 0 else { return }
         try connection.run(

@@ -1,7 +1,7 @@
 /// Texts by name as a JSON object, the form of every small map in the database.
 ///
 /// Written and read here byte by byte: each upload has four of them, and the general encoder costs more than the
-/// statement that it is for.
+/// statement that uses it.
 enum TextMap {
     /// Sorted, so that equal maps are equal texts.
     static func text(_ map: [String: String]) -> String {
@@ -16,7 +16,7 @@ enum TextMap {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// RFC 8259, section 7: what has to be escaped is, and nothing else.
+    /// RFC 8259, section 7: escapes the characters that must be escaped, and no others.
     private static func quote(_ text: String, into bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "\""))
         for byte in text.utf8 {
@@ -36,7 +36,8 @@ enum TextMap {
         plain(text) ?? Store.value([String: String].self, json: text)
     }
 
-    /// What has no escapes and no blanks, as nearly all have; `nil` for anything else, which the decoder may know.
+    /// Reads a map without escapes and blanks, as nearly all are; `nil` for any other, which the decoder may
+    /// understand.
     private static func plain(_ text: String) -> [String: String]? {
         var rest = text.utf8[...]
         func take(_ letter: Character) -> Bool {

@@ -1,7 +1,7 @@
 package import Core
 
-/// The order of uploads of the same folder, destination and priority: the folder's own counts, else the
-/// destination's, else that of `policy`.
+/// The order of uploads of the same folder, destination and priority. The folder's own order counts first, then the
+/// destination's, then that of `policy`.
 package struct UploadSort: Hashable, Sendable {
     private let policy: UploadOrdering
     private let destinations: [String: UploadOrdering]
@@ -24,7 +24,7 @@ package struct UploadSort: Hashable, Sendable {
         folders[folder] ?? destinations[destination] ?? policy
     }
 
-    /// As it is noted in the database; of an order that is the same everywhere its bare name.
+    /// The name that is stored in the database; if the order is the same everywhere, only its bare name.
     var name: String {
         func list(_ what: String, _ orders: [String: UploadOrdering]) -> [String] {
             orders.sorted { $0.key < $1.key }.map { "\(what) \($0.key) \($0.value.rawValue)" }
@@ -32,7 +32,7 @@ package struct UploadSort: Hashable, Sendable {
         return ([policy.rawValue] + list("destination", destinations) + list("folder", folders)).joined(separator: "\n")
     }
 
-    /// SQL over a row of `upload`: lower goes first.
+    /// SQL over a row of `upload`: a lower value goes first.
     fileprivate var expression: String {
         Self.choice("folder", folders, else: Self.choice("destination", destinations, else: policy.expression))
     }
@@ -43,7 +43,8 @@ package struct UploadSort: Hashable, Sendable {
         return "CASE \(column) \(cases.joined(separator: " ")) ELSE \(other) END"
     }
 
-    /// As text in SQL (https://www.sqlite.org/lang_expr.html#literal_values_constants_): only quotes mean something.
+    /// A text literal in SQL (https://www.sqlite.org/lang_expr.html#literal_values_constants_): only quotes have a
+    /// meaning.
     private static func literal(_ text: String) -> String {
         "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''") + "'"
     }
@@ -61,12 +62,12 @@ extension UploadOrdering {
 }
 
 extension Store {
-    /// Where an upload stands among those of its folder to its destination.
+    /// The position of an upload among those of its folder to its destination.
     func place(_ folder: String, _ destination: String, size: Int64, modified: Int64) -> Int64 {
         sorting.ordering(of: folder, to: destination).value(size: size, modified: modified)
     }
 
-    /// The uploads of an asset that wait for its copy have another size or time.
+    /// Updates the uploads of an asset that wait for its copy to a changed size or time.
     func measure(_ asset: Int64, size: Int64, modified: Int64) throws {
         for upload in try uploads(of: asset) where upload.state == .staging {
             try connection.run(
@@ -79,11 +80,11 @@ extension Store {
         try connection.run("UPDATE asset SET sort = \(Self.sortOfFirst) WHERE id = ?1", [.integer(asset)])
     }
 
-    /// SQL: where an asset stands among those that wait to be copied.
+    /// SQL: the position of an asset among those that wait to be copied.
     private static let sortOfFirst =
         "coalesce((SELECT sort FROM upload WHERE upload.asset = asset.id ORDER BY id LIMIT 1), sort)"
 
-    /// Sorts what is to come anew, and what comes from now on by the same order. Durable when it returns.
+    /// Sorts all waiting uploads again, and later ones by the same order. Durable when it returns.
     package func sort(by sorting: UploadSort) async throws {
         guard sorting != self.sorting || !isSorted else { return }
         let before = self.sorting
@@ -95,10 +96,10 @@ extension Store {
         }
     }
 
-    /// Sorts what waits by ``sorting``, unless it is.
+    /// Sorts the waiting uploads by ``sorting``, unless they are sorted.
     ///
-    /// A piece at a time: what a transaction could take back is held in memory, and a million uploads are too many.
-    /// Claims in between see some in the old order and some in the new one.
+    /// Works in pieces: SQLite holds in memory everything that a transaction could undo, and a million uploads are too
+    /// many. Claims in between see some in the old order and some in the new one.
     func sortWaiting() async throws {
         let order = try connection.first("SELECT value FROM setting WHERE name = 'order'") { $0.text(0) }
         if order == sorting.name {
@@ -116,14 +117,14 @@ extension Store {
 
     private static let sortedAtOnce = 2_000
 
-    /// - Returns: The last id of the piece; `nil` when there are no more behind it.
+    /// - Returns: The last id of the piece; `nil` when there are no more after it.
     private func sortPiece(after id: String, _ connection: Connection) throws -> String? {
-        // Without it the next start begins from the front, should this one not come to its end.
+        // Without it the next start begins from the front, if this one does not finish.
         if id.isEmpty { try connection.run("DELETE FROM setting WHERE name = 'order'") }
         let last = try connection.first(
             "SELECT id FROM upload WHERE id > ?1 ORDER BY id LIMIT 1 OFFSET \(Self.sortedAtOnce - 1)", [.text(id)]
         ) { $0.text(0) }
-        // Behind every id: their alphabet ends with Z.
+        // Sorts after every id: their alphabet ends with Z.
         let end = last ?? "["
         try connection.run(
             """

@@ -3,14 +3,14 @@ internal import Linux
 
 /// Looks for damage in SQLite's log (https://www.sqlite.org/fileformat2.html#the_write_ahead_log).
 ///
-/// SQLite itself stops reading at the first frame whose checksum does not fit, without a word: a damaged log looks like
-/// an older database, and what was sent since would be sent again. A power cut leaves such a frame in the last
-/// transaction only, because each is synced before the next begins. So commits behind the next one tell of damage.
+/// SQLite itself stops reading at the first frame whose checksum does not fit, without an error: a damaged log looks
+/// like an older database, and bytes sent since then would be sent again. A power cut leaves such a frame in the last
+/// transaction only, because each is synced before the next begins. So commits after the next one are a sign of damage.
 enum WriteAheadLog {
     private static let headerSize: Int64 = 32
     private static let frameHeaderSize = 24
 
-    /// - Returns: What is wrong; `nil` for a log that is whole, or torn where a power cut tears it.
+    /// - Returns: The problem; `nil` for a log that is whole, or torn where a power cut tears it.
     static func problem(of path: FilePath) throws -> String? {
         let size = try FileLook(at: path).size
         let file = try Descriptor.open(path, for: .reading)
@@ -27,7 +27,7 @@ enum WriteAheadLog {
         var at = headerSize
         var isWhole = isHeaderWhole
         var salt = Array(header[16..<24])
-        // Commits of this generation behind the first frame that does not fit.
+        // Commits of this generation after the first frame that does not fit.
         var commitsBehind = 0
         while let frame = try read(pageSize + frameHeaderSize, at: at, file, path) {
             at += frameSize
@@ -60,7 +60,7 @@ enum WriteAheadLog {
         bytes[at..<at + 4].reduce(0) { $0 << 8 | UInt32($1) }
     }
 
-    /// The running checksum of the log: pairs of words, in the byte order that the log's magic number names.
+    /// The running checksum of the log: pairs of words, in the byte order given by the log's magic number.
     private static func checksum(
         _ bytes: ArraySlice<UInt8>, _ before: (UInt32, UInt32), _ isBig: Bool
     ) -> (UInt32, UInt32) {

@@ -1,26 +1,27 @@
 package import Core
 
-/// How an upload ended, for whoever counts.
+/// How an upload ended, for counting.
 package enum UploadEnd: String, Hashable, Sendable, CaseIterable {
     /// Sent, and verified.
     case completed
-    /// Not sent, since the same content was there before.
+    /// Not sent, because the same content had been sent before.
     case duplicate
     case failed
-    /// By a person, or since its source became another.
+    /// By a person, or because its source was replaced.
     case cancelled
-    /// For its age.
+    /// Because of its age.
     case expired
 }
 
-/// Uploads that have ended since the start, counted where the fact happens: a change that is not committed counts nothing.
+/// Counts of uploads that have ended since the start. They are counted in the transaction that ends them: a change that
+/// is not committed counts nothing.
 struct EndBook {
     struct Key: Hashable {
         let destination: String
         let end: UploadEnd
     }
 
-    /// Of the open transaction.
+    /// The endings of the open transaction.
     var pending: [(key: Key, bytes: Int64, at: WallTime)] = []
     private(set) var sums: [Key: Store.EndSum] = [:]
 
@@ -28,7 +29,7 @@ struct EndBook {
         pending.append((Key(destination: upload.destination, end: end), max(0, upload.size), now))
     }
 
-    /// They are committed.
+    /// Counts the pending endings, since they are committed.
     mutating func settle() {
         for one in pending {
             var sum =
@@ -43,19 +44,19 @@ struct EndBook {
 }
 
 extension Store {
-    /// What ended at one destination in one way since the start.
+    /// Uploads that ended at one destination in one way since the start.
     package struct EndSum: Sendable, Hashable {
         package var destination: String
         package var end: UploadEnd
         package var uploads: Int64 = 0
-        /// Of their files.
+        /// Bytes of their files.
         package var bytes: Int64 = 0
         package var lastAt: WallTime
     }
 
     package func endSums() -> [EndSum] { Array(ends.sums.values) }
 
-    /// When the oldest upload was made that is not over, by destination: one look into the index for each class and state.
+    /// The creation time of the oldest unfinished upload, by destination: one index look-up for each class and state.
     package func oldestOngoing() throws -> [String: WallTime] {
         var oldest: [String: WallTime] = [:]
         for (one, state) in try classes() where !state.isTerminal {

@@ -1,22 +1,23 @@
 package import Core
 package import Linux
 
-// The ledger: what was sent and has come in, in whose name, over what, and when.
+// The ledger: bytes sent and received, by account, network and time.
 //
-// Two rules keep it from ever saying less than was sent. What a transfer is about to send is reserved before it leaves, in a
-// row of its own; a row that is still there when the database is opened was sent, for all that anybody knows. And what is
-// settled counts in the hour of its end: the stretch in which bytes may still be spent has them.
+// Two rules ensure that it never under-reports. Bytes of a transfer are reserved before they are sent, in a row of
+// their own. A row that still exists when the database is opened counts as sent, since the opposite cannot be known.
+// And settled bytes count in the hour of their end: the period in which bytes may still be spent includes them.
 
-/// What is to be reserved.
+/// Bytes to be reserved.
 package struct Reservation: Sendable, Hashable {
     package var account: SpendingAccount
     package var spending: Spending
 
-    /// When the last byte was counted that is entered as spent: what links have sent since then bounds what may have left of this.
+    /// The time when the last byte was counted that is entered as spent. The bytes that links have sent since then
+    /// limit the bytes that may have left of this reservation.
     package enum Since: Sendable, Hashable {
-        /// Nothing went before.
+        /// No bytes were sent before.
         case now
-        /// What they had sent then; `nil` where that is not told.
+        /// The links' counters at that time; `nil` where they are not known.
         case counted(LinkBytes?)
     }
 
@@ -28,7 +29,7 @@ package struct Reservation: Sendable, Hashable {
         self.since = since
     }
 
-    /// As text, for a start that may give something back.
+    /// As text, for a later start that may give some of it back.
     fileprivate func links(_ now: () -> LinkBytes?) -> String? {
         switch since {
         case .now: now()?.text
@@ -37,7 +38,7 @@ package struct Reservation: Sendable, Hashable {
     }
 }
 
-/// What was reserved, and is to be settled.
+/// A reservation that is to be settled.
 package struct ReservedStep: Sendable, Hashable {
     /// Never used again.
     package let id: Int64
@@ -45,21 +46,21 @@ package struct ReservedStep: Sendable, Hashable {
     package let spending: Spending
 }
 
-/// What was sent, to be entered.
+/// Sent bytes that are to be entered.
 package struct Payment: Sendable, Hashable {
-    /// `nil`: nothing was reserved for it.
+    /// `nil` if nothing was reserved.
     package let step: ReservedStep?
     package let account: SpendingAccount
     package let spending: Spending
 
-    /// What was sent without a reservation.
+    /// Bytes that were sent without a reservation.
     package init(_ account: SpendingAccount, _ spending: Spending) {
         step = nil
         self.account = account
         self.spending = spending
     }
 
-    /// In place of what was reserved, what was sent: less, or more.
+    /// Replaces the reservation by the bytes that were sent: fewer, or more.
     package init(settling step: ReservedStep, _ actual: Spending) {
         self.step = step
         account = step.account
@@ -70,7 +71,7 @@ package struct Payment: Sendable, Hashable {
 extension Store {
     // MARK: Paying
 
-    /// Enters what was sent, and reserves what is to be sent next: one transaction. Durable when it returns.
+    /// Enters sent bytes, and reserves those to be sent next: one transaction. Durable when it returns.
     ///
     /// - Returns: A step for each reservation.
     @discardableResult
@@ -82,12 +83,13 @@ extension Store {
         }
     }
 
-    /// Counts `reservation` as sent until it is settled. Durable when it returns: then the first of its bytes may leave.
+    /// Counts `reservation` as sent until it is settled. Durable when it returns: then the first of its bytes may
+    /// leave.
     package func reserve(_ reservation: Reservation) async throws -> ReservedStep {
         try await change { _ in try self.open(reservation) }
     }
 
-    /// Gives back what was not sent of a step, or counts what went beyond it.
+    /// Gives back the unsent bytes of a step, or counts the bytes beyond it.
     package func settle(_ step: ReservedStep, _ actual: Spending) async throws {
         try await pay([Payment(settling: step, actual)])
     }
@@ -108,7 +110,7 @@ extension Store {
         return ReservedStep(id: connection.lastRow, account: account, spending: spending)
     }
 
-    /// Inside a transaction: enters a payment. One that settles a step which is settled already is entered no second time.
+    /// Inside a transaction: enters a payment. A payment for a step that is settled already is ignored.
     func enter(_ payment: Payment) throws {
         if let step = payment.step {
             let isOpen = try connection.first("DELETE FROM usage_step WHERE id = ?1 RETURNING id", [.integer(step.id)])
@@ -137,28 +139,28 @@ extension Store {
             ])
     }
 
-    /// More than anybody sends, and its double is still a number: a row that a disk has damaged must not make every sum
-    /// with it fail, or uploads could not end any more.
+    /// More than any real amount, and twice as much is still a valid number. A row that a disk has damaged must not
+    /// make every sum with it fail, or uploads could not end any more.
     private static let most: Int64 = 4_000_000_000_000_000_000
     private static func sane(_ column: String) -> String { "max(0, min(\(column), \(most)))" }
 
-    /// The hour that it is.
+    /// The current hour.
     private var hour: Range<WallTime> { Period.hour.interval(around: clocks.wall(), in: zone) }
 
-    // MARK: Asking
+    // MARK: Queries
 
-    /// What was sent since then, and is settled. What is dated later than now counts as well: the clock was set back, and that
-    /// grants nothing a second time.
+    /// Settled bytes that were sent since then. Bytes dated later than now count as well: the clock was set back, and
+    /// that grants no bytes a second time.
     ///
     /// - Parameters:
-    ///   - destination: Only what went there; `nil` for all.
-    ///   - folder: Only what came from there; `nil` for all.
-    ///   - networks: Only what went over these; `nil` for all.
+    ///   - destination: Only bytes to this destination; `nil` for all.
+    ///   - folder: Only bytes from this folder; `nil` for all.
+    ///   - networks: Only bytes over these networks; `nil` for all.
     package func spent(
         since: WallTime, destination: String? = nil, folder: String? = nil, networks: Set<NetworkClass>? = nil
     ) throws -> Spending {
-        // A row counts when one of its two hours is past and not before then, or when both are yet to come. Nothing is longer
-        // than a day of 25 hours.
+        // A row counts when one of its two hours is past and not before then, or when both are in the future. No period
+        // is longer than a day of 25 hours.
         try connection.first(
             """
             SELECT CAST(total(max(bytes, 0)) AS INTEGER), CAST(total(max(files, 0)) AS INTEGER),
@@ -176,7 +178,7 @@ extension Store {
         ) { Spending(bytes: $0.integer(0), received: $0.integer(2), files: $0.integer(1)) } ?? .none
     }
 
-    /// What is reserved now.
+    /// Bytes that are reserved now.
     package func reserved(
         destination: String? = nil, folder: String? = nil, networks: Set<NetworkClass>? = nil
     ) throws -> Spending {
@@ -197,7 +199,8 @@ extension Store {
             + NetworkClass.allCases.map { .text(networks?.contains($0) == true ? $0.rawValue : "") }
     }
 
-    /// What was sent since then and is settled, the oldest first. What is dated later than now stands where it was counted.
+    /// Settled bytes that were sent since then, the oldest first. Rows dated later than now keep the hour in which they
+    /// were counted.
     package func usage(since: WallTime) throws -> [UsageRow] {
         try connection.all(
             """
@@ -215,17 +218,17 @@ extension Store {
         }
     }
 
-    // MARK: Upkeep
+    // MARK: Maintenance
 
-    /// Hours are kept for so long; then they are one row for their day.
+    /// Days for which hours are kept; then they become one row for their day.
     private static let daysByHour: Int64 = 40
-    /// Days with anything in them that are kept beyond that.
+    /// Days with entries that are kept beyond that.
     private static let keptDays: Int64 = 360
 
-    /// Makes days of hours that are long ago, forgets what is older than anybody asks for, and dates anew what is dated later
-    /// than now. One day a transaction.
+    /// Combines old hours into days, deletes rows that are older than any query, and dates rows from the future again.
+    /// One day in each transaction.
     ///
-    /// - Returns: How many days were made.
+    /// - Returns: The number of days combined.
     @discardableResult
     package func tendLedger() async throws -> Int {
         let now = clocks.wall()
@@ -235,8 +238,8 @@ extension Store {
             try await change { _ in try self.makeDay(of: hour) }
             made += 1
         }
-        // By their number and not by their age: a clock that shows the year 2099 for a moment must not take away what
-        // counts today.
+        // By their number and not by their age: a clock that shows the year 2099 for a moment must not delete rows that
+        // count today.
         let last = try connection.first(
             "SELECT DISTINCT hour FROM usage WHERE hour < ?1 ORDER BY hour DESC LIMIT 1 OFFSET ?2",
             [.integer(cutoff), .integer(Self.keptDays)]
@@ -250,10 +253,10 @@ extension Store {
         return made
     }
 
-    /// To be called when the clock was set back: what is dated later than now counts in this hour, and is past when this is.
-    /// Until then it would count as long as it is later than now.
+    /// Called when the clock was set back. Rows dated later than now then count in this hour, and are past when this
+    /// hour is. Otherwise they would count as long as they are later than now.
     package func redateLedger() async throws {
-        // Most often there is nothing, and nothing is written.
+        // Usually there is no such row, and nothing is written.
         let isAhead = try connection.first(
             "SELECT 1 FROM usage WHERE hour > ?1 AND (counted IS NULL OR counted > ?1) LIMIT 1",
             [.integer(clocks.wall().milliseconds)]
@@ -295,8 +298,8 @@ extension Store {
         }
     }
 
-    /// Inside a transaction: what is dated later than now counts in this hour from now on, and is past when this is. It keeps
-    /// its own hour as well: should that one be the right one after all, it counts then.
+    /// Inside a transaction: rows dated later than now count in this hour from now on, and are past when it is. They
+    /// keep their own hour as well: if that was right after all, they count in it then.
     func countWhatIsToCome() throws {
         let now = clocks.wall().milliseconds
         try connection.run(

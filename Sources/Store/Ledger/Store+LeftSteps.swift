@@ -1,7 +1,7 @@
 package import Core
 package import Linux
 
-// What was reserved by a run that did not settle it.
+// Reservations of a run that did not settle them.
 
 extension Schema {
     static let stepLinks = """
@@ -17,18 +17,18 @@ extension Schema {
 }
 
 extension Store {
-    /// What the links of this machine have sent and received.
+    /// A question about the bytes that this machine's links have sent and received.
     package enum LinkQuestion: Sendable {
-        /// So far.
+        /// The counters now.
         case now
-        /// When nothing of an earlier run is yet to leave; else there is no answer.
+        /// The counters when no byte of an earlier run is left to be sent; otherwise there is no answer.
         case whenQuiet
     }
 
-    /// No answers.
+    /// Answers nothing.
     package static let askNobody: @Sendable (LinkQuestion) -> LinkBytes? = { _ in nil }
 
-    /// Answers of the kernel.
+    /// Reads the kernel's counters.
     package static func askKernel(_ clocks: any Clocks) -> @Sendable (LinkQuestion) -> LinkBytes? {
         { question in
             if question == .whenQuiet, LinkBytes.isStillSending { return nil }
@@ -36,18 +36,19 @@ extension Store {
         }
     }
 
-    /// What the links have sent and received so far; `nil` where nobody tells.
+    /// Bytes that the links have sent and received so far; `nil` where they are not known.
     package nonisolated func linksNow() -> LinkBytes? { linkBytes(.now) }
 
-    /// What a killed run had given to the kernel leaves after its end, which takes a moment where the next run begins at once.
+    /// Data that a killed run had given to the kernel leaves after its end. That takes a moment when the next run
+    /// begins at once.
     func awaitQuietLinks() async throws {
         let isLeft = try connection.first("SELECT 1 FROM usage_step WHERE links IS NOT NULL LIMIT 1") { _ in true }
         guard isLeft == true, linkBytes(.now) != nil else { return }
         for _ in 0..<20 where linkBytes(.whenQuiet) == nil { try await Alarms.shared.sleep(for: .milliseconds(50)) }
     }
 
-    /// Inside a transaction: what an earlier run has reserved and not settled was sent, and came; but no more of it than has left this machine or come to it
-    /// since, where that can be told.
+    /// Inside a transaction: reservations of an earlier run that are not settled count as sent and received. But no
+    /// more is counted than has left or reached this machine since, where that is known.
     func closeLeftSteps() throws {
         let left = try connection.all(
             "SELECT hour, destination, folder, network, bytes, files, links, received FROM usage_step"
@@ -63,8 +64,8 @@ extension Store {
         }
         if left.isEmpty { return }
         let links = linkBytes(.whenQuiet)
-        // What all steps of one account can have sent together is no more than what left since the first of them was opened; and so it is
-        // with what came.
+        // All steps of one account together cannot have sent more than has left since the first of them was opened. The
+        // same holds for received bytes.
         var most: [SpendingAccount: Spending] = [:]
         for (account, steps) in Dictionary(grouping: left, by: \.account) {
             let bounds = steps.map { step in step.links.flatMap { links?.most(since: $0) } }
@@ -86,7 +87,7 @@ extension Store {
                 most[step.account] = Spending(
                     bytes: all.bytes - spending.bytes, received: all.received - spending.received)
             }
-            // It may have been sent until a moment ago; but a clock that is not set yet says nothing of that.
+            // It may have been sent until a moment ago; but a clock that is not set yet is no evidence.
             let time = max(step.hour, clocks.wall())
             try enter(spending, step.account, Period.hour.interval(around: time, in: zone))
         }

@@ -1,9 +1,10 @@
 package import Core
 
-// Which shares of quotas were told.
+// Shares of quotas that were announced.
 
 extension Store {
-    /// Writes an event for each share that was reached, and remembers that it was told: one transaction, durable when it returns.
+    /// Writes an event for each reached share, and remembers that it was announced: one transaction, durable when it
+    /// returns.
     package func tell(_ reached: [QuotaMarks.Reached], _ marks: QuotaMarks) async throws {
         let text = try Self.json(marks)
         try await change { connection in
@@ -12,7 +13,7 @@ extension Store {
         }
     }
 
-    /// As ``tell(_:_:)`` was told last.
+    /// The marks that ``tell(_:_:)`` stored last.
     package func quotaMarks() throws -> QuotaMarks {
         let text = try connection.first("SELECT value FROM setting WHERE name = 'quota marks'") { $0.text(0) }
         return text.flatMap { Self.value(QuotaMarks.self, json: $0) } ?? QuotaMarks()
@@ -20,7 +21,7 @@ extension Store {
 }
 
 extension QuotaMarks.Reached {
-    /// As the event has it.
+    /// The fields of the event.
     package var detail: [String: String] {
         var detail = [
             "place": place.words, "quota": text, "counts": counts, "network": quota.network.rawValue,

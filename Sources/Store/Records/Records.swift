@@ -1,10 +1,10 @@
 package import Core
 
-// What the store takes and gives: values, so that no statement leaves the room.
+// The store's input and output: values, so that no statement leaves the module.
 
-/// A settled file with everything that its folder's settings make of it.
+/// A settled file with the orders that follow from its folder's settings.
 package struct Arrival: Sendable, Hashable {
-    /// One upload to come.
+    /// One upload that is to be made.
     package struct Order: Sendable, Hashable {
         package var destination: String
         package var name: FilePath
@@ -12,9 +12,9 @@ package struct Arrival: Sendable, Hashable {
         package var key: String?
         package var context: [String: String]
         package var metadata: [String: String]
-        /// Further request headers, which may be secrets.
+        /// Additional request headers, which may be secrets.
         package var headers: [String: String] = [:]
-        /// Where to create it, in place of the destination's own address.
+        /// The address where to create it, in place of the destination's own.
         package var url: String?
 
         package init(
@@ -34,11 +34,11 @@ package struct Arrival: Sendable, Hashable {
     package var action: SourceAction
     package var priority: Int
     package var orders: [Order]
-    /// A person asked for it although it may have been uploaded before.
+    /// Whether a person asked for it although it may have been uploaded before.
     package var again: Bool
     /// Arrivals of one batch with the same number travel together; `nil` for one that goes alone.
     package var unit: Int?
-    /// It joins the newest of this path (below the folder), which was taken before.
+    /// The earlier path (below the folder) whose newest asset it joins.
     package var joins: FilePath?
     package var keeping: Keeping
 
@@ -55,20 +55,20 @@ package struct Arrival: Sendable, Hashable {
     }
 }
 
-/// What became of an arrival.
+/// The result of recording an arrival.
 package enum ArrivalOutcome: Sendable, Hashable {
-    /// Written down, with the ids of its uploads.
+    /// Recorded, with the ids of its uploads.
     case recorded(asset: Int64, uploads: [String])
-    /// The same, of a path whose earlier version was recorded before.
+    /// The same, for a path whose earlier version was recorded before.
     case newVersion(asset: Int64, uploads: [String])
-    /// The asset that was waiting for this path has the new look.
+    /// The asset that was waiting for this path has been updated to the new status.
     case renewed(asset: Int64)
-    /// This version of this path is known.
+    /// This version of this path is known already.
     case known
-    /// Another live upload has the key.
+    /// Another unfinished upload has the key.
     case keyTaken(String)
 
-    /// `nil` where nothing was written down.
+    /// `nil` where nothing was recorded.
     var asset: Int64? {
         switch self {
         case .recorded(let asset, _), .newVersion(let asset, _), .renewed(let asset): asset
@@ -77,8 +77,8 @@ package enum ArrivalOutcome: Sendable, Hashable {
     }
 }
 
-/// What tells one version of a recorded file from the next. An asset that has not been copied yet may be given another
-/// one at any time: whoever worked with the one before must not speak for it.
+/// Distinguishes one version of a recorded file from the next. An asset that has not been copied yet may get another
+/// version at any time; results for the earlier one must not be stored for it.
 package struct AssetVersion: Sendable, Hashable {
     package var size: Int64
     package var modified: Int64
@@ -100,7 +100,7 @@ package struct AssetRecord: Sendable, Hashable {
     package var folder: String
     package var root: FilePath
     package var identity: StoredIdentity
-    /// ctime in ns since 1970 when it was looked at last before it was staged.
+    /// The last ctime before it was staged, in ns since 1970.
     package var changed: Int64
     package var settledBy: SettledBy
     package var state: AssetState
@@ -110,11 +110,11 @@ package struct AssetRecord: Sendable, Hashable {
     package var sourceNote: String?
     package var priority: Int
     package var keeping: Keeping
-    /// Bytes that are uploaded: those of the source, unless a command made something else of it.
+    /// Bytes that are uploaded: those of the source, unless a command made another file of it.
     package var stagedSize: Int64
-    /// SHA-256 of the source, where `sha256` is of something else.
+    /// SHA-256 of the source, where `sha256` is that of another file.
     package var sourceSHA256: [UInt8]?
-    /// When it was recorded.
+    /// The time when it was recorded.
     package var arrivedAt: WallTime
 
     package var path: SourcePath { SourcePath(root: root, relative: identity.relative) }
@@ -136,9 +136,10 @@ package struct UploadRecord: Sendable, Hashable {
     package var key: String?
     package var context: [String: String]
     package var metadata: [String: String]
-    /// Further request headers, which may be secrets: their values are never shown. None of what is complete.
+    /// Additional request headers, which may be secrets: their values are never shown. Empty when the upload is
+    /// complete.
     package var headers: [String: String]
-    /// Where it is created, in place of the destination's own address.
+    /// The address where it is created, in place of the destination's own.
     package var url: String?
     package var size: Int64
     package var modified: Int64
@@ -146,11 +147,11 @@ package struct UploadRecord: Sendable, Hashable {
     package var state: UploadState
     package var generation: Int
     package var attempt: Int
-    /// When a person paused it.
+    /// The time when a person paused it.
     package var pausedAt: WallTime?
     package var backoffUntil: MonotonicTime?
     package var acked: Int64
-    /// What was verified there; nothing of what is not complete.
+    /// The verified remote object; `nil` while it is not complete.
     package var remote: RemoteObject?
     package var remoteDelete: String?
     package var createdAt: WallTime
@@ -158,50 +159,50 @@ package struct UploadRecord: Sendable, Hashable {
     package var finishedAt: WallTime?
     /// How it ended, once it has left the lists.
     package var ended: UploadState?
-    /// ``Store/ran`` when it was over.
+    /// ``Store/ran`` when it ended.
     package var ranAt: Int64?
 
-    /// `before_upload` has let it go, in this generation.
+    /// Whether `before_upload` has approved it, in this generation.
     package var isApproved = false
-    /// `before_upload` did not want it, in this generation.
+    /// Whether `before_upload` has rejected it, in this generation.
     package var isSkipped = false
-    /// Bytes up to which it was sent when its last attempt ended: what the remote has of them is known when it was asked.
+    /// Bytes up to which it was sent when its last attempt ended. The remote's part of them is known once it is asked.
     package var sent: Int64 = 0
-    /// What the remote calls it, where it said so before the upload was complete.
+    /// The remote's id for it, where it is known before the upload is complete.
     package var named: String?
-    /// Where a person finds that, if it is known.
+    /// An address for a person to find that, if it is known.
     package var namedURL: String?
-    /// ``Store/ran`` when it failed first since bytes of it were taken.
+    /// ``Store/ran`` at its first failure since the remote accepted bytes of it.
     package var failingSince: Int64?
-    /// Its last attempt failed, and no other was begun since.
+    /// Whether its last attempt failed, and no other has begun since.
     package var isTroubled = false
-    /// The remote may know of it: there is a checkpoint.
+    /// Whether the remote may know of it: there is a checkpoint.
     package var isBegun = false
 
-    /// What the remote calls it, complete or not.
+    /// The remote's id for it, complete or not.
     package var remoteID: String? { remote?.id ?? named }
-    /// Where a person finds it, complete or not.
+    /// An address for a person to find it, complete or not.
     package var remoteURL: String? { remote?.url ?? namedURL }
 
-    /// How it ended, wherever it is shown; `nil` while it is not over.
+    /// How it ended, wherever it is shown; `nil` while it has not ended.
     package var ending: UploadState? { state.isTerminal ? ended ?? state : nil }
 
     /// Bytes that the server has not confirmed.
     package var missing: Int64 { max(0, size - acked) }
 }
 
-/// An upload with its asset and its last failure: what a list shows.
+/// An upload with its asset and its last failure: an entry of a list.
 package struct UploadRow: Sendable, Hashable {
     package var upload: UploadRecord
     package var asset: AssetRecord
     package var failure: Failure?
 
-    /// It has ended for its age, and nobody began it again.
+    /// Whether it has ended because of its age, and was not begun again.
     package var isExpired: Bool {
         upload.ending == .cancelled && upload.generation == 1 && failure?.code == Expiry.code
     }
 
-    /// It has ended because `before_upload` says so.
+    /// Whether it has ended because `before_upload` rejected it.
     package var isSkipped: Bool { upload.ending == .cancelled && upload.isSkipped }
 }
 
@@ -210,7 +211,7 @@ package struct Claim: Sendable, Hashable {
     package var upload: UploadRecord
     package var asset: AssetRecord
     package var checkpoint: Checkpoint?
-    /// What may be sent for it first, where that was reserved.
+    /// The reservation for its first bytes, if there is one.
     package var step: ReservedStep?
 }
 
@@ -245,11 +246,11 @@ package struct RemoteDeletion: Sendable, Hashable {
     package var checkpoint: Checkpoint
     package var tries: Int
     package var createdAt: WallTime
-    /// The upload itself went on without them, or was tried again.
+    /// Whether the upload itself went on without them, or was tried again.
     package var isEarlier: Bool
 }
 
-/// Where uploads come from and where they go: what may run is decided for these, and not for each upload.
+/// A folder and a destination. Policy is decided for these, and not for each upload.
 package struct UploadClass: Sendable, Hashable {
     package var folder: String
     package var destination: String
@@ -260,7 +261,7 @@ package struct UploadClass: Sendable, Hashable {
     }
 }
 
-/// How many uploads of a destination stand in a state.
+/// The number of a destination's uploads in one state.
 package struct Tally: Sendable, Hashable {
     package var destination: String
     package var state: UploadState
@@ -270,24 +271,24 @@ package struct Tally: Sendable, Hashable {
 
 /// How an attempt ended, for ``Store/finish(_:_:)``.
 package enum AttemptOutcome: Sendable, Hashable {
-    /// No verdict: a hold, a stop. Uses no attempt.
+    /// No result: a hold, a stop. Uses no attempt.
     case yielded
     /// The destination was at fault. Uses no attempt; others are tried before this one.
     ///
-    /// - Parameter knowing: Where it asked for them, the files that travel with it as it found them: when another one of
-    ///   them is over by now, it does not wait.
-    /// - Parameter isFault: Something did not work; `false` where all is well and it is only too early.
+    /// - Parameter knowing: The files that travel with it as it found them, if it asked for them. If one of them has
+    ///   ended by now, it does not wait.
+    /// - Parameter isFault: Whether something failed; `false` where it is only too early.
     case held(Failure, until: MonotonicTime, knowing: [Companion]? = nil, isFault: Bool = true)
     /// This upload waits until then and tries again. Uses an attempt.
     case again(Failure, until: MonotonicTime)
     case refused(Failure)
-    /// The staged copy is not what was recorded.
+    /// The staged copy differs from the record.
     case copyLost(Failure)
     /// The source that was uploaded in place is another version now: it comes back as a new file.
     ///
-    /// - Parameter isFinished: The destination holds all of what was sent.
+    /// - Parameter isFinished: Whether the destination holds everything that was sent.
     case sourceChanged(Failure, isFinished: Bool)
-    /// `before_upload` does not want it sent: it ends like one that a person cancels, and its source stays.
+    /// `before_upload` rejected it: it ends like a cancelled upload, and its source stays.
     case skipped(Failure)
     case verified(RemoteObject)
 }

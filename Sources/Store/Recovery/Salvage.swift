@@ -1,23 +1,24 @@
 package import Core
 internal import Linux
 
-// What a damaged database still tells. Each row is checked before it counts, and none of it leads to a removal.
+// Facts that can still be read from a damaged database. Each row is checked before it counts, and none leads to a
+// removal.
 
-/// What the old database says of one upload.
+/// The old database's record of one upload.
 package struct Evidence: Sendable, Hashable {
     package enum Standing: String, Sendable {
         /// It was verified at the destination.
         case sent
-        /// It was under way, or waited.
+        /// It was being sent, or waited.
         case going
-        /// A person paused it or gave it up.
+        /// A person paused or cancelled it.
         case cancelled
-        /// The file was left alone when the folder was first watched.
+        /// The file was skipped when the folder was first watched.
         case skipped
     }
     package var standing: Standing
     package var size: Int64
-    /// `nil` where the row does not tell.
+    /// `nil` where the row has none.
     package var modified: Int64?
     package var sha256: [UInt8]?
     package var upload: String?
@@ -26,10 +27,10 @@ package struct Evidence: Sendable, Hashable {
     package var generation: Int
     package var acked: Int64
 
-    /// The row is about this version of the file.
+    /// Whether the row is about this version of the file.
     package func fits(size: Int64, modified: Int64, sha256: [UInt8]?) -> Bool {
         guard self.size == size else { return false }
-        // The content decides where both sides know it; a flipped bit in a row fits no digest.
+        // The content decides where both digests are known; a flipped bit in a row matches no digest.
         if let mine = self.sha256, let sha256 { return mine == sha256 }
         return self.modified == modified
     }
@@ -44,9 +45,9 @@ extension Store {
         CREATE INDEX evidence_place ON evidence (relative, folder, destination);
         """
 
-    /// Gathers what the old database in `old` still tells, in a table of its own that ``dropEvidence()`` takes away.
+    /// Collects the readable facts of the old database in `old`, in a separate table that ``dropEvidence()`` removes.
     ///
-    /// - Returns: Rows that count, and whether the old one could be read to its end.
+    /// - Returns: The number of rows that count, and whether the old database could be read to its end.
     package func salvage(from old: FilePath) async throws -> (rows: Int, isWhole: Bool) {
         try await change { connection in try connection.execute(Self.evidenceTable) }
         let reading: Connection
@@ -64,14 +65,14 @@ extension Store {
                     try await change { connection in for row in batch { try row.insert(connection) } }
                 }
                 if walk.isWhole { break }
-                // The damage is passed from the other end.
+                // The damaged page is approached from the other end.
                 isWhole = false
             }
         }
         return (rows, isWhole)
     }
 
-    /// What was gathered of this file for this destination; what was sent comes first.
+    /// The evidence for this file and this destination; sent uploads come first.
     package func evidence(_ folder: String, _ relative: FilePath, _ destination: String) throws -> [Evidence] {
         try connection.all(
             """
@@ -100,7 +101,7 @@ extension Store {
 private enum Salvaged {
     case uploads, history, skipped
 
-    /// Every column by the name that ``SalvagedRow`` reads it by; `?1` is where the last piece ended.
+    /// Every column by the name that ``SalvagedRow`` reads it by; `?1` is the end of the last piece.
     func sql(backwards: Bool) -> String {
         let (step, order) = backwards ? ("<", "DESC") : (">", "ASC")
         switch self {
@@ -157,7 +158,7 @@ private struct SalvagedRow: Sendable {
             switch UploadState(rawValue: state) {
             case .completed: standing = .sent
             case .staging, .queued, .uploading, .failed: standing = .going
-            // What failed and was dismissed is not sent, as what was cancelled is not.
+            // An upload that failed and was dismissed was not sent, as a cancelled one was not.
             case .cancelled, .removed: standing = .cancelled
             case nil: return nil
             }
@@ -223,7 +224,7 @@ private struct SalvageWalk {
             isOver = read == 0 || rows.isEmpty && read < 200
             isWhole = isOver
         } catch {
-            // What was read up to there counts.
+            // Rows that were read up to there count.
             isOver = true
         }
         at = last

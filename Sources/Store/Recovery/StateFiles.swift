@@ -2,17 +2,17 @@ internal import CSQLite
 package import Core
 internal import Linux
 
-/// The database's files in the state folder, and what can be told of them before SQLite opens them.
+/// The database's files in the state folder, and the checks on them before SQLite opens them.
 package enum StateFiles {
     package static let database: FilePath = "sluice.db"
-    /// A new database on its way. While it is there, no daemon starts: the old one may be half moved aside.
+    /// A new database that is being made. While it exists, no daemon starts: the old one may be half moved aside.
     static let rebuilt: FilePath = "sluice.db.rebuild"
-    /// The new database of a trial; nobody counts on it.
+    /// The new database of a trial; nothing depends on it.
     static let trial: FilePath = "sluice.db.trial"
-    /// What SQLite keeps beside a database: its log, and the log's index.
+    /// The files that SQLite keeps for a database: the database, its log, and the log's index.
     private static let companions = ["", "-wal", "-shm"]
 
-    /// Everything that SQLite keeps of the database `name`.
+    /// All files of the database `name`.
     static func files(of name: FilePath, in folder: FilePath) -> [FilePath] {
         companions.map { FilePath(bytes: folder.appending(name).bytes + Array($0.utf8)) }
     }
@@ -25,13 +25,14 @@ package enum StateFiles {
         StateUnusable(database: path, error: StoreError(code: SQLITE_CORRUPT, message: what, sql: "open"))
     }
 
-    /// Refuses what SQLite would take for a new or an older database, so that a loss never looks like a beginning.
+    /// Refuses files that SQLite would take for a new or an older database, so that a loss never looks like a first
+    /// start.
     ///
     /// - Parameters:
-    ///   - wasUsed: There was a database here before.
-    ///   - copies: Counts the whole copies in the staging folder, which only a database can have asked for. They may be a
-    ///     million, so it is asked only when it matters.
-    ///   - isRebuilding: It is the rebuild that asks.
+    ///   - wasUsed: Whether there was a database here before.
+    ///   - copies: Counts the whole copies in the staging folder, which can only come from a database. There may be a
+    ///     million, so it is called only when it matters.
+    ///   - isRebuilding: Whether the caller is the rebuild.
     static func look(at folder: FilePath, wasUsed: Bool, copies: () throws -> Int, isRebuilding: Bool = false) throws {
         let path = folder.appending(database)
         if try !isRebuilding && FileLook.ifPresent(at: folder.appending(rebuilt)) != nil {
@@ -57,7 +58,7 @@ package enum StateFiles {
         if logSize > 0, let problem = try WriteAheadLog.problem(of: log) { throw damaged(path, problem) }
     }
 
-    /// What is wrong with the database in `folder`, found by reading all of it; `nil` when it is well. Changes nothing.
+    /// The problem of the database in `folder`, found by reading all of it; `nil` when there is none. Changes nothing.
     package static func problem(in folder: FilePath, copies: () throws -> Int) throws -> String? {
         let path = folder.appending(database)
         do {
@@ -77,14 +78,14 @@ package enum StateFiles {
         }
     }
 
-    /// The log of the database in `folder` is there, with all its frames: nothing that was committed is missing.
+    /// Whether the log of the database in `folder` exists with all its frames: no committed data is missing.
     package static func hasWholeLog(in folder: FilePath) throws -> Bool {
         let log = files(of: database, in: folder)[1]
         guard let size = try FileLook.ifPresent(at: log)?.size, size > 0 else { return false }
         return try WriteAheadLog.problem(of: log) == nil
     }
 
-    /// The pauses that the database in `folder` still tells of; `nil` when they cannot be read. Changes nothing.
+    /// The pauses that can be read from the database in `folder`; `nil` when they cannot be read. Changes nothing.
     package static func pauses(in folder: FilePath) -> [PauseRecord]? {
         do {
             let connection = try Connection(path: folder.appending(database), asEvidence: true)
@@ -97,18 +98,18 @@ package enum StateFiles {
                 }
             }.compactMap(\.self)
         } catch {
-            // Why is in the report already: it is the database that is given up.
+            // The reason is in the report already: it is the database that is given up.
             return nil
         }
     }
 
     /// Puts the finished new database in place of the old one, which keeps its bytes under another name.
     ///
-    /// While this goes on, the new one's name keeps every daemon out; its rename is the last step. May be done again
+    /// During this, the new one's name keeps every daemon from starting; its rename is the last step. May be repeated
     /// after a crash at any line.
     ///
     /// - Parameter stamp: `YYYYMMDD-HHMMSS`, the same each time.
-    /// - Returns: Where the old database is now; `nil` when there was none.
+    /// - Returns: The old database's new path; `nil` when there was none.
     static func install(in folder: FilePath, stamp: String) throws(SystemError) -> FilePath? {
         let aside = FilePath("\(database).damaged-\(stamp)")
         for (old, new) in zip(files(of: database, in: folder), files(of: aside, in: folder)) {
@@ -117,7 +118,7 @@ package enum StateFiles {
         }
         try Files.syncFolder(folder)
         CrashPoint.reached("rebuild-set-aside")
-        // The index of the log is made anew by whoever opens the database; the log itself was emptied.
+        // SQLite makes the index of the log again when the database is opened; the log itself was emptied.
         for file in files(of: rebuilt, in: folder).dropFirst() { try Files.removeIfPresent(file) }
         try Files.rename(folder.appending(rebuilt), to: folder.appending(database))
         try Files.syncFolder(folder)

@@ -1,7 +1,7 @@
 package import Core
 internal import Linux
 
-/// The database could not be taken into use: damaged, not writable, or of a newer version.
+/// Thrown when the database cannot be used: damaged, not writable, or of a newer version.
 package struct StateUnusable: Error, Sendable, CustomStringConvertible {
     package let database: FilePath
     package let error: StoreError
@@ -16,12 +16,12 @@ package struct StateUnusable: Error, Sendable, CustomStringConvertible {
         self.error = error
     }
 
-    /// It is only room that is missing on its disk.
+    /// Whether the only cause is missing space on its disk.
     package var isForRoom: Bool { error.isForRoom(on: database.parent) }
 
-    /// What a person can do about it.
+    /// Advice for a person.
     package var remedy: String? {
-        // Its message says it all: a newer program wrote the database.
+        // The message is enough: a newer program wrote the database.
         if error.code == Schema.tooNew { return nil }
         if error.isCorrupt {
             return "Nothing was changed. Restore the state folder from a backup, or run `sluice "
@@ -42,12 +42,13 @@ package struct StateUnusable: Error, Sendable, CustomStringConvertible {
 }
 
 extension StoreError {
-    /// It is only room that is missing on the disk of the state.
+    /// Whether the only cause is missing space on the disk of the state.
     package func isForRoom(on folder: FilePath) -> Bool {
         if isFull || isOfRoom { return true }
-        // A disk that does not tell its space may be the very trouble.
+        // A disk that does not report its space may be the cause itself.
         guard let space = try? Space(at: folder) else { return false }
-        // SQLite calls it an I/O error when its files for the log do not fit, and cannot open a file for which there is no name left.
+        // SQLite reports an I/O error when its log files do not fit, and cannot open a file when no name (inode) is
+        // left.
         return isPassing && space.free < Store.neededRoom || isReadOnly && space.filesFree == 0
     }
 }

@@ -1,8 +1,8 @@
 package import Core
 
 extension Store {
-    /// Takes over what the ledger of a database tells that is given up: a quota does not begin anew because a disk was damaged.
-    /// What is reserved there was sent. Each row is checked before it counts.
+    /// Takes over the readable ledger of a database that is given up: a damaged disk must not start a quota from zero.
+    /// Bytes that are reserved there count as sent. Each row is checked before it counts.
     ///
     /// - Returns: Whether it could be read to its end.
     package func salvageLedger(from old: FilePath) async throws -> Bool {
@@ -21,7 +21,7 @@ extension Store {
                 }
             }
             if isRead { break }
-            // The damage is passed from the other end.
+            // The damaged page is approached from the other end.
             isWhole = false
         }
         let (steps, isRead) = Self.steps(reading)
@@ -38,7 +38,7 @@ extension Store {
             ) { row throws(StoreError) in
                 while try row.next() {
                     guard let account = account(row, 2), let spending = spending(row, 5, received: 8) else { continue }
-                    // Some day of some calendar, if not one of these.
+                    // A plausible day of some calendar, if it is none of these.
                     let (hour, ends) = (row.integer(0), row.integer(1))
                     guard hour >= 0, ends > hour, ends - hour <= 2 * 86_400_000 else { continue }
                     rows.append([
@@ -50,7 +50,7 @@ extension Store {
             }
             return (rows, true)
         } catch {
-            // What was read up to there counts.
+            // Rows that were read up to there count.
             return (rows, false)
         }
     }

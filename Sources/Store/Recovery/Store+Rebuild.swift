@@ -1,39 +1,39 @@
 package import Core
 internal import Linux
 
-// A new database, from what folders, staging and destinations hold.
+// Makes a new database from the contents of folders, staging and destinations.
 
-/// A file as a rebuild found it, with what is known of its uploads.
+/// A file that a rebuild found, with the known facts about its uploads.
 package struct Restored: Sendable {
-    /// What is known of one upload.
+    /// The known state of one upload.
     package enum Standing: Sendable, Hashable {
-        /// It is to be sent.
+        /// It must be sent.
         case toSend
-        /// The destination holds it, or a person says so.
+        /// The destination holds it, or a person has confirmed it.
         case done(RemoteObject)
-        /// Nobody can tell whether it was sent: a person decides.
+        /// It is unknown whether it was sent: a person decides.
         case undecided(Failure)
     }
 
     package var arrival: Arrival
     /// The number of its copy in the staging folder; `nil` when it has none.
     package var copy: Int64?
-    /// Of the content, where it was read.
+    /// Digest of the content, where it was read.
     package var sha256: [UInt8]?
-    /// One for each of the arrival's orders: the id it had, if that is known, and how it stands.
+    /// One for each of the arrival's orders: its former id, if that is known, and its state.
     package var uploads: [Upload]
-    /// Bytes of the copy, where a command made it.
+    /// Size of the copy, where a command made it.
     package var stagedSize: Int64?
-    /// Of its source then, where it was taken.
+    /// Digest of its source in that case, where it was computed.
     package var sourceSHA256: [UInt8]?
-    /// What the copy says of itself; without one it is read when there is one.
+    /// The copy's metadata; without a value it is read when there is a copy.
     package var media = MediaFacts()
 
     package struct Upload: Sendable {
-        /// The id that it had, if that is known.
+        /// Its former id, if that is known.
         package var id: String?
         package var standing: Standing
-        /// Where it got to, as the old database tells.
+        /// Its progress, as the old database has it.
         package var checkpoint: Checkpoint?
         package var generation = 1
         package var acked: Int64 = 0
@@ -53,14 +53,14 @@ package struct Restored: Sendable {
 }
 
 extension Store {
-    /// Writes restored files down: one transaction for all.
+    /// Records restored files: one transaction for all.
     ///
     /// - Returns: The numbers of their assets, in their order.
     package func restore(_ files: [Restored]) async throws -> [Int64] {
         try await change { connection in try files.map { try self.restore($0, connection) } }
     }
 
-    /// These travel together: the assets of each unit.
+    /// Records that these travel together: the assets of each unit.
     package func unite(_ units: [[Int64]]) async throws {
         try await change { connection in
             for unit in units {
@@ -77,7 +77,7 @@ extension Store {
     private func restore(_ file: Restored, _ connection: Connection) throws -> Int64 {
         let asset = try insert(file.arrival, numbered: file.copy, connection)
         let isToSend = file.uploads.contains { $0.standing == .toSend }
-        // Without a copy it is staged when one of its uploads is to go; else nothing has to be.
+        // Without a copy it is staged when one of its uploads must be sent; otherwise nothing is necessary.
         let state: AssetState = file.copy != nil ? .staged : isToSend ? .arrived : .dropped
         try connection.run(
             "UPDATE asset SET state = ?2, sha256 = ?3, staged_at = ?4, staged_size = ?5, source_sha256 = ?6 WHERE id = ?1",
@@ -86,7 +86,7 @@ extension Store {
                 file.copy == nil ? .null : .integer(clocks.wall().milliseconds), .init(file.stagedSize),
                 .init(file.sourceSHA256),
             ])
-        // Copies come first, so the version that stands in the folder is the one that stays known.
+        // Copies come first, so the version that is in the folder is the one that stays known.
         try bury(file.arrival.file.identity, asset: asset)
         for (order, upload) in zip(file.arrival.orders, file.uploads) {
             try restore(order, upload, of: asset, file, connection)
@@ -151,16 +151,17 @@ extension Store {
         ) { _ in true } ?? false
     }
 
-    /// No new asset gets a number up to this one: copies and caught sources carry it.
+    /// Ensures that no new asset gets a number up to this one: copies and caught sources have these numbers in their
+    /// names.
     package func reserve(upTo number: Int64) async throws {
         try await change { connection in
             if try self.lastAsset() < number { try self.setLastAsset(number, connection) }
         }
     }
 
-    /// Everything is in it: puts this new database in place of the old one. The store is closed then.
+    /// Puts this complete new database in place of the old one. The store is closed then.
     ///
-    /// - Returns: Where the old database is now; `nil` when there was none.
+    /// - Returns: The old database's new path; `nil` when there was none.
     package func install(stamp: String) async throws -> FilePath? {
         try await change { connection in
             try connection.run("INSERT OR REPLACE INTO setting VALUES (?1, ?2)", [.text("rebuilt"), .text(stamp)])
@@ -171,7 +172,7 @@ extension Store {
         return try StateFiles.install(in: folder, stamp: stamp)
     }
 
-    /// Nothing stays of this new database: it was a trial, or could not be made.
+    /// Removes this new database completely: it was a trial, or could not be made.
     package func discard() throws {
         closeFiles()
         defer { close() }
@@ -180,9 +181,9 @@ extension Store {
 }
 
 extension StateFiles {
-    /// Ends a rebuild that was complete when it was cut off: only the last renames are missing.
+    /// Ends a rebuild that was complete when it was interrupted: only the last renames are missing.
     ///
-    /// - Returns: `nil` when there was none; else where the old database is now, if there was one.
+    /// - Returns: `nil` when there was none; otherwise the old database's new path, if there was one.
     package static func finishRebuild(in folder: FilePath) throws -> FilePath?? {
         guard try FileLook.ifPresent(at: folder.appending(rebuilt)) != nil else { return nil }
         let lock = try InstanceLock(folder: folder)
@@ -193,7 +194,7 @@ extension StateFiles {
             defer { connection.close() }
             stamp = try connection.first("SELECT value FROM setting WHERE name = 'rebuilt'") { $0.text(0) }
         } catch {
-            // Cut off so early that it is no database yet: it is made anew.
+            // Interrupted so early that it is no database yet: it is made again.
             return nil
         }
         guard let stamp else { return nil }

@@ -15,7 +15,7 @@ extension Store {
         try connection.first("SELECT 1 FROM setting WHERE name = ?1", [.text("watched:" + folder)]) { _ in true } == nil
     }
 
-    /// The first scans of these folders are over.
+    /// Records that the first scans of these folders are over.
     package func noteWatched(_ folders: [String]) async throws {
         try await change { connection in
             for folder in folders {
@@ -26,11 +26,11 @@ extension Store {
         }
     }
 
-    /// Files of a folder that were taken, by how their paths below it begin.
+    /// Files of a folder that were recorded, by the beginning of their paths below it.
     ///
     /// - Parameter since: Only those that were seen since then.
     package func taken(in folder: String, beginningWith start: FilePath, since: WallTime) throws -> [FilePath] {
-        // Everything that begins so lies between it and the next byte string of its length.
+        // All byte strings with this beginning sort between it and the next byte string of its length.
         guard let last = start.bytes.last, last < 255 else { return [] }
         let end = Array(start.bytes.dropLast()) + [last + 1]
         return try connection.all(
@@ -41,7 +41,7 @@ extension Store {
         ) { FilePath(bytes: $0.blob(0)) }
     }
 
-    /// Writes settled files down, each with its uploads and its tombstone: one transaction for all.
+    /// Records settled files, each with its uploads and its tombstone: one transaction for all.
     package func record(_ arrivals: [Arrival]) async throws -> [ArrivalOutcome] {
         try await change { connection in
             let outcomes = try arrivals.map { try self.record($0, connection) }
@@ -50,7 +50,7 @@ extension Store {
         }
     }
 
-    /// Those that travel together are told by the number of the first of them.
+    /// Files that travel together have the number of the first of them in common.
     private func unite(
         _ arrivals: [Arrival], _ outcomes: [ArrivalOutcome], _ connection: Connection
     ) throws {
@@ -78,7 +78,7 @@ extension Store {
     private func record(_ arrival: Arrival, _ connection: Connection) throws -> ArrivalOutcome {
         let identity = arrival.file.identity
         let place: [Connection.Value] = [.text(identity.folder), .blob(identity.relative.bytes)]
-        // The asset that was recorded for this path and changed before its copy was made goes on as the same asset.
+        // If an asset was recorded for this path and changed before its copy was made, it continues as the same asset.
         let waiting = try connection.first(
             """
             SELECT id, state = 'arrived' AND size = ?3 AND modified = ?4 AND changed = ?5 FROM asset
@@ -86,7 +86,7 @@ extension Store {
             """,
             place + [.integer(identity.size), .integer(identity.modified), .integer(arrival.file.look.changed)]
         ) { (id: $0.integer(0), isSame: $0.integer(1) == 1) }
-        // Nothing new of it: its copy is to be made.
+        // Nothing has changed: its copy is still to be made.
         if let waiting, waiting.isSame, !arrival.again { return .known }
         if let waiting = waiting?.id {
             try connection.run(
@@ -100,17 +100,18 @@ extension Store {
                     .init(identity.born), .init(identity.fileSystem), .text(arrival.file.settledBy.rawValue),
                 ])
             try measure(waiting, size: identity.size, modified: identity.modified)
-            // Bytes of the version before must not become the first ones of this.
+            // The first bytes of this version must not be those of the earlier one.
             for upload in try uploads(of: waiting) where upload.state == .staging { try forgetProgress(of: upload) }
             try bury(identity, asset: waiting)
             return .renewed(asset: waiting)
         }
         let stone = try tombstone(identity.folder, identity.relative)
         let isSameVersion = stone.map { $0.identity.isSameVersion(as: identity) } ?? false
-        // What was only left alone, for standing there before or for being empty, a person may hand in: nothing of it was sent.
+        // A file that was only skipped, because it existed before or was empty, may be added by a person: it was never
+        // sent.
         let isOnlySkipped = stone?.wasRecorded == false && arrival.file.settledBy == .added
         if isSameVersion && !arrival.again && !isOnlySkipped { return .known }
-        // Before the keys are looked at: the version before may hold the key of this one.
+        // Before the keys are checked: the earlier version may hold the key of this one.
         try endSuperseded(by: identity)
         if let holder = try keyHolder(arrival.orders) { return .keyTaken(holder) }
         let asset = try insert(arrival, connection)
@@ -192,9 +193,9 @@ extension Store {
         return id
     }
 
-    /// Takes the tombstone of this version away.
+    /// Removes the tombstone of this version.
     func digUp(_ asset: Int64) throws(StoreError) {
-        // By its place, which is the key: a search by the asset's number would read every tombstone.
+        // By its path, which is the key: a search by the asset's number would read every tombstone.
         try connection.run(
             """
             DELETE FROM tombstone
@@ -205,7 +206,7 @@ extension Store {
     struct Tombstone {
         var identity: StoredIdentity
         var seenAt: Int64
-        /// An asset was made of it; otherwise it was only left alone.
+        /// Whether an asset was made of it; otherwise it was only skipped.
         var wasRecorded: Bool
     }
 
@@ -236,7 +237,8 @@ extension Store {
             ])
     }
 
-    /// Tombstones not renewed for 90 days, oldest first: their sources are to be looked for before they may go.
+    /// Tombstones not renewed for 90 days, oldest first: they may be deleted only after a check that their sources are
+    /// gone.
     package func oldTombstones(limit: Int) throws -> [StoredIdentity] {
         let horizon = clocks.wall().milliseconds - 90 * 86_400_000
         return try connection.all(
@@ -252,7 +254,7 @@ extension Store {
         }
     }
 
-    /// Tombstones whose source stands (`renewed`) live on; those whose source is gone (`gone`) go.
+    /// Renews tombstones whose source exists (`renewed`), and deletes those whose source is gone (`gone`).
     package func tend(renewed: [StoredIdentity], gone: [StoredIdentity]) async throws {
         let now = clocks.wall().milliseconds
         try await change { connection in

@@ -1,14 +1,14 @@
 package import Core
 
-// What waits, for whoever plans ahead.
+// Waiting uploads, for plans.
 
 extension Store {
-    /// What waits of one folder for one destination.
+    /// The waiting uploads of one folder for one destination.
     package struct Backlog: Sendable, Hashable {
         package struct Upload: Sendable, Hashable {
             package var id: String
             package var size: Int64
-            /// Bytes that the remote has, as far as one can tell without asking it.
+            /// Bytes that the remote has, as far as is known without asking it.
             package var sent: Int64
             package var priority: Int
             package var isRunning: Bool
@@ -17,20 +17,20 @@ extension Store {
 
         package var folder: String
         package var destination: String
-        /// Those that are being sent, and the first of those that wait, in the order in which they are claimed.
+        /// The running uploads, and the first of the waiting ones, in the order in which they are claimed.
         package var first: [Upload] = []
-        /// All others that wait.
+        /// All other waiting uploads.
         package var rest = Spending.none
-        /// Have no copy yet.
+        /// Uploads that have no copy yet.
         package var unstaged = Spending.none
-        /// Were paused one by one; counted nowhere else.
+        /// Uploads that were paused one by one; counted nowhere else.
         package var paused = Spending.none
     }
 
-    /// All that waits, by folder and destination. Of each the first uploads are read, and the others counted: by the tally, so
-    /// that a million cost no more than those that are read.
+    /// All waiting uploads, by folder and destination. For each pair the first uploads are read. The others are counted
+    /// by the tally, so that a million cost no more than those that are read.
     ///
-    /// - Parameter limit: Uploads to read in all; of each class a share of it, and a hundred at least.
+    /// - Parameter limit: Uploads to read in all; each class gets a share of it, and a hundred at least.
     package func backlog(reading limit: Int = 10_000) throws -> [Backlog] {
         try together {
             let tally = try connection.all(

@@ -1,24 +1,24 @@
 package import Core
 
-// What of a file system is still to be staged, verified, released.
+// Files of a file system that are still to be staged, verified, released.
 
 extension Store {
-    /// Counted no further: more than that is "many".
+    /// Limit of the counts: more than that is "many".
     private static let most: Int64 = 1_000
 
-    /// What is left to do with the files of folders that lie on one file system.
+    /// The work left with the files of folders that lie on one file system.
     ///
     /// - Parameters:
     ///   - folders: Their names.
-    ///   - fileSystem: As in ``StoredIdentity/fileSystem``; `nil` for files of which that is not known.
-    /// - Returns: Counts of at most 1,000 each. What is still settling is not in the store.
+    ///   - fileSystem: As in ``StoredIdentity/fileSystem``; `nil` for files whose file system is not known.
+    /// - Returns: Counts of at most 1,000 each. Files that are still settling are not in the store.
     package func cardWork(in folders: Set<String>, on fileSystem: String?) throws -> CardWork {
         try together {
             var work = CardWork()
             let system = Connection.Value(fileSystem)
             for folder in folders {
                 work.unstaged += try count(Self.unstaged, folder, system)
-                // Most often nothing is under way, and nobody has to look for it.
+                // Usually nothing is under way, and no search is necessary.
                 if try hasOngoing(folder) { work.unverified += try count(Self.unverified, folder, system) }
                 work.failed += try count(Self.failed, folder, system)
                 work.unreleased += try count(Self.unreleased, folder, system)
@@ -42,7 +42,8 @@ extension Store {
         ) { _ in true } == true
     }
 
-    /// Yet to be copied; without a copy of their own and not verified; or given up before there was one.
+    /// Files to be copied; files without a copy of their own that are not verified; files that were given up before
+    /// there was a copy.
     private static let unstaged = """
         SELECT 1 FROM asset WHERE state IN ('arrived', 'unsettled') AND folder = ?1 AND file_system IS ?2
         UNION ALL
@@ -64,7 +65,7 @@ extension Store {
         WHERE upload.state = 'failed' AND upload.folder = ?1 AND asset.file_system IS ?2
         AND asset.source_state = 'untouched'
         """
-    /// What cannot be released (a card that is locked) has a note, and nobody waits for it.
+    /// A source that cannot be released (a card that is locked) has a note, and is not waited for.
     private static let unreleased = """
         SELECT 1 FROM asset INDEXED BY asset_due WHERE due = 1 AND folder = ?1 AND file_system IS ?2
         AND action IN ('delete', 'move') AND source_state IN ('untouched', 'releasing') AND source_note IS NULL

@@ -1,12 +1,12 @@
 package import Core
 internal import Linux
 
-/// What a person has said to be otherwise for a while.
+/// A temporary exception that a person has set.
 package struct ExceptionRecord: Sendable, Hashable {
     package enum Scope: String, Sendable, Hashable { case all, folder, upload }
     package enum Kind: Sendable, Hashable {
         case excuse(Excuse)
-        /// At most so many bytes a second.
+        /// At most this many bytes a second.
         case rate(Int64)
     }
 
@@ -16,7 +16,7 @@ package struct ExceptionRecord: Sendable, Hashable {
     package var kind: Kind
     package var since: WallTime
     package var until: WallTime
-    /// The user who said so.
+    /// The user who set it.
     package var who: String
 
     package init(scope: Scope, name: String, kind: Kind, since: WallTime, until: WallTime, who: String) {
@@ -28,7 +28,7 @@ package struct ExceptionRecord: Sendable, Hashable {
         self.who = who
     }
 
-    /// Whether `other` is of the same kind for the same thing, and so makes way for it.
+    /// Whether `other` is of the same kind for the same target, and so is replaced.
     package func isAbout(_ other: ExceptionRecord) -> Bool {
         scope == other.scope && name == other.name && word == other.word
     }
@@ -42,7 +42,7 @@ package struct ExceptionRecord: Sendable, Hashable {
 }
 
 extension Store {
-    /// One of the same kind for the same thing makes way. Durable when it returns.
+    /// Replaces exceptions of the same kind for the same target. Durable when it returns.
     package func setExceptions(_ exceptions: [ExceptionRecord]) async throws {
         try await change { connection in
             for exception in exceptions {
@@ -65,7 +65,7 @@ extension Store {
         }
     }
 
-    /// - Returns: How many there were.
+    /// - Returns: The number of them.
     @discardableResult
     package func clearExceptions(_ exceptions: [ExceptionRecord]) async throws -> Int {
         if exceptions.isEmpty { return 0 }
@@ -88,7 +88,7 @@ extension Store {
         }
     }
 
-    /// Takes back what was allowed to an upload that is over. Within a transaction.
+    /// Removes the exceptions of an upload that has ended. Within a transaction.
     func endExceptions(of upload: String) throws {
         let kinds = try connection.all(
             "DELETE FROM exception WHERE scope = 'upload' AND name = ?1 RETURNING kind", [.text(upload)]
@@ -98,7 +98,7 @@ extension Store {
         }
     }
 
-    /// All that are stored, whether they are over or not.
+    /// All that are stored, also those that have ended.
     package func exceptions() throws -> [ExceptionRecord] {
         try connection.all("SELECT scope, name, kind, since, until, who, value FROM exception") { row in
             let kind =
@@ -111,10 +111,10 @@ extension Store {
         }
     }
 
-    /// Takes one upload for its destination, if it is queued and nobody paused it, whatever is before it in the queue. As
-    /// ``claim(filling:_:from:skippingDuplicatesOf:reserving:onRepeat:)`` otherwise.
+    /// Claims one upload for its destination, if it is queued and not paused, whatever stands before it in the queue.
+    /// Otherwise as ``claim(filling:_:from:skippingDuplicatesOf:reserving:onRepeat:)``.
     ///
-    /// - Parameter alike: Folders that skip duplicates: one of those is left to the ordinary way.
+    /// - Parameter alike: Folders that skip duplicates: uploads from these are left to the ordinary claim.
     package func claim(
         only id: String, skippingDuplicatesOf alike: [String], reserving: @Sendable (Claim) -> Reservation?
     ) async throws -> Claim? {
@@ -125,7 +125,7 @@ extension Store {
             else { return nil }
             return (upload, asset)
         }
-        // Asked outside a transaction first, so that an idle dispatcher writes nothing.
+        // Checked outside a transaction first, so that an idle dispatcher writes nothing.
         guard try next() != nil else { return nil }
         return try await change { connection in
             guard let (upload, asset) = try next() else { return nil }

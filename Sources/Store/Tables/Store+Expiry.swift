@@ -1,16 +1,16 @@
 package import Core
 
-// Uploads that have waited for too long.
+// Uploads that have waited too long.
 
 extension Store {
-    /// Of one class, the uploads that wait and are too old, and when the next one will be.
+    /// The waiting uploads of one class that are too old, and the time when the next one will be.
     ///
-    /// Asked are the oldest: an upload that was made before another has the lower id. What a person began again does not
-    /// get too old.
+    /// The oldest are checked: an upload that was made before another has the lower id. An upload that a person began
+    /// again does not get too old.
     ///
     /// - Parameters:
-    ///   - oldest: No clock that is right shows an earlier time.
-    ///   - most: So many in one go; with fewer these are all.
+    ///   - oldest: No correct clock shows an earlier time.
+    ///   - most: Limit of the answer; if there are fewer, these are all.
     package func aged(
         _ upload: UploadClass, by expiry: Expiry, oldest: WallTime, most: Int
     ) throws -> (ids: [String], next: WallTime?) {
@@ -37,8 +37,8 @@ extension Store {
         return (ids, times.min())
     }
 
-    /// Ends uploads that are too old, unless they are under way by now or over: as a cancel does, with a failure that says
-    /// why. One transaction.
+    /// Ends uploads that are too old, unless they are running by now or have ended: as a cancel does, with a failure
+    /// that tells the reason. One transaction.
     ///
     /// - Returns: Those that it ended.
     package func expire(_ ids: [String]) async throws -> [UploadRow] {
@@ -61,7 +61,7 @@ extension Store {
         }
     }
 
-    /// Ended for its age, or because `before_upload` said so: nobody has asked for that by name.
+    /// Whether it ended because of its age, or because `before_upload` rejected it: no person asked for that by name.
     func isUnasked(_ upload: UploadRecord) throws -> Bool {
         guard upload.ending == .cancelled, let row = try row(upload.id) else { return false }
         return row.isExpired || row.isSkipped

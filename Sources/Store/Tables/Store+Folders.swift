@@ -1,6 +1,6 @@
 package import Core
 
-// Which directories the configured folders were.
+// The identities of the directories under the configured paths.
 
 extension Schema {
     static let sources = """
@@ -18,7 +18,7 @@ extension Schema {
 }
 
 extension Store {
-    /// What is remembered of the directories under configured paths.
+    /// The remembered identities of the directories under configured paths.
     package func folderIdentities() throws -> [FilePath: FolderIdentity] { try connection.folderIdentities() }
 
     /// Remembers the directory under a configured path. Durable when it returns.
@@ -33,7 +33,7 @@ extension Store {
         }
     }
 
-    /// Forgets the directory under a configured path: whatever stands there next is the right one. Durable when it returns.
+    /// Forgets the directory under a configured path: the next directory there is accepted. Durable when it returns.
     package func forgetFolder(at path: FilePath) async throws {
         try await change { connection in
             try connection.run("DELETE FROM folder_identity WHERE path = ?1", [.blob(path.bytes)])
@@ -56,16 +56,17 @@ extension Connection {
 }
 
 extension StateFiles {
-    /// What an old database remembers of the directories under configured paths; `nil` where it cannot be read. Changes nothing.
+    /// The identities of the directories under configured paths in an old database; `nil` where it cannot be read.
+    /// Changes nothing.
     package static func folderIdentities(in state: FilePath) -> [FilePath: FolderIdentity]? {
-        // Damage is what this is for.
+        // Damage is expected here.
         guard let connection = try? Connection(path: state.appending(database), asEvidence: true) else { return nil }
         defer { connection.close() }
         return try? connection.folderIdentities()
     }
 
-    /// Which of these names of sources that are being released a state folder does not know: they are of somebody else's making. A
-    /// daemon may be using it. Changes nothing.
+    /// Whether a state folder does not know these names of sources being released: then another program made them. A
+    /// daemon may be using the folder. Changes nothing.
     package static func unknown(
         _ names: [(asset: Int64, token: ReleaseToken)], in state: FilePath
     ) throws -> [Bool] {

@@ -3,8 +3,9 @@ internal import Core
 // Assets whose bytes are not a copy of their source: uploaded in place, or made by a command.
 
 extension Store {
-    /// The source that `upload` read in place is another version now. What was sent of the old one is given up, and with it
-    /// every upload of it that is not under way: those find out for themselves. The new version comes as a new asset.
+    /// Handles a changed source that `upload` read in place. The bytes sent of the old version are given up, and with
+    /// it every upload of it that does not run: running ones find out for themselves. The new version comes as a new
+    /// asset.
     func sourceChanged(_ upload: UploadRecord, _ failure: Failure) throws {
         for one in try uploads(of: upload.asset) {
             guard one.id == upload.id || one.state == .queued || one.state == .staging else { continue }
@@ -15,11 +16,11 @@ extension Store {
         try digUp(upload.asset)
     }
 
-    /// A version of a file is recorded. Uploads that read an earlier version of it in place end: the bytes that they would go on
-    /// with are not the file's any more, and their source may be released under the new version's record before they look at it
-    /// again. One that runs finds out by its state.
+    /// Ends uploads that read an earlier version of a file in place, when a new version is recorded. The bytes that
+    /// they would continue with are not the file's any more, and their source may be released under the new version's
+    /// record before they check it again. A running upload finds out by its state.
     ///
-    /// - Parameter identity: Of the new version.
+    /// - Parameter identity: The new version's.
     func endSuperseded(by identity: StoredIdentity) throws {
         let earlier = try connection.all(
             """
@@ -52,7 +53,7 @@ extension Store {
         return later.contains { !$0.identity.isSameVersion(as: asset.identity) }
     }
 
-    /// The source of an asset that is uploaded in place has another ctime, and was found to have the same content.
+    /// Records that the source of an asset that is uploaded in place has another ctime, and the same content.
     package func proven(_ asset: Int64, changed: Int64) async throws {
         try await change { connection in
             try connection.run(
@@ -61,11 +62,12 @@ extension Store {
         }
     }
 
-    /// An upload begins at its first byte, under another generation: what the remote has of the version before is removed there.
+    /// Makes an upload begin at its first byte, under another generation: the remote's bytes of the earlier version are
+    /// removed there.
     func forgetProgress(of upload: UploadRecord) throws {
         if let old = try checkpoint(upload.id) {
             try removeRemains(of: upload, old, isEarlier: true)
-            // Names that are made of the id must not be those of what is removed.
+            // Names that are made from the id must differ from those of the removed objects.
             try connection.run(
                 "UPDATE upload SET generation = generation + 1, attempt = 0 WHERE id = ?1", [.text(upload.id)])
         }

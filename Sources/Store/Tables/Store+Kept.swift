@@ -1,14 +1,14 @@
 package import Core
 
-// Verified sources that stay for a while: which of them go first, and that one is to go.
+// Verified sources that stay for a while: their order of removal, and the removals themselves.
 
 extension Store {
-    /// A source that stands in its folder, all its uploads over and at least one verified.
+    /// A source that is in its folder, with all its uploads ended and at least one verified.
     package struct Kept: Hashable, Sendable {
         package var asset: Int64
         /// Bytes.
         package var size: Int64
-        /// Since when it is verified and done.
+        /// The time since when it is verified and done.
         package var since: WallTime
         package var path: SourcePath
     }
@@ -24,7 +24,7 @@ extension Store {
         try Kept.all(connection, in: folder, on: fileSystem, until: latest, limit: limit)
     }
 
-    /// Bytes of a folder's sources that are on their way out, and whether there is any.
+    /// The number and bytes of a folder's sources that are being removed.
     package func leaving(_ folder: String) throws -> (files: Int, bytes: Int64) {
         try connection.first(
             """
@@ -36,7 +36,8 @@ extension Store {
 
     /// Puts kept sources on the release's list, to be deleted there: the intention is durable when this returns.
     ///
-    /// - Returns: Those that go. One that has an upload to come again stays, and counts anew when that is over.
+    /// - Returns: The sources that are removed. A source with a new upload stays, and its time starts again when that
+    ///   has ended.
     package func expire(_ assets: [Int64]) async throws -> [Int64] {
         try await change { connection in
             var gone: [Int64] = []
@@ -56,7 +57,7 @@ extension Store {
         }
     }
 
-    /// Counts their time from now on: they were written down while the clock was unset.
+    /// Starts their time from now: they were recorded while the clock was unset.
     package func renewKept(_ assets: [Int64]) async throws {
         try await change { connection in
             for id in assets {
@@ -87,7 +88,7 @@ extension Store.Kept {
 }
 
 extension StateFiles {
-    /// As ``Store/kept(in:on:until:limit:)``, of a state folder that a daemon may be using. Changes nothing.
+    /// As ``Store/kept(in:on:until:limit:)``, for a state folder that a daemon may be using. Changes nothing.
     package static func kept(
         state: FilePath, in folder: String, on fileSystem: String?, until latest: WallTime?, limit: Int
     ) throws -> [Store.Kept] {

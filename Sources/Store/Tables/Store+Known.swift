@@ -1,14 +1,14 @@
 package import Core
 internal import Glibc
 
-// "Is this file known?", as a scan asks a million times.
+// The question whether a file is known, as a scan asks it a million times.
 
 extension Store {
-    /// What stops the file at a place from being picked up again; `nil` when nothing does.
+    /// The fact that keeps the file at a path from being recorded again; `nil` when there is none.
     package struct Known: Sendable, Hashable {
         package var size: Int64
         package var modified: Int64
-        /// `false` for one that was there before its folder was watched.
+        /// `false` for a file that existed before its folder was watched.
         package var wasTaken: Bool
     }
 
@@ -18,10 +18,9 @@ extension Store {
         }
     }
 
-    /// Which of these versions are known already: recorded, done, or there before the folder was watched.
+    /// Whether these versions are known already: recorded, done, or there before the folder was watched.
     ///
-    /// Renews the tombstones of those that are, at most once a week each, so that a scan over known files writes
-    /// nothing.
+    /// Renews the tombstones of known ones, at most once a week each, so that a scan over known files writes nothing.
     package func known(_ identities: Identities) async throws -> [Bool] {
         let now = clocks.wall().milliseconds
         var answers = [Bool](repeating: false, count: identities.count)
@@ -52,15 +51,15 @@ extension Store {
         try await known(Identities(identities))
     }
 
-    /// Tombstones that are passed over on the way to the next one asked about, before it is searched from the top of the
+    /// Tombstones that are stepped over on the way to the next requested one, before it is searched from the top of the
     /// tree: a step costs about a tenth of a search.
     private static let stride = 8
 
-    /// Goes along the table as far as the next one asked about is near: the files of a directory stand side by side
-    /// there, and a look-up for each alone would cost several times as much.
+    /// Steps along the table as long as the next requested file is near: the files of a directory are neighbours there,
+    /// and a look-up for each alone would cost several times as much.
     ///
-    /// - Parameter found: Is told of a known one, and when it was renewed (milliseconds since 1970).
-    /// - Returns: From where in `order` to go on; always further than `start`.
+    /// - Parameter found: Called with each known file, and the time of its renewal (milliseconds since 1970).
+    /// - Returns: The position in `order` to continue from; always further than `start`.
     private func walk(
         _ order: [Int], from start: Int, of identities: Identities, found: (Int, Int64) -> Void
     ) throws(StoreError) -> Int {
@@ -70,7 +69,7 @@ extension Store {
             var next = start
             var passed = 0
             while try row.next() {
-                // Everything that is asked about before this stone has none.
+                // All requested files that sort before this stone have none.
                 while true {
                     let place = row.withBytes(0) { identities.order(order[next], $0) }
                     if place > 0 { break }
@@ -81,11 +80,11 @@ extension Store {
                     next += 1
                     if next == order.endIndex || !identities.haveOneFolder(order[next], order[start]) { return next }
                 }
-                // The first stone is never before the first one asked about, so this is further than the start.
+                // The first stone is never before the first requested file, so this is further than the start.
                 passed += 1
                 if passed > Self.stride { return next }
             }
-            // No stone follows in this folder.
+            // No further stone exists in this folder.
             while next < order.endIndex, identities.haveOneFolder(order[next], order[start]) { next += 1 }
             return next
         }
@@ -98,7 +97,7 @@ extension Store {
 }
 
 extension Connection.Row {
-    /// ``Core/StoredIdentity/isSameVersion(as:)`` for the tombstone that this row is, whose place is the same; without
+    /// ``Core/StoredIdentity/isSameVersion(as:)`` for the tombstone in this row, which has the same path; without
     /// making a value of it.
     fileprivate func isSameVersion(as index: Int, of identities: Identities) -> Bool {
         let other = identities.version(at: index)

@@ -1,17 +1,18 @@
 internal import Core
 
-// What stands first to be claimed.
+// The queue of claims for a destination.
 
 extension Store {
-    /// What the folders that wait for one destination would send next, for the length of a transaction: a folder that is
-    /// passed over is not read through, however many uploads it has, and after a claim only its own folder is asked again.
+    /// The next uploads of the folders that wait for one destination, for the length of a transaction. A folder that is
+    /// passed over is not read through, however many uploads it has, and after a claim only its own folder is queried
+    /// again.
     struct Line {
         let destination: String
         /// Folders that skip duplicates.
         let alike: Set<String>
-        /// Bytes that the destination has room for; `nil` when nobody knows.
+        /// Free bytes at the destination; `nil` when unknown.
         fileprivate var left: Int64?
-        /// Folders of which only what is begun may go.
+        /// Folders of which only begun uploads may go.
         fileprivate let begunOnly: Set<String>
         /// Boot-time ns.
         let now: Int64
@@ -20,7 +21,7 @@ extension Store {
 
         var isEmpty: Bool { offers.isEmpty }
 
-        /// What was begun there may have its room already, and is not asked.
+        /// A begun upload may have its space there already, and is not checked.
         func hasRoom(for candidate: Candidate) -> Bool {
             left.map { candidate.checkpoint != nil || candidate.missing <= $0 } ?? true
         }
@@ -28,20 +29,21 @@ extension Store {
         mutating func took(_ candidate: Candidate) { left = left.map { max(min($0, 0), $0 - candidate.missing) } }
     }
 
-    /// An upload with what its claim needs.
+    /// An upload with the data that its claim needs.
     struct Candidate {
         let upload: UploadRecord
         let asset: AssetRecord
         let checkpoint: Checkpoint?
         var missing: Int64 { upload.missing }
-        /// What was begun, and what is uploaded in place: that is watched, which is done for each file by itself.
+        /// Begun uploads, and those in place, go alone: a source in place is checked, which is done for each file by
+        /// itself.
         var goesAlone: Bool { checkpoint != nil || asset.keeping == .inPlace }
     }
 
     /// - Parameters:
-    ///   - isOpen: Whether uploads of a folder may be taken.
-    ///   - begunOnly: Those of which only what is begun may be taken.
-    ///   - left: Bytes that the destination has room for; `nil` when nobody knows.
+    ///   - isOpen: Whether uploads of a folder may be claimed.
+    ///   - begunOnly: Folders of which only begun uploads may be claimed.
+    ///   - left: Free bytes at the destination; `nil` when unknown.
     ///   - alike: Folders that skip duplicates.
     func line(
         to destination: String, from isOpen: (String) -> Bool, begunOnly: Set<String> = [], within left: Int64?,
@@ -56,7 +58,7 @@ extension Store {
         return line
     }
 
-    /// The upload whose turn it is. A folder that fills a bundle goes on as long as its next file goes into it.
+    /// The upload whose turn it is. A folder that fills a bundle continues as long as its next file fits into it.
     func next(in line: Line, _ turns: FolderTurns, _ room: TransferRoom) throws -> Candidate? {
         if let same = turns.again(line.offers.values), let candidate = try candidate(same.id),
             room.joins(
@@ -67,7 +69,7 @@ extension Store {
         return try turns.next(line.offers.values).flatMap { try candidate($0.id) }
     }
 
-    /// The first of `folder` left the line. Of what skips duplicates others may have to wait for it now.
+    /// Removes the first of `folder` from the line. Other uploads that skip duplicates may have to wait for it now.
     func leave(_ line: inout Line, _ folder: String) throws {
         for other in line.offers.keys where other == folder || line.alike.contains(other) {
             line.offers[other] = try offer(of: other, in: line)
@@ -99,10 +101,10 @@ extension Store {
             """, [.integer(left)])
     }
 
-    /// So many of a folder are looked through for one that fits: who has more that does not fit waits for room.
+    /// Uploads of a folder that are examined for one that fits: a folder with more that do not fit waits for space.
     private static let furthestFit = 200
 
-    /// The first that waits for a destination and for nothing else, but that it lacks more than `left` bytes there.
+    /// The first upload that waits for a destination only because it lacks more than `left` bytes there.
     package func first(
         waitingFor destination: String, lacking left: Int64, from isOpen: @Sendable (String) -> Bool
     ) throws -> (upload: UploadRecord, asset: AssetRecord)? {

@@ -1,26 +1,26 @@
 package import Core
 
-// Lists: the newest uploads that a filter lets through, a page at a time.
+// Lists: the newest uploads that match a filter, a page at a time.
 
 extension Store {
-    /// What a list asks for. Every field that is set must hold.
+    /// The filter of a list. Every field that is set must match.
     package struct Filter: Sendable, Hashable {
         package var states: [UploadState] = []
         package var destination: String?
         package var folder: String?
         /// Only uploads of these classes.
         package var classes: Set<UploadClass>?
-        /// Only uploads that wait for their own sake: a person paused this one, or its last attempt failed.
+        /// Only uploads that wait for a reason of their own: a person paused this one, or its last attempt failed.
         package var isHeld = false
         /// Only uploads whose file settles again.
         package var isUnsettled = false
         /// Part of the path, as bytes.
         package var text: FilePath?
-        /// Pairs that their context has.
+        /// Pairs that their context must contain.
         package var context: [String: String] = [:]
         /// Only uploads that are older than this id.
         package var after: String?
-        /// Only uploads that were added since then, and before.
+        /// Only uploads that were added since then, and before `until`.
         package var since: WallTime?
         package var until: WallTime?
         package var limit = 100
@@ -45,19 +45,19 @@ extension Store {
 
         fileprivate var namesClasses: Bool { destination != nil || folder != nil || classes != nil }
 
-        /// Behind every id: their alphabet ends with Z.
+        /// Sorts after every id: their alphabet ends with Z.
         fileprivate static let newest = "["
     }
 
     /// Newest first.
     ///
-    /// A text or a context is looked for in all files, a piece at a time, and others get their turn in between.
+    /// A text or a context is searched in all files, a piece at a time, and other callers get their turn in between.
     package func rows(_ filter: Filter) async throws -> [UploadRow] {
         if filter.text != nil || !filter.context.isEmpty { return try await search(filter) }
         return try ids(filter).compactMap { try row($0) }
     }
 
-    /// The ids of ``rows(_:)``, without a text or a context to look for.
+    /// The ids of ``rows(_:)``, for a filter without a text or a context.
     package func ids(_ filter: Filter) throws -> [String] {
         let range: [Connection.Value] = [.text(filter.above), .integer(Int64(filter.limit)), .text(filter.floor)]
         func ids(_ sql: String, _ values: [Connection.Value] = []) throws -> [String] {
@@ -69,7 +69,7 @@ extension Store {
         } else if filter.isUnsettled {
             found = try unsettled(filter)
         } else if filter.namesClasses {
-            // Each class in each state has its own place in the index, in the order of the ids.
+            // Each class in each state has its own range of the index, in the order of the ids.
             for (upload, state) in try classes() where filter.takes(upload) {
                 guard filter.states.isEmpty || filter.states.contains(state) else { continue }
                 found += try ids(
@@ -136,17 +136,17 @@ extension Store {
         }.compactMap { row in row.1.map { (row.0, $0) } }
     }
 
-    /// Classes with uploads that wait to be sent, of folders and destinations that are no longer configured as well.
+    /// Classes with uploads that wait to be sent, also those of folders and destinations that are no longer configured.
     package func waitingClasses() throws -> [(upload: UploadClass, count: Int)] {
         try connection.all(
             "SELECT folder, destination, uploads FROM tally WHERE state = 'queued' AND uploads > 0 ORDER BY 1, 2"
         ) { row in (UploadClass(folder: row.text(0), destination: row.text(1)), Int(row.integer(2))) }
     }
 
-    /// Classes of which an upload is queued that nobody paused and that waits for no next attempt.
+    /// Classes with a queued upload that is not paused and waits for no next attempt.
     ///
     /// - Parameters:
-    ///   - time: Or so soon.
+    ///   - time: Also uploads whose wait ends by then.
     ///   - passed: None of these; few.
     package func readyClasses(
         within time: Duration = .zero, besides passed: Set<String> = []
@@ -163,10 +163,10 @@ extension Store {
         }
     }
 
-    /// Assets that are looked through at once.
+    /// Assets that are examined in one piece.
     private static let piece: Int64 = 4_096
 
-    /// Uploads are numbered as their assets are: the newest asset has the newest uploads.
+    /// Uploads are numbered in the order of their assets: the newest asset has the newest uploads.
     private func search(_ filter: Filter) async throws -> [UploadRow] {
         func asset(_ sql: String, _ id: String) throws -> Int64? {
             try connection.first(sql, [.text(id)]) { $0.integer(0) }

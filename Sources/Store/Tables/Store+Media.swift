@@ -1,9 +1,9 @@
 package import Core
 
-// What recordings said of themselves. For display: nothing is decided by it.
+// Metadata of recordings. For display: no decision depends on it.
 
 extension Schema {
-    /// A row for each asset that said anything.
+    /// A row for each asset with any metadata.
     static let media = """
         CREATE TABLE media (
             asset INTEGER PRIMARY KEY REFERENCES asset (id),
@@ -18,10 +18,10 @@ extension Schema {
 }
 
 extension Store {
-    /// Replaces what is known of each of these assets. Within the transaction of the caller.
+    /// Replaces the metadata of each of these assets. Within the transaction of the caller.
     func note(_ facts: MediaFacts, of asset: Int64, _ connection: Connection) throws {
         if facts.isEmpty {
-            // The version before this one may have told something.
+            // The version before this one may have had metadata.
             return try connection.run("DELETE FROM media WHERE asset = ?1", [.integer(asset)])
         }
         try connection.run(
@@ -33,7 +33,7 @@ extension Store {
             ])
     }
 
-    /// What an asset's recording said of itself; empty when it said nothing.
+    /// The metadata of an asset's recording; empty when there is none.
     package func mediaFacts(of asset: Int64) throws -> MediaFacts {
         try connection.first(
             "SELECT recorded, duration, width, height, make, model FROM media WHERE asset = ?1", [.integer(asset)]

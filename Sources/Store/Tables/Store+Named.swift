@@ -1,6 +1,6 @@
 package import Core
 
-// What the remote calls an upload before it is complete. In a column of its own: `remote` is what was verified, and nothing else.
+// The remote's id for an upload before it is complete. It has its own column: `remote` holds only verified objects.
 
 extension Schema {
     static let named = """
@@ -14,7 +14,8 @@ extension Schema {
 }
 
 extension Store {
-    /// The remote calls an upload that this run holds so. Durable when it returns. The same again writes nothing.
+    /// Stores the remote's id for an upload that this run holds. Durable when it returns. The same id again writes
+    /// nothing.
     ///
     /// - Throws: ``LeaseLost`` when the upload was cancelled meanwhile.
     package func name(_ remoteID: String, at url: String? = nil, for id: String) async throws {
@@ -27,13 +28,13 @@ extension Store {
         }
     }
 
-    /// Inside a transaction. It begins anew at the remote, or is to.
+    /// Inside a transaction. The upload begins again at the remote, or will.
     func forgetName(of id: String) throws {
         try connection.run(
             "UPDATE upload SET named = NULL, named_url = NULL WHERE id = ?1 AND named IS NOT NULL", [.text(id)])
     }
 
-    /// The right to send an upload that this run holds was renewed. Durable when it returns.
+    /// Records that the credential for an upload that this run holds was renewed. Durable when it returns.
     ///
     /// - Throws: ``LeaseLost`` when the upload was cancelled meanwhile.
     package func note(_ news: CredentialNews, for id: String) async throws {

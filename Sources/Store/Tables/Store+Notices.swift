@@ -1,6 +1,6 @@
 package import Core
 
-/// One event that a hook is still to be told of.
+/// One event that is still to be delivered to a hook.
 package struct NoticeRecord: Sendable, Hashable {
     package struct Key: Sendable, Hashable {
         package var hook: String
@@ -14,11 +14,11 @@ package struct NoticeRecord: Sendable, Hashable {
     }
 
     package var key: Key
-    /// When the event happened.
+    /// The time of the event.
     package var at: WallTime
     package var upload: String?
     package var tries: Int
-    /// How long it had waited when it was last tried, by the clock of the runs that it waited in.
+    /// The time that it had waited at the last try, by the clock of the runs that it waited in.
     package var waited: Duration
 
     package init(key: Key, at: WallTime, upload: String?, tries: Int = 0, waited: Duration = .zero) {
@@ -30,13 +30,13 @@ package struct NoticeRecord: Sendable, Hashable {
     }
 }
 
-// What hooks were told, and are to be told.
+// Delivered and pending notices of hooks.
 
 extension Store {
-    /// Remembers these hooks and no others: one that is new begins behind the event `seq`, what waits for another is
-    /// forgotten. Durable when it returns; writes nothing where nothing changes.
+    /// Remembers these hooks and no others. A new hook begins after the event `seq`; pending notices for removed hooks
+    /// are deleted. Durable when it returns; writes nothing where nothing changes.
     ///
-    /// - Returns: How many notices were forgotten.
+    /// - Returns: The number of deleted notices.
     @discardableResult
     package func keepHooks(_ names: [String], from seq: Int64) async throws -> Int {
         let known = try hookMarks()
@@ -53,7 +53,8 @@ extension Store {
                 try connection.run("DELETE FROM hook WHERE name = ?1", [.text(name)])
             }
             for name in new {
-                // What an earlier hook of this name left, when it was forgotten while something was being written for it.
+                // An earlier hook of this name may have left these, if it was removed while a notice was being recorded
+                // for it.
                 try connection.run("DELETE FROM notice WHERE hook = ?1", [.text(name)])
                 try connection.run("INSERT INTO hook VALUES (?1, ?2)", [.text(name), .integer(seq)])
             }
@@ -61,13 +62,13 @@ extension Store {
         }
     }
 
-    /// The last event that each hook is done with, or that waits for it.
+    /// For each hook, the last event that it is done with, or that waits for it.
     package func hookMarks() throws -> [String: Int64] {
         Dictionary(
             try connection.all("SELECT name, seq FROM hook") { ($0.text(0), $0.integer(1)) }, uniquingKeysWith: { $1 })
     }
 
-    /// Everything that waits, oldest first.
+    /// All pending notices, oldest first.
     package func notices() throws -> [NoticeRecord] {
         try connection.all("SELECT hook, seq, at, upload, tries, waited FROM notice ORDER BY hook, seq") { row in
             NoticeRecord(
@@ -77,22 +78,22 @@ extension Store {
         }
     }
 
-    /// What a notice says; `nil` when it does not wait any more.
+    /// The text of a notice; `nil` when it does not wait any more.
     package func body(of notice: NoticeRecord.Key) throws -> String? {
         try connection.first(
             "SELECT body FROM notice WHERE hook = ?1 AND seq = ?2", [.text(notice.hook), .integer(notice.seq)]
         ) { $0.text(0) }
     }
 
-    /// Writes down what hooks are to be told, forgets what there is no room for, and notes how far they came: one transaction,
-    /// durable when it returns.
+    /// Records notices for hooks, deletes those beyond the limit, and stores how far each hook has come: one
+    /// transaction, durable when it returns.
     package func queue(
         _ notices: [(record: NoticeRecord, body: String)], dropping: [NoticeRecord.Key], marks: [String: Int64]
     ) async throws {
         try await change { connection in
             for (notice, body) in notices {
                 try connection.run(
-                    // A reload may have taken the hook away meanwhile.
+                    // A reload may have removed the hook meanwhile.
                     """
                     INSERT OR IGNORE INTO notice
                     SELECT ?1, ?2, ?3, ?4, ?5, 0, 0 WHERE EXISTS (SELECT 1 FROM hook WHERE name = ?1)
@@ -109,12 +110,12 @@ extension Store {
         }
     }
 
-    /// These are told, or given up.
+    /// Removes notices that were delivered, or given up.
     package func noticesAreOver(_ keys: [NoticeRecord.Key]) async throws {
         try await change { _ in for key in keys { try self.remove(key) } }
     }
 
-    /// One more try has failed.
+    /// Records that one more try has failed.
     package func noticeFailed(_ notice: NoticeRecord) async throws {
         try await change { connection in
             try connection.run(

@@ -1,9 +1,9 @@
 package import Core
 
-// What is known of the parts of a copy, for as long as there is the copy.
+// Digests of the parts of a copy, kept as long as the copy.
 
 extension Schema {
-    /// Without a row, whoever needs a part's digest reads the part.
+    /// Without a row, a caller that needs a part's digest reads the part.
     static let partDigests = """
         CREATE TABLE part_digest (
             asset INTEGER PRIMARY KEY REFERENCES asset (id),
@@ -17,14 +17,14 @@ extension Schema {
 }
 
 extension Store {
-    /// Within the transaction that says that the copy is there.
+    /// Within the transaction that records the copy.
     func keep(_ digests: PartDigests, of asset: Int64, _ connection: Connection) throws {
         if digests.isEmpty { return }
         try connection.run(
             "INSERT OR REPLACE INTO part_digest VALUES (?1, ?2)", [.integer(asset), .blob(digests.encoded)])
     }
 
-    /// What was found out of the parts of an asset's copy while it was made; empty when that is nothing.
+    /// Digests of parts that were computed while an asset's copy was made; empty when there are none.
     package func partDigests(of asset: Int64) throws -> PartDigests {
         let bytes = try connection.first("SELECT digests FROM part_digest WHERE asset = ?1", [.integer(asset)]) {
             $0.blob(0)

@@ -1,6 +1,6 @@
 package import Core
 
-// Uploads that go in numbered parts.
+// Uploads in numbered parts.
 
 extension Store {
     /// The parts that the remote has acknowledged since the upload was begun, in their order.
@@ -13,7 +13,7 @@ extension Store {
     /// Stores parts of an upload that this run holds. Durable when it returns.
     ///
     /// - Parameters:
-    ///   - lost: Numbers of parts that the remote does not have after all.
+    ///   - lost: Numbers of parts that the remote turned out not to have.
     ///   - acked: Bytes of all parts that it has now.
     /// - Throws: ``LeaseLost`` when the upload was cancelled meanwhile.
     package func took(_ parts: [TakenPart], lost: [Int] = [], of id: String, acked: Int64) async throws {

@@ -1,7 +1,7 @@
 package import Core
 
-// How far what waits has come, how fast it went, and since when a quota holds it: for people and plans, and for nothing that
-// must be right.
+// Progress and speed of waiting uploads, and the time since when a quota blocks. For people and plans only: correctness
+// does not depend on it.
 
 extension Store {
     /// Inside a transaction.
@@ -9,7 +9,8 @@ extension Store {
         try connection.run("UPDATE upload SET sent = ?2 WHERE id = ?1", [.text(id), .integer(sent)])
     }
 
-    /// How far an attempt that runs has sent (``notedSent`` has the ids of such): what a crash cuts off is known then. Durable when it returns.
+    /// Stores how far a running attempt has sent (``notedSent`` has the ids of such), so that it is known after a
+    /// crash. Durable when it returns.
     package func note(sent: Int64, of id: String) async throws {
         try await change { _ in
             guard let upload = try self.upload(id), upload.state == .uploading, sent > upload.acked else { return }
@@ -33,7 +34,7 @@ extension Store {
             """, [.text(id), .integer(acked)])
     }
 
-    /// Bytes of what is begun and does not run, as far as was sent. By what is begun, which is little.
+    /// Sent bytes of begun uploads that do not run. Reads only the begun uploads, which are few.
     package func bytesBegun() throws -> Int64 {
         try connection.first(
             """
@@ -43,7 +44,7 @@ extension Store {
         ) { $0.integer(0) } ?? 0
     }
 
-    /// How many of a class are begun and wait.
+    /// The number of begun uploads of a class that wait.
     package func begun(_ one: UploadClass) throws -> Int {
         try connection.first(
             """
@@ -53,7 +54,7 @@ extension Store {
         ) { Int($0.integer(0)) } ?? 0
     }
 
-    /// How fast bytes went to a destination, for a start to come. Bytes a second.
+    /// Stores the speed to a destination, for a later start. Bytes a second.
     package func keep(speed: Int64, to destination: String) async throws {
         try await change { connection in
             try connection.run(
@@ -61,9 +62,10 @@ extension Store {
         }
     }
 
-    /// How many bytes one request to a destination carries, where a larger one has failed; `nil` where none has.
+    /// Stores the bytes that one request to a destination may carry, where a larger one has failed; `nil` where none
+    /// has.
     ///
-    /// - Parameter site: The remote that this is known of: another one at the same name does not inherit it.
+    /// - Parameter site: The remote that this is known of: another remote under the same name does not inherit it.
     package func keep(requestSize size: RequestSize?, to destination: String, at site: String) async throws {
         try await change { connection in
             let name = Connection.Value.text("request size \(destination)")
@@ -74,7 +76,7 @@ extension Store {
         }
     }
 
-    /// As ``keep(requestSize:to:at:)`` was told last.
+    /// The value that ``keep(requestSize:to:at:)`` stored last.
     package func requestSize(to destination: String, at site: String) throws -> RequestSize? {
         let value = try connection.first(
             "SELECT value FROM setting WHERE name = ?1", [.text("request size \(destination)")]
@@ -86,7 +88,7 @@ extension Store {
         return RequestSize(most: most, failed: failed, patience: patience)
     }
 
-    /// Since when quotas are used up: these, and no others.
+    /// Stores since when quotas are used up: exactly these quotas.
     package func keep(quotasUsedUp all: [QuotaBook.UsedUp: WallTime]) async throws {
         try await change { connection in
             try connection.run("DELETE FROM setting WHERE name >= 'used up ' AND name < 'used up!'")
@@ -101,7 +103,7 @@ extension Store {
         }
     }
 
-    /// As ``keep(quotasUsedUp:)`` was told last.
+    /// The values that ``keep(quotasUsedUp:)`` stored last.
     package func quotasUsedUp() throws -> [QuotaBook.UsedUp: WallTime] {
         let rows = try connection.all(
             "SELECT substr(name, 9), value FROM setting WHERE name >= 'used up ' AND name < 'used up!'"
@@ -116,7 +118,7 @@ extension Store {
         return all
     }
 
-    /// As ``keep(speed:to:)`` was told last; `nil` when nothing is known.
+    /// The value that ``keep(speed:to:)`` stored last; `nil` when there is none.
     package func speed(to destination: String) throws -> Int64? {
         try connection.first("SELECT value FROM setting WHERE name = ?1", [.text("speed \(destination)")]) {
             Int64($0.text(0))

@@ -1,10 +1,10 @@
 package import Core
 
-// Bytes that somebody hands over: written down only when they are whole and durable.
+// Files that a client sends in: they are recorded only when they are whole and durable.
 
 extension Store {
-    /// Gives out the numbers for an asset to come and its uploads. Durable: what is found under such a number after a crash,
-    /// and is no asset, is half a thing that nobody was promised.
+    /// Reserves the numbers of a future asset and its uploads. Durable: a file with such a number that is found after a
+    /// crash, and is no asset, is incomplete and was promised to no client.
     package func beginReception(uploads count: Int) async throws -> (asset: Int64, uploads: [String]) {
         try await change { connection in
             let number = try self.lastAsset() + 1
@@ -14,23 +14,23 @@ extension Store {
         }
     }
 
-    /// It came to nothing, and nothing of it is left in the staging folder.
+    /// The reception failed, and no file of it is left in the staging folder.
     package func endReception(_ asset: Int64) async throws {
         try await change { connection in
             try connection.run("DELETE FROM reception WHERE asset = ?1", [.integer(asset)])
         }
     }
 
-    /// What an earlier run had begun to take is swept.
+    /// Forgets receptions of an earlier run, whose files were swept.
     package func forgetReceptions() async throws {
         let isAny = try connection.first("SELECT 1 FROM reception LIMIT 1") { _ in true } ?? false
         if isAny { try await change { connection in try connection.run("DELETE FROM reception") } }
     }
 
-    /// The bytes are whole and durable in the staging folder: an asset that is *staged* from its birth, with its uploads. One
-    /// transaction, and no tombstone, since no scan can find it.
+    /// Records a file whose bytes are whole and durable in the staging folder: an asset that is *staged* from the
+    /// start, with its uploads. One transaction, and no tombstone, since no scan can find it.
     ///
-    /// - Returns: The ongoing upload that has got the key meanwhile; `nil` when it is written down.
+    /// - Returns: The ongoing upload that has got the key meanwhile; `nil` when the file is recorded.
     package func receive(
         _ arrival: Arrival, as number: Int64, uploads ids: [String], sha256: [UInt8], facts: MediaFacts
     ) async throws -> String? {

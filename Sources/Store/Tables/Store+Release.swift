@@ -3,14 +3,14 @@ package import Core
 // From "verified" to "the source is gone and the copy too".
 
 extension Store {
-    /// Assets whose uploads are all over, in the order of their numbers: the release looks at them until it is done.
+    /// Assets whose uploads have all ended, in the order of their numbers: the release handles them until it is done.
     package func releasable(limit: Int, after asset: Int64 = 0) throws -> [(
         asset: AssetRecord, verdict: ReleaseVerdict
     )] {
         try releasable(dueAssets(limit: limit, after: asset))
     }
 
-    /// The numbers of ``releasable(limit:after:)`` alone: many may have been put off, and cost next to nothing so.
+    /// Only the numbers of ``releasable(limit:after:)``: many may be postponed, and this costs almost nothing.
     package func dueAssets(limit: Int, after asset: Int64) throws -> [Int64] {
         try connection.all(
             "SELECT id FROM asset WHERE due = 1 AND id > ?1 ORDER BY id LIMIT ?2",
@@ -27,7 +27,7 @@ extension Store {
         }.map { ($0, try verdict($0.id)) }
     }
 
-    /// What is to be done with an asset: nothing while one that travels with it still needs what it has.
+    /// The decision for an asset: none while another asset that travels with it still needs its data.
     func verdict(_ asset: Int64) throws -> ReleaseVerdict {
         let uploads = try uploads(of: asset)
         let dismissed = uploads.contains { $0.state == .removed && $0.ended == .failed }
@@ -43,22 +43,23 @@ extension Store {
         try connection.first("SELECT unit FROM asset WHERE id = ?1", [.integer(asset)]) { $0.optionalInteger(0) } ?? nil
     }
 
-    /// A row for as long as an upload of the unit is to come or has failed.
+    /// A row for as long as an upload of the unit is still to come or has failed.
     private static let unitIsOver = """
         SELECT 1 FROM asset JOIN upload ON upload.asset = asset.id WHERE asset.unit = ?1
         AND upload.state IN ('staging', 'queued', 'uploading', 'failed') LIMIT 1
         """
 
-    /// Puts the asset on the release's list when its uploads are all over. Part of the transaction that ended the last.
+    /// Puts the asset on the release's list when its uploads have all ended. Part of the transaction that ended the
+    /// last.
     func noteDue(_ asset: Int64) throws {
         if let unit = try unit(of: asset) {
-            // One that waits for its companion need not wait longer.
+            // If it waits for its companion, it need not wait longer.
             try connection.run(
                 """
                 UPDATE upload SET backoff_until = 0 WHERE state = 'queued' AND backoff_until > 0
                 AND asset IN (SELECT id FROM asset WHERE unit = ?1)
                 """, [.integer(unit)])
-            // All of them: the last one that is over sets the others free.
+            // All of the unit: the last one that ends frees the others.
             if try connection.first(Self.unitIsOver, [.integer(unit)], { _ in true }) == nil {
                 try connection.run("UPDATE asset SET due = 1 WHERE unit = ?1", [.integer(unit)])
             }
@@ -86,19 +87,19 @@ extension Store {
                 $0.optionalText(0)
             }
             if let token = text.flatMap({ $0 }).flatMap({ ReleaseToken($0) }) { return token }
-            // A release that an older program had begun.
+            // The release was begun by an older program, without a token.
             try connection.run(
                 "UPDATE asset SET release_token = ?2 WHERE id = ?1", [.integer(asset), .text(fresh.description)])
             return fresh
         }
     }
 
-    /// For how long the release of an asset has waited for it to stay the same, in ms, by a clock that only counts while the machine
-    /// is up: runs of the daemon that end before the time is over (`run --once`) are one wait. Begins now when it did not begin
-    /// before, or in another boot, or before the asset was verified.
+    /// The time for which the release of an asset has waited for it to stay the same, in ms. Its clock counts only
+    /// while the machine is up: runs of the daemon that end before the time is over (`run --once`) are one wait. The
+    /// wait begins now if it did not begin before, or began in another boot, or before the asset was verified.
     ///
     /// - Parameters:
-    ///   - verified: ``ran`` when the last of its uploads was.
+    ///   - verified: ``ran`` at the time when the last of its uploads was verified.
     ///   - boot: ``Linux/Machine/boot``.
     package func waited(_ asset: Int64, since verified: Int64, boot: String) async throws -> Int64 {
         let now = clocks.monotonic().nanoseconds / 1_000_000
@@ -117,7 +118,7 @@ extension Store {
 
     private static func waitName(_ asset: Int64) -> String { "unsure:\(asset)" }
 
-    /// Records why the source could not be released yet; it is tried again.
+    /// Records why the source could not be released yet; another try follows.
     package func releaseFailed(_ asset: Int64, note: String) async throws {
         try await change { connection in
             try connection.run(
@@ -138,15 +139,15 @@ extension Store {
         }
     }
 
-    /// The release is over: the staged copy is gone, and the source is where it is to be.
+    /// The release is over: the staged copy is gone, and the source is in its final place.
     ///
-    /// An asset that a person has given another generation meanwhile keeps its state: it finds no copy, and makes it
-    /// anew.
+    /// If a person has started another generation of the asset meanwhile, it keeps its state: it finds no copy, and
+    /// makes it again.
     ///
     /// - Parameters:
-    ///   - source: What became of the source; `nil` when nothing was to be done, or that is recorded already.
-    ///   - note: For a person: where it went, or why it was kept.
-    ///   - isChanged: Another version of the file was proven to have its name: nothing stops that from being taken up any more.
+    ///   - source: The result for the source; `nil` when there was nothing to do, or that is recorded already.
+    ///   - note: For a person: the source's new place, or why it was kept.
+    ///   - isChanged: Another version of the file was proven to have its name, and may be recorded from now on.
     package func finishRelease(
         _ asset: Int64, _ source: SourceState? = nil, note: String? = nil, isChanged: Bool = false
     ) async throws {
@@ -186,7 +187,7 @@ extension Store {
         ) { AssetRecord($0, 0) }
     }
 
-    /// Puts sources that were kept back on the release's list.
+    /// Puts kept sources on the release's list again.
     package func judgeAgain(_ assets: [Int64]) async throws {
         for start in stride(from: 0, to: assets.count, by: 200) {
             try await change { connection in
@@ -202,7 +203,7 @@ extension Store {
         }
     }
 
-    /// The staged copy is gone, while the source is still to be released: its disk is away.
+    /// Records that the staged copy is gone, while the source is still to be released: its disk is away.
     package func copyDropped(_ asset: Int64) async throws { try await change { _ in try self.dropCopy(asset) } }
 
     private func dropCopy(_ asset: Int64) throws {
@@ -213,7 +214,7 @@ extension Store {
             """, [.integer(asset)])
     }
 
-    /// The asset has uploads to come again: the release hears of it when they are over.
+    /// Takes the asset off the list, as it has new uploads: the release is notified when they have ended.
     package func notDue(_ asset: Int64) async throws {
         try await change { connection in
             try connection.run("UPDATE asset SET due = 0 WHERE id = ?1", [.integer(asset)])
@@ -221,10 +222,11 @@ extension Store {
         }
     }
 
-    /// Which of these names in the staging folder belong to an asset that counts on them.
+    /// Those of these names in the staging folder that belong to an asset which needs them.
     package func owned(_ names: [Int64]) throws -> Set<Int64> {
         var owned: Set<Int64> = []
-        // Close together, as copies that were made together are: along the table costs less than a search for each.
+        // Numbers are close together when the copies were made together: a range of the table costs less than a search
+        // for each.
         if let first = names.min(), let last = names.max(), last - first < 8 * Int64(names.count) {
             let wanted = Set(names)
             try connection.query(
@@ -244,7 +246,7 @@ extension Store {
         return owned
     }
 
-    /// Which of these assets there are.
+    /// Those of these assets that exist.
     package func recorded(_ assets: [Int64]) throws -> Set<Int64> {
         var recorded: Set<Int64> = []
         for asset in assets {

@@ -1,6 +1,7 @@
 package import Core
 
-// What uploads leave at a destination and nobody needs: queued for removal in the transaction that gives it up.
+// Objects that uploads leave at a destination and that are not needed: queued for removal in the transaction that gives
+// them up.
 
 extension Schema {
     static let leftThere = """
@@ -10,10 +11,10 @@ extension Schema {
 }
 
 extension Store {
-    /// Stores the checkpoint of a new beginning, and queues what `old` names at the remote for removal, as one change.
-    /// Durable when it returns.
+    /// Stores the checkpoint of a new beginning, and queues the objects named in `old` for removal at the remote, as
+    /// one change. Durable when it returns.
     ///
-    /// - Throws: ``LeaseLost`` when the upload was cancelled meanwhile, which has queued everything already.
+    /// - Throws: ``LeaseLost`` when the upload was cancelled meanwhile, which has queued all objects already.
     package func renew(_ checkpoint: Checkpoint, for id: String, leaving old: Checkpoint?) async throws {
         let isHeld = try await change { connection in
             guard let upload = try self.upload(id), upload.state == .uploading else { return false }
@@ -22,17 +23,17 @@ extension Store {
             try connection.run("DELETE FROM part WHERE upload = ?1", [.text(id)])
             try self.noteWaste(of: id, standingAt: 0)
             try connection.run("UPDATE upload SET acked = 0, sent = 0 WHERE id = ?1", [.text(id)])
-            // What is begun anew may still be the same thing to the remote.
+            // The new beginning may still be the same object at the remote.
             if upload.named.map({ !checkpoint.fields.values.contains($0) }) ?? false { try self.forgetName(of: id) }
             return true
         }
         if !isHeld { throw LeaseLost() }
     }
 
-    /// Inside a transaction. What another writer has sent bytes to is never removed.
+    /// Inside a transaction. Objects to which another writer has sent bytes are never removed.
     ///
-    /// - Parameter isEarlier: The upload goes on without them.
-    /// - Returns: Whether they are to be removed.
+    /// - Parameter isEarlier: Whether the upload continues without them.
+    /// - Returns: Whether they will be removed.
     @discardableResult
     func removeRemains(of upload: UploadRecord, _ checkpoint: Checkpoint, isEarlier: Bool = false) throws -> Bool {
         guard checkpoint[Checkpoint.isOfAnother] == nil else {
@@ -53,11 +54,11 @@ extension Store {
 
     /// Values of the column `earlier`.
     enum Remains {
-        /// Of the cancel that the upload has ended by.
+        /// Remains of the cancel that the upload has ended by.
         static let current: Int64 = 0
-        /// The upload went on without them.
+        /// The upload continued without them.
         static let replaced: Int64 = 1
-        /// Of a cancel before a `retry`.
+        /// Remains of a cancel before a `retry`.
         static let before: Int64 = 2
     }
 
@@ -84,19 +85,19 @@ extension Store {
         }
     }
 
-    /// - Parameter result: `done`, `unsupported`, `gave_up` or `unknown` end it; `nil` means tried in vain.
+    /// - Parameter result: `done`, `unsupported`, `gave_up` or `unknown` are final; `nil` means a failed try.
     package func remoteDeletion(_ deletion: RemoteDeletion, _ result: String?) async throws {
         try await change { connection in
             guard let result else {
                 try connection.run("UPDATE remote_delete SET tries = tries + 1 WHERE id = ?1", [.integer(deletion.id)])
                 return
             }
-            // It may have been tried again meanwhile.
+            // Another try may have begun meanwhile.
             let kind = try connection.first(
                 "SELECT earlier FROM remote_delete WHERE id = ?1", [.integer(deletion.id)]
             ) { $0.integer(0) }
             try connection.run("DELETE FROM remote_delete WHERE id = ?1", [.integer(deletion.id)])
-            // It may leave its list now.
+            // The upload may leave its list now.
             self.listsChanged = true
             let isReplaced = kind == Remains.replaced
             if result == "done" {
@@ -112,7 +113,7 @@ extension Store {
         }
     }
 
-    /// Everything is gone only when nothing is left of an earlier try either: what is left undone is told.
+    /// The removal is complete only when nothing is left of an earlier try either: remaining objects are reported.
     private func noteRemoved(_ id: String) throws {
         try connection.run(
             """
@@ -122,7 +123,7 @@ extension Store {
             """, [.text(id)])
     }
 
-    /// Inside a transaction. What a person should know of an upload that was cancelled, tried again and sent once more.
+    /// Inside a transaction. A warning for a person about an upload that was cancelled, tried again and sent once more.
     func whatCancelLeft(of id: String) throws -> [String] {
         let isLeft = try connection.first("SELECT left_there FROM upload WHERE id = ?1", [.text(id)]) {
             $0.integer(0) == 1

@@ -1,11 +1,11 @@
 package import Core
 
-// What a destination holds, and whose it is.
+// Objects at a destination, and the uploads that own them.
 
 extension Store {
-    /// The uploads that made what a destination calls by these names, or that are about to.
+    /// The uploads that made a destination's objects with these names, or are about to.
     ///
-    /// - Returns: By the destination's names. The newest, where several say so.
+    /// - Returns: By the destination's names. The newest, where several have the same name.
     package func uploads(named names: [String], at destination: String) throws -> [String: String] {
         var found: [String: String] = [:]
         for name in names {
@@ -14,7 +14,7 @@ extension Store {
                 [.text(destination), .text(name)]
             ) { $0.text(0) }
         }
-        // What is begun is not in the history. A dialect keeps its names in a field of its own.
+        // A begun upload is not in the history. A dialect keeps its names in a field of its own.
         let begun = try connection.all(
             "SELECT id, body FROM checkpoint CROSS JOIN upload ON id = checkpoint.upload WHERE destination = ?1",
             [.text(destination)]
@@ -25,7 +25,7 @@ extension Store {
         return found
     }
 
-    /// Whether a destination calls another upload so. Two destinations may be one account, so all of them count.
+    /// Whether another upload has this id at a destination. Two destinations may be one account, so all of them count.
     ///
     /// - Parameter id: The upload that asks.
     package func isOfAnother(_ remoteID: String, than id: String) throws -> Bool {
@@ -35,19 +35,20 @@ extension Store {
         }
     }
 
-    /// Whose an unfinished upload at a remote is.
+    /// The owner of an unfinished upload at a remote.
     package enum Ownership: Hashable, Sendable {
-        /// This upload goes on with it, or is about to remove it.
+        /// This upload continues it, or is about to remove it.
         case used(String)
-        /// One of ours began it, and knows nothing of it any more.
+        /// One of our uploads began it, and has no record of it any more.
         case ours
         case foreign
     }
 
-    /// Names prove nothing: others may use them too, before or after us. Ours is what was begun under a name of ours while we were at it.
+    /// Finds the owners of unfinished uploads. A name alone proves nothing: other programs may use it too, before or
+    /// after us. An object is ours if it was begun under a name of one of our uploads, in the time of that upload.
     ///
-    /// - Parameter unfinished: The remote's own name for each, what it is to become, as the destination calls that, and when it was
-    ///   begun; what does not say so is nobody's.
+    /// - Parameter unfinished: For each, the remote's own id, its future name in the destination's form, and the time
+    ///   when it was begun; without a time it counts as foreign.
     package func ownership(
         of unfinished: [(id: String, name: String, begunAt: WallTime?)], at destination: String
     ) throws -> [Ownership] {
@@ -55,7 +56,7 @@ extension Store {
         let going = try connection.all(
             "SELECT upload, checkpoint FROM remote_delete WHERE destination = ?1", [.text(destination)]
         ) { ($0.text(0), TextMap.map($0.text(1)) ?? [:]) }
-        // Made in one pass: names have no index, and this is asked by hand.
+        // Made in one pass: names have no index, and a person asks this rarely.
         var live: [String: String] = [:]
         var spans: [String: [ClosedRange<Int64>]] = [:]
         let wanted = Set(unfinished.map(\.name))
@@ -68,7 +69,7 @@ extension Store {
                 )
             })
         {
-            // Where a name was taken the object has a number.
+            // If the name was taken, the object's name has a number.
             for number in 1...9 {
                 let shown = row.name.numbered(number).display
                 guard wanted.contains(shown) else { continue }
@@ -91,6 +92,6 @@ extension Store {
         }
     }
 
-    /// Some remotes tell whole seconds.
+    /// Some remotes report whole seconds.
     private static func span(_ from: Int64, _ to: Int64) -> ClosedRange<Int64> { from - 1000...max(from, to) }
 }

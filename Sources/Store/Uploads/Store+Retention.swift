@@ -1,15 +1,15 @@
 package import Core
 
-// What leaves the lists, and later the history.
+// Uploads that leave the lists, and later the history.
 
 extension Store {
-    /// Why an upload has left its list, as the event tells it.
+    /// The reason why an upload has left its list, as in the event.
     package enum Leave: String, Sendable {
         /// Its time was over.
         case expired
         /// Too many came after it.
         case capped
-        /// A person was done with it.
+        /// A person dismissed it.
         case dismissed
         /// A person cleared the list.
         case flushed
@@ -18,10 +18,10 @@ extension Store {
     /// The lists that an upload may leave.
     package static let endings: [UploadState] = [.completed, .failed, .cancelled]
 
-    /// Takes uploads that are over out of their lists. They stay in the history; what one that had failed kept, its copy and
-    /// its source, is the release's matter from then on. One transaction.
+    /// Removes ended uploads from their lists. They stay in the history; the copy and the source that a failed upload
+    /// kept are left to the release from then on. One transaction.
     ///
-    /// - Returns: The states after it, in the order of `ids`; `nil` for one that is not there.
+    /// - Returns: The states afterwards, in the order of `ids`; `nil` for one that does not exist.
     package func leave(_ ids: [String], _ reason: Leave) async throws -> [UploadState?] {
         try await change { _ in
             try ids.map { id in
@@ -32,11 +32,11 @@ extension Store {
         }
     }
 
-    /// Which of a list are to leave it, the oldest first.
+    /// The uploads that must leave a list, the oldest first.
     ///
-    /// What was cancelled stays until its destination is rid of it.
+    /// A cancelled upload stays until its remains at the destination are removed.
     ///
-    /// - Returns: And when the next one will be, measured from now; `nil` when there is none.
+    /// - Returns: Also when the next one is due, measured from now; `nil` when there is none.
     package func retired(
         _ list: UploadState, by limits: ListRetention.Limits, most: Int
     ) throws -> (ids: [(id: String, reason: Leave)], next: Duration?) {
@@ -73,15 +73,16 @@ extension Store {
         } ?? 0
     }
 
-    /// Forgets what has been in the history for longer than `time`, with the asset once it has no other upload: some of it, the
-    /// oldest first. One transaction.
+    /// Deletes uploads that have been in the history for longer than `time`, with the asset once it has no other
+    /// upload: some of them, the oldest first. One transaction.
     ///
-    /// Kept are uploads whose asset the release is not done with, whose source may go one day, or whose remains at the
-    /// destination are still to be removed; and the fact that a content was sent, while the file stands that it was sent from.
+    /// Uploads stay whose asset the release is not done with, whose source may be removed one day, or whose remains at
+    /// the destination are still to be removed. The fact that a content was sent also stays, while the file exists that
+    /// it was sent from.
     ///
     /// - Parameters:
-    ///   - after: The age and the id of the last one that was looked at before.
-    ///   - folders: Those whose sources go one day.
+    ///   - after: The age and the id of the last one that was examined before.
+    ///   - folders: Those whose sources are removed one day.
     /// - Returns: The same for the next call, and when the next one is due; both `nil` when there are no more.
     package func forget(
         after time: Duration, from after: (ran: Int64, id: String)?, keepingSourcesOf folders: Set<String> = [],
@@ -134,7 +135,7 @@ extension Store {
         return isBusy == nil
     }
 
-    /// The source of what was sent is gone for good: when its upload is forgotten, nothing is left to tell of it.
+    /// Deletes the record that the content of a source was sent, when the source is gone and its upload is forgotten.
     func forgetSent(_ identity: StoredIdentity) throws {
         try connection.run(
             """

@@ -3,11 +3,12 @@ package import Core
 // From "recorded" to "staged".
 
 extension Store {
-    /// Files that wait to be copied: of the highest priority the folders by turns, of each what it would upload first.
+    /// Files that wait to be copied. Only the highest priority counts; its folders take turns, and each offers first
+    /// the file that it would upload first.
     ///
     /// - Parameters:
-    ///   - except: Those that are passed over, which may be a hundred thousand: of them only the index is read.
-    ///   - exports: Those that a command makes something of, and no others.
+    ///   - except: Files that are passed over, which may be a hundred thousand: only the index is read for them.
+    ///   - exports: The files that a command converts, and no others.
     package func arrived(
         limit: Int, except: Set<Int64>, exports: Bool = false, turns: FolderTurns = FolderTurns()
     ) throws -> [AssetRecord] {
@@ -56,15 +57,15 @@ extension Store {
     /// A copy that is whole and durable under its name in the staging folder.
     package struct Copied: Sendable {
         package var asset: Int64
-        /// Of what it is a copy; `nil` for a state of the caller's own making, where nothing else can be.
+        /// The version that was copied; `nil` for a state that the caller made itself, where there can be only one.
         package var version: AssetVersion?
         package var sha256: [UInt8]
         package var parts: PartDigests
-        /// The same content from another path counts as sent already (`duplicates: skip`).
+        /// Whether the same content from another path counts as sent already (`duplicates: skip`).
         package var skipsDuplicates: Bool
-        /// Bytes of it, and the digest of the source, where it is not a copy of that.
+        /// Its size, and the digest of the source, where it is no plain copy of that.
         package var export: (size: Int64, sourceSHA256: [UInt8]?)?
-        /// Of the source's release, as the copy tells it too.
+        /// The token of the source's release, which the copy also holds.
         package var releaseToken: ReleaseToken?
 
         package init(
@@ -82,11 +83,11 @@ extension Store {
         }
     }
 
-    /// The copies are in place: their uploads may go. One transaction for all.
+    /// Records that the copies are in place: their uploads may go. One transaction for all.
     ///
-    /// A copy of a version that was replaced meanwhile counts for nothing: its asset waits to be copied.
+    /// A copy of a version that was replaced meanwhile does not count: its asset waits to be copied.
     ///
-    /// - Parameter facts: What they say of themselves, by their assets.
+    /// - Parameter facts: Their metadata, by asset.
     /// - Returns: The assets whose content was already uploaded from the same path, or from any where duplicates are
     ///   skipped: their uploads are completed without sending, their sources kept.
     @discardableResult
@@ -94,7 +95,7 @@ extension Store {
         try await change { connection in try self.stage(copies, facts: facts, connection) }
     }
 
-    /// The same as a part of another transaction.
+    /// The same as part of another transaction.
     func stage(_ copies: [Copied], facts: [Int64: MediaFacts], _ connection: Connection) throws -> [Int64] {
         var repeats: [Int64] = []
         let before = try turns(of: .copies)
@@ -134,11 +135,11 @@ extension Store {
         ) { _ in true } == true
     }
 
-    /// Smaller files are alike too often to be told by their content: another path means another file.
+    /// Smaller files have equal content too often to be recognised by it: another path means another file.
     static let smallestDuplicate: Int64 = 4096
 
-    /// The same content, uploaded and verified before: from the same path (touched, copied back, restored), or from
-    /// another where the folder skips duplicates.
+    /// Completes uploads whose content was uploaded and verified before: from the same path (touched, copied back,
+    /// restored), or from another where the folder skips duplicates.
     func settleRepeat(_ asset: AssetRecord, _ copy: Copied) throws -> Bool {
         let anywhere = copy.skipsDuplicates && asset.size >= Self.smallestDuplicate
         let uploads = try uploads(of: asset.id).filter { $0.state == .queued && $0.generation == 1 }
@@ -148,7 +149,7 @@ extension Store {
             let samePath = try earlier(
                 copy.sha256, upload.destination, "AND folder = ?3 AND relative = ?4 ORDER BY id DESC",
                 [.text(asset.folder), .blob(asset.identity.relative.bytes)])
-            // Without an order: they all hold the same.
+            // Without an order: all matches hold the same content.
             let found = anywhere && samePath == nil ? try earlier(copy.sha256, upload.destination) : samePath
             guard let before = found else {
                 isRepeat = false
@@ -194,7 +195,8 @@ extension Store {
         }
     }
 
-    /// The source is no longer what was recorded: it settles again, and comes back as an arrival. Unless it has already.
+    /// The source differs from the record: it settles again, and comes back as an arrival. Does nothing if it has come
+    /// back already.
     package func unsettle(_ asset: Int64, version: AssetVersion? = nil) async throws {
         try await change { connection in
             guard try self.isCurrent(asset, version) else { return }
@@ -205,7 +207,7 @@ extension Store {
         }
     }
 
-    /// Assets that settle again after they had been recorded.
+    /// Recorded assets that settle again.
     package func unsettled() throws -> [AssetRecord] {
         try connection.all(
             """
@@ -215,11 +217,11 @@ extension Store {
         ) { AssetRecord($0, 0) }
     }
 
-    /// The source cannot be copied, for its own sake (gone, too large): its uploads fail.
+    /// Fails the uploads of a source that cannot be copied for a reason of its own (gone, too large).
     ///
-    /// - Parameter isGone: The source is not there, so its path may be used again. Otherwise the tombstone stays, or
-    ///   every scan would find the file anew and fail it once more.
-    /// - Returns: `false` when another version has come meanwhile, which nobody has tried.
+    /// - Parameter isGone: Whether the source is gone, so that its path may be used again. Otherwise the tombstone
+    ///   stays, or every scan would find the file again and fail it once more.
+    /// - Returns: `false` when another version has come meanwhile, which has not been tried.
     @discardableResult
     package func cannotStage(
         _ asset: Int64, _ failure: Failure, isGone: Bool, version: AssetVersion? = nil
@@ -234,7 +236,7 @@ extension Store {
             try connection.run(
                 "UPDATE asset SET state = 'dropped' WHERE id = ?1 AND state IN ('arrived', 'unsettled')",
                 [.integer(asset)])
-            // Nothing of this version was sent.
+            // No bytes of this version were sent.
             if isGone { try self.digUp(asset) }
             return true
         }

@@ -1,6 +1,6 @@
 internal import Core
 
-// Uploads whose last attempt has failed, until they are on their way again: for whoever is told of both.
+// Uploads whose last attempt has failed, until they run again, so that both can be announced.
 
 extension Schema {
     static let trouble = """
@@ -13,8 +13,9 @@ extension Schema {
 }
 
 extension Store {
-    /// Attempts of uploads that this run holds begin: those that follow a failure are told of, once for each failure. An attempt
-    /// that goes on behind a pause or a crash is the same one for whoever listens. Durable when it returns.
+    /// Records that attempts of uploads that this run holds begin. An attempt that follows a failure is announced, once
+    /// for each failure. An attempt that continues after a pause or a crash counts as the same one. Durable when it
+    /// returns.
     package func beginAgain(_ ids: [String]) async throws {
         try await change { connection in
             for id in ids {
@@ -29,7 +30,7 @@ extension Store {
         }
     }
 
-    /// Inside a transaction. An attempt has failed.
+    /// Inside a transaction. Records a failed attempt.
     func noteTrouble(_ failure: Failure, of id: String) throws {
         try connection.run(
             """
@@ -38,15 +39,17 @@ extension Store {
             """, [.text(id), .text(failure.code), .integer(clocks.wall().milliseconds), .integer(ran)])
     }
 
-    /// Inside a transaction, before its attempts begin anew. The upload is on its way again, if it was not.
+    /// Inside a transaction, before its attempts are counted from zero. Announces that the upload has recovered, if it
+    /// had failed.
     ///
-    /// - Parameter acked: Bytes that are acknowledged now: only where these are more than before; `nil` for all of them.
+    /// - Parameter acked: Bytes that are acknowledged now: only where these are more than before; `nil` for all of
+    ///   them.
     func noteRecovery(of id: String, acked: Int64? = nil) throws {
         guard let trouble = try trouble(of: id), acked.map({ $0 > trouble.acked }) ?? true else { return }
         try connection.run(
             "UPDATE upload SET trouble = NULL, troubled_at = NULL, tried_again = 0 WHERE id = ?1", [.text(id)])
         var detail = ["attempt": "\(trouble.attempt)"]
-        // A clock that was set back meanwhile does not know how long it was.
+        // If the clock was set back meanwhile, the time is unknown.
         let elapsed = trouble.at.map { clocks.wall().milliseconds - $0 }
         if let elapsed, elapsed >= 0 { detail["after"] = "\(elapsed / 1000)" }
         try note("recovered", id, detail)
@@ -56,7 +59,7 @@ extension Store {
         var code: String
         /// ms since 1970.
         var at: Int64?
-        /// The number of the attempt that follows, as the list of those that failed would have it.
+        /// The number of the attempt that follows, as in the list of failed ones.
         var attempt: Int64
         var acked: Int64
     }

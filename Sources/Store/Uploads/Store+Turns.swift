@@ -1,9 +1,9 @@
 package import Core
 
-// Whose turn it is, over restarts.
+// Turns of folders, kept over restarts.
 
 extension Store {
-    /// What folders take turns at.
+    /// The work at which folders take turns.
     package enum Turning: Sendable {
         /// Uploads to a destination.
         case transfers(String)
@@ -25,9 +25,9 @@ extension Store {
         return FolderTurns(last: Dictionary(rows) { $1 })
     }
 
-    /// As a part of the transaction that gave the turns away.
+    /// Stores the turns. Part of the transaction that gave them.
     ///
-    /// - Parameter before: As they were read in it.
+    /// - Parameter before: The turns as they were read in the transaction.
     func keep(
         _ turns: FolderTurns, of turning: Turning, since before: FolderTurns, _ connection: Connection
     ) throws {

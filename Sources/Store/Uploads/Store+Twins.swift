@@ -1,19 +1,19 @@
 internal import Core
 
 // Uploads of the same content to the same destination, where duplicates are skipped: one goes, and the others wait for
-// its verdict.
+// its result.
 
 extension Store {
-    /// Whether the content has arrived since this copy was staged; the upload is completed then.
+    /// Whether the content has arrived since this copy was staged; if so, the upload is completed.
     func isRepeat(_ upload: UploadRecord, _ asset: AssetRecord) throws -> Bool {
-        // One that has begun goes on: what it has at the remote may be the very object that it would count as.
+        // A begun upload continues: its bytes at the remote may be the very object that it would count as.
         guard let sha256 = asset.sha256, try checkpoint(upload.id) == nil else { return false }
         _ = try settleRepeat(asset, Copied(asset: asset.id, sha256: sha256, skipsDuplicates: true))
         return try self.upload(upload.id)?.state == .completed
     }
 
-    /// No upload of the same content is on its way to the same destination; nor has one been begun and waits to go on,
-    /// unless this one has been begun too.
+    /// The condition that no upload of the same content runs to the same destination, and that none has been begun and
+    /// waits to continue, unless this one has been begun too.
     static let isAlone = """
         AND NOT (size >= \(smallestDuplicate) AND (EXISTS (
             SELECT 1 FROM upload AS other INDEXED BY upload_list JOIN asset AS theirs ON theirs.id = other.asset
@@ -26,7 +26,8 @@ extension Store {
             AND theirs.sha256 = (SELECT sha256 FROM asset WHERE id = upload.asset))))
         """
 
-    /// Another upload of the same content to the same destination that this one waits for, where duplicates are skipped.
+    /// Another upload of the same content to the same destination that this one waits for, where duplicates are
+    /// skipped.
     package func twin(of upload: UploadRecord, sha256: [UInt8]) throws -> UploadRecord? {
         guard upload.state == .queued, upload.size >= Self.smallestDuplicate else { return nil }
         let sending = try connection.first(

@@ -4,15 +4,15 @@ internal import Linux
 // From "claimed" to "verified".
 
 extension Store {
-    /// Takes the next upload for `destination` and leases it to this run. Durable when it returns.
+    /// Claims the next upload for `destination` and leases it to this run. Durable when it returns.
     ///
     /// Folders take turns (``FolderTurns``); within a folder its order decides.
     ///
     /// - Parameters:
     ///   - folders: Paused folders, which are passed over.
-    ///   - alike: Folders that skip duplicates. An upload from one of them waits for another of the same content that is
-    ///     on its way to the same destination, and is completed without sending once such a one is.
-    ///   - onRepeat: Hears of the assets that were completed in this way, after that is durable.
+    ///   - alike: Folders that skip duplicates. An upload from one of them waits for another of the same content that
+    ///     runs to the same destination, and is completed without sending once that is done.
+    ///   - onRepeat: Called with the assets that were completed in this way, after that is durable.
     /// - Returns: `nil` when none may go now.
     package func claim(
         _ destination: String, passingOver folders: [String], skippingDuplicatesOf alike: [String] = [],
@@ -24,13 +24,13 @@ extension Store {
         ).first
     }
 
-    /// As ``claim(_:passingOver:skippingDuplicatesOf:onRepeat:)``, for as many as there is room for: one transaction.
+    /// As ``claim(_:passingOver:skippingDuplicatesOf:onRepeat:)``, for as many uploads as fit: one transaction.
     ///
     /// - Parameters:
-    ///   - isOpen: Whether uploads of a folder may be taken.
-    ///   - begunOnly: Folders of which only what is begun may be taken.
-    ///   - left: The bytes that the destination has room for: what lacks more there is passed over; `nil` when nobody knows.
-    ///   - reserving: What each of them may send first, in the same transaction; `nil` for nothing.
+    ///   - isOpen: Whether uploads of a folder may be claimed.
+    ///   - begunOnly: Folders of which only begun uploads may be claimed.
+    ///   - left: Free bytes at the destination: uploads that lack more there are passed over; `nil` when unknown.
+    ///   - reserving: The bytes that each of them may send first, in the same transaction; `nil` for nothing.
     package func claim(
         filling room: TransferRoom, _ destination: String, from isOpen: @Sendable (String) -> Bool,
         begunOnly: Set<String> = [], within left: Int64? = nil,
@@ -38,7 +38,7 @@ extension Store {
         onRepeat: @Sendable (AssetRecord) -> Void = { _ in }
     ) async throws -> [Claim] {
         let now = clocks.monotonic().nanoseconds
-        // Asked outside a transaction first, so that an idle dispatcher writes nothing.
+        // Checked outside a transaction first, so that an idle dispatcher writes nothing.
         guard
             try !line(to: destination, from: isOpen, begunOnly: begunOnly, within: left, alike: alike, now).isEmpty
         else { return [] }
@@ -51,7 +51,7 @@ extension Store {
             var repeats: [AssetRecord] = []
             while let next = try self.next(in: line, turns, room) {
                 let (upload, asset) = (next.upload, next.asset)
-                // What was taken before it has left less.
+                // The uploads claimed before it have left less space.
                 guard line.hasRoom(for: next) else {
                     try self.leave(&line, upload.folder)
                     continue
@@ -83,8 +83,8 @@ extension Store {
 
     /// Stores the checkpoint of an upload that this run holds. Durable when it returns.
     ///
-    /// - Throws: ``LeaseLost`` when the upload was cancelled meanwhile; what the checkpoint names is then queued for
-    ///   removal at the remote.
+    /// - Throws: ``LeaseLost`` when the upload was cancelled meanwhile; the objects named in the checkpoint are then
+    ///   queued for removal at the remote.
     package func record(_ checkpoint: Checkpoint, for id: String, acked: Int64? = nil) async throws {
         let isHeld = try await change { connection in
             guard try self.keep(checkpoint, for: id) else { return false }
@@ -94,7 +94,7 @@ extension Store {
         if !isHeld { throw LeaseLost() }
     }
 
-    /// `before_upload` lets an upload go that this run holds, perhaps otherwise than it was written down. Durable when it
+    /// Records that `before_upload` approves an upload that this run holds, perhaps with changes. Durable when it
     /// returns.
     ///
     /// - Returns: The upload as it is to be sent.
@@ -117,7 +117,7 @@ extension Store {
 
     /// The same for uploads that go together: one transaction.
     ///
-    /// - Returns: Those that this run still holds.
+    /// - Returns: The uploads that this run still holds.
     package func record(_ checkpoints: [String: Checkpoint]) async throws -> Set<String> {
         try await change { _ in
             Set(try checkpoints.filter { try self.keep($0.value, for: $0.key) }.keys)
@@ -129,13 +129,14 @@ extension Store {
         guard let upload = try upload(id) else { return false }
         let fields = TextMap.text(checkpoint.fields)
         guard upload.state == .uploading else {
-            // Cancelled while the request was under way: what it made is to be removed.
+            // Cancelled during the request: the object that it made is to be removed.
             try connection.run(
                 "UPDATE remote_delete SET checkpoint = ?2 WHERE upload = ?1 AND earlier = 0",
                 [.text(id), .text(fields)])
             return false
         }
-        // One of nothing says that nothing was begun: room at the destination is asked for as for any other.
+        // An empty checkpoint means that nothing was begun: space at the destination is required as for any other
+        // upload.
         if checkpoint.fields.isEmpty {
             try connection.run("DELETE FROM checkpoint WHERE upload = ?1", [.text(id)])
             try forgetName(of: id)
@@ -145,14 +146,14 @@ extension Store {
         return true
     }
 
-    /// The upload is not this run's any more.
+    /// Thrown when this process no longer holds the upload's lease.
     package struct LeaseLost: Error, Sendable {}
 
-    /// How an attempt ended, and what it sent.
+    /// The outcome of an attempt, and the bytes that it sent.
     package struct Ending: Sendable {
         package var id: String
         package var outcome: AttemptOutcome
-        /// Entered in the same transaction.
+        /// Payments that are entered in the same transaction.
         package var payments: [Payment]
         /// Bytes of the file up to which it was sent, whether the remote has confirmed them or not.
         package var sent: Int64
@@ -167,8 +168,8 @@ extension Store {
 
     /// Ends an attempt: failure first, then the state that shows it, and the ledger, in one transaction.
     ///
-    /// - Returns: The state after it; `nil` when the upload had been cancelled meanwhile. What was sent counts all the
-    ///   same.
+    /// - Returns: The state afterwards; `nil` when the upload had been cancelled meanwhile. The sent bytes count all
+    ///   the same.
     @discardableResult
     package func finish(
         _ id: String, _ outcome: AttemptOutcome, payments: [Payment] = []
@@ -178,7 +179,7 @@ extension Store {
 
     /// Ends attempts that went together, in one transaction.
     ///
-    /// - Returns: As of ``finish(_:_:payments:)``, for each.
+    /// - Returns: The result of ``finish(_:_:payments:)`` for each.
     @discardableResult
     package func finish(_ endings: [Ending]) async throws -> [UploadState?] {
         try await change { _ in try endings.map { try self.end($0) } }
@@ -193,7 +194,7 @@ extension Store {
             if case .verified = ending.outcome { try noteFinished(upload) }
             return nil
         }
-        // Else what stands there was sent by the attempt before.
+        // Otherwise the stored value is that of the attempt before.
         if !isNoted, ending.sent > upload.acked { try settleSent(of: upload) }
         if upload.isBegun, ending.sent > upload.acked { try keep(sent: ending.sent, of: id) }
         switch ending.outcome {
@@ -206,7 +207,7 @@ extension Store {
             } else {
                 try note(wait: failure, upload)
             }
-            // Whoever was over while it was on its way could not end a wait that was not there yet.
+            // A companion that ended during the attempt could not end a wait that had not begun yet.
             let hasNews = try known.map { try Self.over($0) != Self.over(companions(of: id)) } ?? false
             try connection.run(
                 "UPDATE upload SET backoff_until = ?2 WHERE id = ?1",
@@ -252,7 +253,7 @@ extension Store {
 
     private static func over(_ companions: [Companion]) -> [Companion] { companions.filter(\.state.isTerminal) }
 
-    /// It was cancelled when the remote had it whole: whoever removes what is there has to know.
+    /// It was cancelled when the remote had all of it: the removal of the remote object has to know.
     private func noteFinished(_ upload: UploadRecord) throws {
         let body = try connection.first(
             "SELECT checkpoint FROM remote_delete WHERE upload = ?1 AND earlier = 0", [.text(upload.id)]
@@ -266,13 +267,13 @@ extension Store {
             [.text(upload.id), .text(TextMap.text(fields))])
     }
 
-    /// - Parameter end: What it counts as.
+    /// - Parameter end: The kind of end that is counted.
     func complete(_ upload: UploadRecord, _ remote: RemoteObject, as end: UploadEnd = .completed) throws {
         var remote = remote
         let isFormer = try checkpoint(upload.id)?[Checkpoint.perhapsTwice] == upload.named
         if !isFormer { remote.id = remote.id ?? upload.named }
         if remote.id == upload.named { remote.url = remote.url ?? upload.namedURL }
-        // What was found there is what had been sent.
+        // An object that was found there had been sent earlier.
         if remote.verifiedBy != "held" { remote.warnings += try whatCancelLeft(of: upload.id) }
         remote.warnings += try whatWentInVain(upload)
         try connection.run(
@@ -290,17 +291,17 @@ extension Store {
 
     // MARK: Inside a transaction
 
-    /// The one place where an upload changes its state.
+    /// Changes the state of an upload. No other code does.
     ///
     /// - Parameters:
-    ///   - reason: A code, told with the event.
-    ///   - end: What it counts as when it is over by this.
-    ///   - remote: What is there now.
+    ///   - reason: A code for the event.
+    ///   - end: The kind of end that is counted, if this ends the upload.
+    ///   - remote: The object that is there now.
     func move(
         _ upload: UploadRecord, by event: UploadEvent, because reason: String? = nil, as end: UploadEnd = .failed,
         leaving remote: RemoteObject? = nil
     ) throws {
-        // Read anew: the record may be older than a change in the same transaction.
+        // Read again: the record may be older than a change in the same transaction.
         let word = try connection.first("SELECT state FROM upload WHERE id = ?1", [.text(upload.id)]) { $0.text(0) }
         guard let now = word.flatMap({ UploadState(rawValue: $0) }), let next = now.after(event) else { return }
         if next == .removed {
@@ -308,7 +309,7 @@ extension Store {
                 "UPDATE upload SET state = 'removed', ended = ?2 WHERE id = ?1",
                 [.text(upload.id), .text(now.rawValue)])
             try note("removed", upload.id, ["list": now.list, "reason": reason ?? ""])
-            // What failed has kept its source and its copy until now.
+            // A failed upload has kept its source and its copy until now.
             if now == .failed { try noteDue(upload.asset) }
             return
         }
@@ -355,7 +356,7 @@ extension Store {
             """, [.text(upload.id)])
     }
 
-    /// What an upload waits for, where nothing failed: the last word alone is kept, and is no failed attempt.
+    /// Records why an upload waits, where nothing failed: only the last reason is kept, and it is no failed attempt.
     private func note(wait failure: Failure, _ upload: UploadRecord) throws {
         try connection.run(
             "DELETE FROM failure WHERE upload = ?1 AND json_extract(body, '$.isWait') = 1", [.text(upload.id)])

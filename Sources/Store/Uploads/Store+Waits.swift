@@ -1,12 +1,12 @@
 package import Core
 
-// Uploads that wait for a moment, and do not any more.
+// Uploads whose wait after a failure has an end.
 
 extension Store {
-    /// When the first of the uploads that wait after a failure may go again whose wait is not over at `time`.
+    /// The time when the first upload may go whose wait after a failure is not over at `time`.
     package func nextBackoff(after time: MonotonicTime) throws -> MonotonicTime? {
         try connection.first(
-            // Waits that are over are no deadlines: what holds such an upload now wakes by itself.
+            // Waits that are over are no deadlines: whatever holds such an upload now has its own wake-up.
             """
             SELECT min(backoff_until) FROM upload INDEXED BY upload_backoff
             WHERE backoff_until > 0 AND backoff_until > ?1 AND state = 'queued'
@@ -14,11 +14,11 @@ extension Store {
         ) { $0.optionalInteger(0) }.flatMap { $0 }.map { MonotonicTime(nanoseconds: $0) }
     }
 
-    /// What waits after a failure may go at once.
+    /// Ends the waits after failures for a destination: its uploads may go at once.
     package func forgetWaits(for destination: String) async throws {
         try await change { connection in
             try connection.run(
-                // By the index of those that wait: by that of the class it would read all uploads to the destination.
+                // By the index of waiting uploads: the index of the class would read all uploads to the destination.
                 """
                 UPDATE upload INDEXED BY upload_backoff SET backoff_until = 0
                 WHERE backoff_until > 0 AND destination = ?1
@@ -26,14 +26,14 @@ extension Store {
         }
     }
 
-    /// These do not wait any longer.
+    /// Ends the waits of these uploads.
     package func forgetWaits(of ids: [String]) async throws {
         try await change { connection in
             for id in ids { try connection.run("UPDATE upload SET backoff_until = 0 WHERE id = ?1", [.text(id)]) }
         }
     }
 
-    /// What waits for this reason may go at once.
+    /// Ends the waits of all uploads that wait for this reason.
     ///
     /// - Parameter code: ``Failure/code`` of the last failure.
     package func forgetWaits(becauseOf code: String) async throws {

@@ -2,16 +2,16 @@ package import Core
 internal import Glibc
 package import Linux
 
-/// An automount: the kernel's autofs at a place, where a directory is mounted whenever somebody enters. Only root may make one.
+/// An automount: the kernel's autofs at a path, where a directory is mounted on every access. Only root may make one.
 package final class Automount {
     private let place: FilePath
     private let folder = TemporaryFolder()
     private let child: Child
 
-    /// What a test that needs it says when it is skipped.
+    /// The reason that a test which needs it gives when it is skipped.
     package static let need = "an automount needs root and a kernel with autofs: sudo make test"
 
-    /// Whether this machine can have one.
+    /// Whether this machine supports one.
     package static let isPossible = Task { () -> Bool in
         let folder = TemporaryFolder()
         do {
@@ -31,20 +31,20 @@ package final class Automount {
         _ = try await child.line(after: "ready")
     }
 
-    /// How often the directory was mounted.
+    /// The number of mounts so far.
     package var times: Int {
         let printed = try? child.printed()  // nothing before its first line
         return printed?.split(separator: "\n").count { $0 == "mounted" } ?? 0
     }
 
-    /// Takes the directory away until somebody enters again, as an automounter does with one that nobody uses.
+    /// Unmounts the directory until the next access, as an automounter does with an unused one.
     ///
-    /// - Throws: `EBUSY` where somebody does.
+    /// - Throws: `EBUSY` while it is in use.
     package func expire() throws(SystemError) {
         try systemCall("umount", on: place.display) { place.withCString { umount2($0, 0) } }
     }
 
-    // Without its program the kernel mounts nothing any more, and nobody waits.
+    // Without its program the kernel mounts nothing any more, and no access waits.
     deinit {
         child.end(with: SIGKILL)
         for _ in 0..<2 { _ = place.withCString { umount2($0, 2) } }

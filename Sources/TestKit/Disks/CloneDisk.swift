@@ -2,7 +2,7 @@ package import Core
 internal import Glibc
 internal import Linux
 
-/// A disk of a test's own whose files can share blocks, mounted through a loop device. Only root may mount.
+/// A separate disk for a test whose files can share blocks, mounted through a loop device. Only root may mount.
 package final class CloneDisk: Sendable {
     package enum Kind: String, Sendable, CaseIterable { case xfs, btrfs }
 
@@ -24,7 +24,7 @@ package final class CloneDisk: Sendable {
         try await run("mount", ["-t", kind.rawValue, "-o", "loop", image.display, path.display])
     }
 
-    // MNT_DETACH: whatever still has it open after a failed test must not keep the mount.
+    // MNT_DETACH: a file that is still open after a failed test must not keep the mount.
     deinit { _ = path.withCString { umount2($0, 2) } }
 
     private func run(_ program: String, _ arguments: [String]) async throws {

@@ -4,14 +4,14 @@ package import Linux
 
 /// A file system whose server does not answer: every access waits until it is released. Only root may mount it.
 ///
-/// It is the kernel's own FUSE with nobody at the other end of the device (fuse(4)): what a dead NFS or sshfs looks like to
-/// a program.
+/// It is the kernel's own FUSE without a program at the other end of the device (fuse(4)): to a program it looks like a
+/// dead NFS or sshfs.
 package final class DeadDisk: Sendable {
     package let path: FilePath
     private let place: TemporaryFolder?
     private let device: Descriptor
 
-    /// - Parameter place: Where to mount it; by default in a folder of its own.
+    /// - Parameter place: The mount point; by default in a folder of its own.
     package init(at place: FilePath? = nil) throws(SystemError) {
         let folder = place == nil ? TemporaryFolder() : nil
         self.place = folder
@@ -26,10 +26,10 @@ package final class DeadDisk: Sendable {
         }
     }
 
-    // MNT_FORCE ends what waits, MNT_DETACH takes the mount away whoever still has it open.
+    // MNT_FORCE ends waiting accesses, MNT_DETACH removes the mount even while files are open.
     deinit { _ = path.withCString { umount2($0, 1 | 2) } }
 
-    /// Everybody who waits gets an error.
+    /// Fails all waiting accesses.
     package func release() { _ = path.withCString { umount2($0, 1 | 2) } }
 
     /// Whether this process may mount it.

@@ -1,7 +1,7 @@
 internal import Core
 package import Linux
 
-/// An event of the kernel's about a device of the class `mem`, without any change of it. Only root can have one made.
+/// A kernel event about a device of the class `mem`, without any change of the device. Only root can trigger one.
 package enum DeviceEvent {
     /// Documentation/ABI/testing/sysfs-uevent.
     package static func make() throws(SystemError) {

@@ -2,9 +2,9 @@ package import Core
 internal import Glibc
 internal import Linux
 
-/// A disk of a test's own whose power can be cut: a file system in a sparse image, mounted through a loop device.
+/// A separate disk for a test whose power can be cut: a file system in a sparse image, mounted through a loop device.
 ///
-/// Only root may mount. It is unmounted when the last reference goes, also when the test fails.
+/// Only root may mount. It is unmounted when the last reference is released, also when the test fails.
 package final class LoopDisk: Sendable {
     package enum Kind: String, Sendable, CaseIterable {
         /// Mounted with `noauto_da_alloc`: the kernel then writes nothing early for programs that forgot to sync.
@@ -13,10 +13,10 @@ package final class LoopDisk: Sendable {
         /// Its power cannot be cut.
         case btrfs
 
-        /// Those whose power can be cut.
+        /// The kinds whose power can be cut.
         package static let allCases: [Kind] = [.ext4, .xfs]
 
-        /// The smallest that its mkfs makes gladly.
+        /// The smallest size that its mkfs accepts without complaint.
         fileprivate var smallest: Int64 {
             switch self {
             case .ext4: 64 << 20
@@ -32,7 +32,7 @@ package final class LoopDisk: Sendable {
             case .btrfs: ["-q", "-f"]
             }
         }
-        /// Debian's package is unpacked where the machine has no such program.
+        /// Debian's package is unpacked if the machine lacks the program.
         fileprivate func program() throws -> String {
             if self != .btrfs
                 || ["/usr/sbin", "/sbin", "/usr/bin"].contains(where: {
@@ -54,8 +54,8 @@ package final class LoopDisk: Sendable {
     /// Makes the file system and mounts it.
     ///
     /// - Parameters:
-    ///   - place: Where to mount it; by default in a folder of its own.
-    ///   - size: Bytes; what the file system needs at least when that is more.
+    ///   - place: The mount point; by default in a folder of its own.
+    ///   - size: Bytes; the minimum size of the file system when that is more.
     package init(_ kind: Kind, at place: FilePath? = nil, size: Int64 = 0) async throws {
         self.kind = kind
         path = place ?? folder.path.appending("disk")
@@ -65,10 +65,11 @@ package final class LoopDisk: Sendable {
         try await mount()
     }
 
-    // MNT_DETACH: whatever still has it open after a failed test must not keep the mount.
+    // MNT_DETACH: a file that is still open after a failed test must not keep the mount.
     deinit { _ = path.withCString { umount2($0, 2) } }
 
-    /// Whether this machine has what the disks need. False also where root may not mount, as in most containers.
+    /// Whether this machine has everything that the disks need. False also where root may not mount, as in most
+    /// containers.
     package static let isPossible = Task { () -> Bool in
         do {
             let disk = try await LoopDisk(.ext4)
@@ -77,18 +78,18 @@ package final class LoopDisk: Sendable {
         } catch { return false }
     }
 
-    /// What a test that needs such disks says when it is skipped.
+    /// The reason that a test which needs such disks gives when it is skipped.
     package static let need = "loop-mounted disks need root, mkfs.ext4, mkfs.xfs and xfs_io: sudo make test"
 
-    /// Loses everything that was not synced, and is there again. Nobody may have a file on it open any more.
+    /// Loses everything that was not synced, and mounts the disk again. No file on it may be open any more.
     package func cutPower() async throws {
         try await shutDown()
         try await remount()
     }
 
-    /// From now on nothing reaches the disk, and every access fails. What was not synced is lost.
+    /// Makes every access fail from now on; no more writes reach the disk. Unsynced data is lost.
     ///
-    /// Without `-f`: the log is not flushed either (`XFS_FSOP_GOING_FLAGS_NOLOGFLUSH`, which ext4 takes too).
+    /// Without `-f`: the log is not flushed either (`XFS_FSOP_GOING_FLAGS_NOLOGFLUSH`, which ext4 accepts too).
     package func shutDown() async throws { try await run("xfs_io", ["-x", "-c", "shutdown", path.display]) }
 
     /// Mounts it again, which replays its journal.
@@ -97,21 +98,22 @@ package final class LoopDisk: Sendable {
         try await mount()
     }
 
-    /// Takes it away as an operator would: nobody may use it any more.
+    /// Unmounts it as an operator would: it must not be in use any more.
     package func unmount() async throws {
         try await eventually("nobody uses the disk \(path)", every: .milliseconds(20)) {
             if path.withCString({ umount2($0, 0) }) == 0 { return true }
             guard errno == EBUSY else { throw SystemError(call: "umount", subject: path.display, code: errno) }
             return false
         }
-        // Whoever made a mount namespace of its own meanwhile, as `ip netns exec` does, has a copy of the mount: then the file
-        // system lives on, and mounting the image again would give that one, dead as it is, and not what is on the disk.
+        // A process that made a mount namespace of its own meanwhile, as `ip netns exec` does, has a copy of the mount.
+        // Then the file system lives on, and mounting the image again would return that dead file system, and not the
+        // data on the disk.
         try await eventually("no other mount namespace has the disk \(path)", every: .milliseconds(20)) {
             try !isInUse()
         }
     }
 
-    /// Whether a loop device still has the image.
+    /// Whether a loop device still uses the image.
     private func isInUse() throws -> Bool {
         for device in try Files.names(in: "/sys/block") where device.display.hasPrefix("loop") {
             let file = FilePath("/sys/block/\(device.display)/loop/backing_file")
@@ -122,12 +124,12 @@ package final class LoopDisk: Sendable {
         return false
     }
 
-    /// Lets nobody write (`true`), or everybody again.
+    /// Makes the disk read-only (`true`), or writable again.
     package func setReadOnly(_ isReadOnly: Bool) async throws {
         try await run("mount", ["-o", "remount,\(isReadOnly ? "ro" : "rw")", path.display])
     }
 
-    /// Puts it back, behind whichever loop device is free.
+    /// Mounts it again, through whichever loop device is free.
     package func mount() async throws {
         try await run("mount", ["-t", kind.rawValue, "-o", kind.options, image.display, path.display])
     }

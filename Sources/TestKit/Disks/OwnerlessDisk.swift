@@ -2,18 +2,18 @@ package import Core
 internal import Glibc
 package import Linux
 
-/// A card as other systems format it: NTFS in an image, mounted by ntfs-3g, whose files belong to whom the mount says. Only root may
-/// mount it.
+/// A card as other systems format it: NTFS in an image, mounted by ntfs-3g. The mount determines the owner of its
+/// files. Only root may mount it.
 package final class OwnerlessDisk {
     package let path: FilePath
     private let folder = TemporaryFolder()
     private let tools: FilePath
     private var image: FilePath { folder.path.appending("image") }
 
-    /// What a test that needs it says when it is skipped.
+    /// The reason that a test which needs it gives when it is skipped.
     package static let need = "mounting NTFS needs root, /dev/fuse and Debian's packages: sudo make test"
 
-    /// Whether this machine can have one.
+    /// Whether this machine supports one.
     package static let isPossible = Task { () -> Bool in
         do {
             let disk = try OwnerlessDisk()
@@ -22,7 +22,7 @@ package final class OwnerlessDisk {
         } catch { return false }
     }
 
-    /// - Parameter place: Where it is mounted; by default in a folder of its own.
+    /// - Parameter place: The mount point; by default in a folder of its own.
     package init(at place: FilePath? = nil) throws {
         tools = try Tools.debian(["ntfs-3g", "libntfs-3g89"])
         path = place ?? folder.path.appending("disk")
@@ -30,13 +30,13 @@ package final class OwnerlessDisk {
         try Descriptor.open(image, for: .creating).setSize(16 << 20, named: image)
     }
 
-    /// Formats it and mounts it; what was on it is gone.
+    /// Formats it and mounts it; all earlier files are gone.
     package func mount(owner: UInt32) async throws {
         try await run("sbin/mkntfs", ["-F", "-Q", "-q", image.display])
         try await run("bin/ntfs-3g", [image.display, path.display, "-o", "uid=\(owner)"])
     }
 
-    /// Somebody pulls it out.
+    /// Simulates that the card is pulled out.
     package func pullOut() throws(SystemError) {
         try systemCall("umount", on: path.display) { path.withCString { umount2($0, 0) } }
     }

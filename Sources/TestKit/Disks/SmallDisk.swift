@@ -2,7 +2,7 @@ package import Core
 internal import Glibc
 package import Linux
 
-/// A file system in memory that is soon full. Only root may mount it.
+/// A small file system in memory that fills up quickly. Only root may mount it.
 package final class SmallDisk: Sendable {
     package let path: FilePath
     private let folder = TemporaryFolder()
@@ -11,9 +11,9 @@ package final class SmallDisk: Sendable {
     package static var isPossible: Bool { (try? SmallDisk()) != nil }
 
     /// - Parameters:
-    ///   - place: Where to mount it; by default in a folder of its own.
+    ///   - place: The mount point; by default in a folder of its own.
     ///   - size: Bytes.
-    ///   - files: How many files and folders it takes; by default as many as fit.
+    ///   - files: The number of files and folders that fit; by default no limit of its own.
     package init(at place: FilePath? = nil, size: Int = 4 << 20, files: Int? = nil) throws(SystemError) {
         path = place ?? folder.path.appending("disk")
         try Files.makeFolders(path)
@@ -23,7 +23,7 @@ package final class SmallDisk: Sendable {
         }
     }
 
-    /// Gives a disk room for more files.
+    /// Makes space for more files on a disk.
     package static func resize(_ path: FilePath, files: Int) throws(SystemError) {
         try systemCall("mount", on: path.display) {
             path.withCString {
@@ -32,11 +32,11 @@ package final class SmallDisk: Sendable {
         }
     }
 
-    // MNT_DETACH: whatever still has it open after a failed test must not keep the mount.
+    // MNT_DETACH: a file that is still open after a failed test must not keep the mount.
     deinit { _ = path.withCString { umount2($0, 2) } }
 }
 
-/// A folder that is seen at a second place too. Only root may mount it.
+/// A folder that is visible at a second place too. Only root may mount it.
 package final class BindMount: Sendable {
     private let place: FilePath
 
@@ -52,16 +52,16 @@ package final class BindMount: Sendable {
     deinit { _ = place.withCString { umount2($0, 2) } }
 }
 
-/// A file that takes all the room that a disk has left.
+/// A file that takes all the space that a disk has left.
 package struct Filler: Sendable {
     private let path: FilePath
 
     /// - Parameter folder: On the disk.
     package init(in folder: FilePath) { path = folder.appending("filler") }
 
-    /// Takes what is free, to the last byte; also what became free since the last time.
+    /// Takes the free space, to the last byte; also space that became free since the last call.
     ///
-    /// - Parameter most: No more than so many bytes.
+    /// - Parameter most: The limit in bytes.
     package func fill(atMost most: Int = .max) throws(SystemError) {
         let file = try Descriptor.open(path, for: .updating)
         var offset = try FileLook(of: file, named: path).size
@@ -76,10 +76,10 @@ package struct Filler: Sendable {
                 size /= 4
             }
         }
-        // Blocks that were promised but not yet taken would show as full only later.
+        // Blocks that were promised but not yet allocated would only count as used later.
         try file.sync(named: path)
     }
 
-    /// Gives the room back.
+    /// Releases the space.
     package func remove() throws(SystemError) { try Files.removeIfPresent(path) }
 }

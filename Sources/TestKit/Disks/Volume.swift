@@ -3,14 +3,14 @@ package import Core
 internal import Glibc
 package import Linux
 
-/// A file system of a kind, mounted for a test. Only root may mount.
+/// A file system of one kind, mounted for a test. Only root may mount.
 package final class Volume: Sendable {
     package enum Kind: String, Sendable, CaseIterable { case ext4, xfs, btrfs, tmpfs, overlay }
 
     package let kind: Kind
     /// Its root.
     package let path: FilePath
-    /// The lower directory of an overlay: what is there shows through.
+    /// The lower directory of an overlay: its files are visible through the overlay.
     package let lower: FilePath?
     private let disk: LoopDisk?
     private let memory: SmallDisk?
@@ -27,7 +27,7 @@ package final class Volume: Sendable {
             let memory = try SmallDisk(size: 64 << 20)
             (disk, self.memory, place, lower, path) = (nil, memory, nil, nil, memory.path)
         case .overlay:
-            // Its upper directory needs a file system that takes the attributes that it writes.
+            // Its upper directory needs a file system that supports the extended attributes of overlays.
             let disk = try await LoopDisk(.ext4)
             let place = TemporaryFolder()
             let lower = disk.path.appending("lower")
@@ -44,13 +44,13 @@ package final class Volume: Sendable {
         }
     }
 
-    // The overlay goes before the disk that it lies on. MNT_DETACH as everywhere in tests.
+    // The overlay is unmounted before the disk under it. MNT_DETACH as everywhere in tests.
     deinit { if kind == .overlay { _ = path.withCString { umount2($0, 2) } } }
 }
 
-/// Has the kernel copy from where one file stands to where the other does (copy_file_range(2)).
+/// Lets the kernel copy from the offset of one file to the offset of another (copy_file_range(2)).
 ///
-/// - Returns: How many bytes; 0 at the end.
+/// - Returns: The number of bytes; 0 at the end.
 package func copyRange(
     _ from: borrowing Descriptor, _ to: borrowing Descriptor, _ count: Int, named path: FilePath
 ) throws(SystemError) -> Int {

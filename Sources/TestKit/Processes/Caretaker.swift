@@ -1,20 +1,20 @@
 internal import Glibc
 internal import Linux
 
-/// Clears away what a run leaves that was killed or has trapped: its temporary folders, and what is mounted below them.
+/// Removes the remains of a run that was killed or has trapped: its temporary folders, and the mounts below them.
 ///
-/// A shell that waits for this process to end, however it does, and finds nothing left after a run that came to its end.
+/// A shell that waits for this process to end, in any way, and finds nothing left after a run that ended regularly.
 enum Caretaker {
-    /// What the names of this process's temporary folders begin with, as a path. Starts the shell when it is first asked for.
+    /// The beginning of the paths of this process's temporary folders. Starts the shell at the first use.
     static let prefix: String = {
         let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         let prefix = "\(folder)/sluice-test-\(getpid())-"
-        // Without it a killed run leaves its folders, and everything else is as it should be.
+        // Without it a killed run leaves its folders, and everything else works.
         try? start(prefix)
         return prefix
     }()
 
-    /// Our end of its input, which no child has, closes with this process.
+    /// Our end of its input, which no child inherits, is closed when this process ends.
     private static let script = """
         read -r _
         for folder in "$1"*; do
@@ -40,7 +40,7 @@ enum Caretaker {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        // A group of its own: what a terminal sends to the run, Ctrl-C too, does not reach it.
+        // A group of its own: signals from the terminal to the run, Ctrl-C too, do not reach it.
         posix_spawnattr_setpgroup(&attributes, 0)
         posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP))
         let words = ["/bin/sh", "-c", script, "caretaker", prefix]

@@ -3,27 +3,28 @@ internal import Glibc
 package import Linux
 internal import Synchronization
 
-/// A program that a test started: what it printed, how it ended, and no way for it to outlive the test.
+/// A program that a test started: its output, its end, and a guarantee that it does not outlive the test.
 ///
-/// When the last reference goes, the process is killed and waited for; when this process ends before that, by the kernel. Its environment is small and the same
-/// everywhere: what the caller gives, and the few variables without which no program starts.
+/// When the last reference is released, the process is killed and waited for. When this process ends before that, the
+/// kernel kills it. Its environment is small and the same everywhere: the caller's variables, and the few without which
+/// no program starts.
 package final class Child: Sendable {
     package enum Ending: Hashable, Sendable { case status(Int32), signal(Int32) }
 
     package let pid: Int32
-    /// Where its standard output and standard error go; both are appended to.
+    /// The file of its standard output and standard error; both are appended to.
     package let output: FilePath
     package let errors: FilePath
-    /// What the kernel counted for it and its own children, once it has ended.
+    /// The kernel's figures for it and its own children, once it has ended.
     package struct Cost: Hashable, Sendable {
-        /// On all cores, in the program and in the kernel for it.
+        /// Time on all cores, in the program and in the kernel for it.
         package var processor: Duration
         /// The most memory ever resident, in bytes.
         package var residentPeak: Int64
     }
     private let spent = Mutex<Cost?>(nil)
 
-    /// `nil` while it runs. Changed together with the wait, so that a pid is never signalled after it was given back.
+    /// `nil` while it runs. Changed together with the wait, so that a pid is never signalled after it was released.
     private let ending: Mutex<Ending?>
 
     /// - Parameters:
@@ -43,7 +44,7 @@ package final class Child: Sendable {
 
     deinit { end(with: SIGKILL) }
 
-    /// Sends a signal. Nothing happens when the process has ended.
+    /// Sends a signal. Does nothing when the process has ended.
     package func send(_ signal: Int32) {
         ending.withLock { if poll(&$0) == nil { kill(pid, signal) } }
     }
@@ -61,15 +62,16 @@ package final class Child: Sendable {
     /// How it ended, if it has.
     package var ended: Ending? { ending.withLock { poll(&$0) } }
 
-    /// Waits until it ends by itself, on the caller's thread: for programs that take a moment.
+    /// Waits until it ends by itself, on the caller's thread: for short programs.
     package func wait() -> Ending { ending.withLock { poll(&$0, waiting: true) ?? .signal(0) } }
 
-    /// What it used, if it has ended.
+    /// The resources that it used, if it has ended.
     package var cost: Cost? { ended == nil ? nil : spent.withLock { $0 } }
 
     /// Waits until it ends by itself.
     ///
-    /// - Throws: ``Overdue`` with what it complained of last, so that the report of a failure says where it stands.
+    /// - Throws: ``Overdue`` with the last lines of its standard error, so that the report of a failure shows its
+    ///   state.
     package func end(within limit: Duration) async throws -> Ending {
         do {
             return try await eventually("process \(pid) ends", within: limit) { self.ended }
@@ -78,7 +80,7 @@ package final class Child: Sendable {
         }
     }
 
-    /// What it printed so far.
+    /// Its output so far.
     package func printed() throws -> String { String(decoding: try Files.read(output, limit: 64 << 20), as: UTF8.self) }
     package func complained() throws -> String {
         String(decoding: try Files.read(errors, limit: 64 << 20), as: UTF8.self)
@@ -100,14 +102,14 @@ package final class Child: Sendable {
         if let over = ended { throw Ended(how: over, errors: try complained()) }
     }
 
-    /// The process ended while something else was expected of it.
+    /// Thrown when the process ended during a wait for something else.
     package struct Ended: Error, Sendable, CustomStringConvertible {
         package let how: Ending
         package let errors: String
         package var description: String { "ended with \(how) and said: \(errors.suffix(2000))" }
     }
 
-    /// Asks the kernel, and takes the zombie away when there is one. The caller holds the lock.
+    /// Asks the kernel, and reaps the zombie when there is one. The caller holds the lock.
     @discardableResult
     private func poll(_ ending: inout Ending?, waiting: Bool = false) -> Ending? {
         if ending != nil { return ending }

@@ -4,7 +4,7 @@ internal import Linux
 
 /// The built program as a user has it: a drop folder, a daemon, a receiver, all in a temporary folder on loopback.
 ///
-/// One task uses it; both processes are gone when it is.
+/// One task uses it; both processes end with it.
 package final class DaemonFixture {
     package enum Source: String, Sendable, CaseIterable { case keep, delete, move }
 
@@ -13,55 +13,55 @@ package final class DaemonFixture {
     package let source: Source
     package private(set) var daemon: Child?
     package private(set) var receiver: Child?
-    /// `127.0.0.1:PORT`; the port is the kernel's choice at the first start and kept from then on.
+    /// `127.0.0.1:PORT`; the kernel chooses the port at the first start, and it is kept from then on.
     package private(set) var address = "127.0.0.1:0"
-    /// Where the receiver listens, and in which network each of the two is; the machine's own unless set.
+    /// The receiver's address, and the networks of both; the machine's own unless set.
     package var roads: TwoRoads? {
         didSet { if roads != nil { address = "\(TwoRoads.server):0" } }
     }
 
-    /// Where the daemon uploads to; `nil` for the receiver.
+    /// The address that the daemon uploads to; `nil` for the receiver.
     package var destination: String?
-    /// More keys of the destination, as YAML: `, checksum: sha1`.
+    /// Additional keys of the destination, as YAML: `, checksum: sha1`.
     package var destinationKeys = ""
-    /// More keys of the folder's `after_upload`, as `, for: 1h`.
+    /// Additional keys of the folder's `after_upload`, as `, for: 1h`.
     package var afterKeys = ""
-    /// More words for the receiver's command line.
+    /// Additional words for the receiver's command line.
     package var receiverKeys: [String] = []
-    /// Where files go; `archive` is a folder of this machine, ``archive``.
+    /// The folder's destinations; `archive` is a folder of this machine, ``archive``.
     package var uploadTo = ["nas"]
-    /// What must be mounted for `archive`.
+    /// The mount that `archive` requires.
     package var archiveMount: FilePath = "/"
-    /// More keys of `archive`, as YAML: `, taken: fail`.
+    /// Additional keys of `archive`, as YAML: `, taken: fail`.
     package var archiveKeys = ""
 
-    /// More keys of the folder, as YAML, a line each: `require: {file: .here}`.
+    /// Additional keys of the folder, as YAML, one on each line: `require: {file: .here}`.
     package var folderKeys: [String] = []
-    /// More keys of its `settle`: `, marker: "{name}.ok"`.
+    /// Additional keys of its `settle`: `, marker: "{name}.ok"`.
     package var settleKeys = ""
 
-    /// More keys of `policy`, as YAML, a line each: `windows: ["22:00-06:00"]`.
+    /// Additional keys of `policy`, as YAML, one on each line: `windows: ["22:00-06:00"]`.
     package var policyKeys: [String] = []
 
-    /// More keys of `staging`, as YAML: `, keep_free: 0 B`.
+    /// Additional keys of `staging`, as YAML: `, keep_free: 0 B`.
     package var stagingKeys = ""
-    /// More of `control`, each behind a comma.
+    /// Additional keys of `control`, each after a comma.
     package var controlKeys = ""
 
-    /// More folders and destinations, as YAML, each on one line: `{name: exported, path: …}`; `other: {type: …}`.
+    /// Additional folders and destinations, as YAML, each on one line: `{name: exported, path: …}`; `other: {type: …}`.
     package var moreFolders: [String] = []
     package var moreDestinations: [String] = []
 
-    /// More keys at the top, as YAML, a line each: `metrics: {textfile: /x.prom}`.
+    /// Additional top-level keys, as YAML, one on each line: `metrics: {textfile: /x.prom}`.
     package var topKeys: [String] = []
 
-    /// What the camera fills.
+    /// The watched folder, in which a camera would put files.
     package var drop: FilePath { place("drop") }
-    /// On the drop folder's file system and outside it: where a file waits to be renamed into it.
+    /// A folder outside the drop folder, on its file system: files wait there to be renamed into it.
     package var beside: FilePath { places["drop", default: folder.path].appending("beside") }
-    /// Where `move` takes sources.
+    /// The folder to which `move` moves sources.
     package var done: FilePath { place("done") }
-    /// Where the receiver puts what it got.
+    /// The folder of files that the receiver got.
     package var received: FilePath { place("received") }
     /// The folder of the destination `archive`; made with the fixture.
     package var archive: FilePath { place("archive") }
@@ -72,8 +72,8 @@ package final class DaemonFixture {
     package var config: FilePath { folder.path.appending("sluice.yaml") }
     private var logs: FilePath { folder.path.appending("logs") }
 
-    /// - Parameter places: Where the folders `drop`, `done`, `received`, `archive`, `staging` and `state` are made, each by its
-    ///   name: on disks of their own; those not named in the fixture's folder.
+    /// - Parameter places: The parents of the folders `drop`, `done`, `received`, `archive`, `staging` and `state`, by
+    ///   their names, for separate disks; the others are made in the fixture's folder.
     package init(source: Source, binary: FilePath, places: [String: FilePath] = [:]) throws {
         self.source = source
         self.binary = binary
@@ -85,13 +85,13 @@ package final class DaemonFixture {
         }
     }
 
-    /// Both end before the folder goes: what still runs would write into it anew.
+    /// Both end before the folder is removed: a running process would write into it again.
     deinit {
         killDaemon()
         killReceiver()
     }
 
-    /// Starts the receiver, and tries again for as long as somebody else holds the port that it had before.
+    /// Starts the receiver, and tries again as long as another process holds its former port.
     package func startReceiver(environment: [String: String] = [:]) async throws {
         let child = try await eventually("the receiver listens") {
             let child = try self.start(
@@ -108,9 +108,9 @@ package final class DaemonFixture {
         receiver = child
     }
 
-    /// The same in mounts of its own.
+    /// The same in a separate mount namespace.
     ///
-    /// - Parameter script: For /bin/sh, in mounts of its own, before the daemon; which takes its place.
+    /// - Parameter script: For /bin/sh, in the mount namespace, before the daemon, which replaces the shell.
     package func startDaemon(environment: [String: String] = [:], inMounts script: String) throws {
         try writeConfiguration()
         let words = [
@@ -124,7 +124,7 @@ package final class DaemonFixture {
             } ?? Child("/usr/bin/unshare", words, environment: environment, output: output, errors: errors)
     }
 
-    /// Starts the daemon, whose configuration names the receiver's address. Does not wait until it is ready.
+    /// Starts the daemon, whose configuration contains the receiver's address. Does not wait until it is ready.
     package func startDaemon(environment: [String: String] = [:]) throws {
         try writeConfiguration()
         daemon = try start("daemon", ["run", "--config", config.display], environment: environment)
@@ -136,7 +136,7 @@ package final class DaemonFixture {
     package func killDaemon() { daemon?.end(with: SIGKILL) }
     package func killReceiver() { receiver?.end(with: SIGKILL) }
 
-    /// Asks the daemon to leave and returns how it did, and how long it took.
+    /// Stops the daemon and returns how it ended, and how long that took.
     package func stopDaemon() async throws -> (ending: Child.Ending, took: Duration)? {
         guard let daemon else { return nil }
         let clock = ContinuousClock()
@@ -145,16 +145,16 @@ package final class DaemonFixture {
         return (try await daemon.end(within: .seconds(20)), start.duration(to: clock.now))
     }
 
-    /// Runs another verb with this configuration, and returns what it printed.
+    /// Runs another verb with this configuration, and returns its output.
     ///
-    /// - Returns: `nil` when it ended with another status than 0, as when the daemon does not answer yet.
+    /// - Returns: `nil` when its exit status was not 0, as when the daemon does not answer yet.
     package func ask(_ verb: String, _ arguments: [String] = []) async throws -> String? {
         let unique = FilePath("\(verb)-\(hexadecimal(Chance.bytes(6)))")
         let output = logs.appending(unique)
         let errors = FilePath(bytes: output.bytes + Array(".err".utf8))
         defer {
             for path in [output, errors] {
-                try? Files.removeIfPresent(path)  // the folder goes with the fixture; this only keeps it small
+                try? Files.removeIfPresent(path)  // the folder is removed with the fixture; this only keeps it small
             }
         }
         let child = try Child(
@@ -167,18 +167,18 @@ package final class DaemonFixture {
         }
     }
 
-    /// A verb that has not ended.
+    /// Thrown when a verb has not ended in time.
     package struct Silent: Error {
         package let words: [String]
         package let overdue: Overdue
         package let lastWords: String
     }
 
-    /// The last words of both processes, for the report of a failure.
+    /// The last lines of both processes, for the report of a failure.
     package func lastWords() -> String {
         [daemon, receiver].compactMap { child in
             guard let child else { return nil }
-            // A log that cannot be read is no reason to lose the failure that it was to explain.
+            // A log that cannot be read must not hide the failure that it would explain.
             let text = (try? child.complained()) ?? ""
             return "\(child.errors.name): …\(text.suffix(3000))"
         }.joined(separator: "\n")
@@ -194,7 +194,7 @@ package final class DaemonFixture {
         return try network.start(binary, arguments, environment: environment, output: output, errors: errors)
     }
 
-    /// Waits are short, so that a killed peer costs a test moments; everything else is as a user would have it.
+    /// Waits are short, so that a killed peer costs a test little time; everything else is as a user would have it.
     private var configuration: String {
         let root = folder.path.display
         let after =

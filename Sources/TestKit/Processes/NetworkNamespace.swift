@@ -5,18 +5,19 @@ internal import Glibc
 package import Linux
 internal import Synchronization
 
-/// A network of a test's own, where interfaces come and go, cables are pulled and routes change, and nobody else's do. Only
-/// root may have one.
+/// A separate network for a test, in which interfaces appear and vanish, cables are pulled and routes change, without
+/// any effect on other networks. Only root may have one.
 ///
-/// A network belongs to a thread here: one that stays, and runs what is to happen in it. A socket stays in the network in
-/// which it was made, whichever thread uses it. When the last reference goes, the thread ends, and with it all that was in the network.
+/// A network belongs to a thread here: one that stays, and runs all work in that network. A socket stays in the network
+/// in which it was made, whichever thread uses it. When the last reference is released, the thread ends, and with it
+/// everything in the network.
 package final class NetworkNamespace: Sendable {
     private let worker: Workers<@Sendable () -> Void>
     private let folder = TemporaryFolder()
-    /// For `nsenter --net=`: programs that are started so are in it.
+    /// For `nsenter --net=`: programs that are started this way run in it.
     package let path: FilePath
 
-    /// Whether this process may have one, and has the program that changes it.
+    /// Whether this process may have one, and `ip` is installed.
     package static let isPossible: Bool = {
         do {
             try NetworkNamespace().ip("link", "set", "lo", "up")
@@ -24,7 +25,7 @@ package final class NetworkNamespace: Sendable {
         } catch { return false }
     }()
 
-    /// What a test that needs one says when it is skipped.
+    /// The reason that a test which needs one gives when it is skipped.
     package static let need = "a network of its own needs root and ip (package iproute2): sudo make test"
 
     package init() throws(SystemError) {
@@ -66,7 +67,7 @@ package final class NetworkNamespace: Sendable {
     /// Runs `ip` in it (ip(8)).
     package func ip(_ words: String...) throws { try run(words) }
 
-    /// The same for words that are at hand as a list.
+    /// The same for a list of words.
     package func run(_ words: [String]) throws {
         let (output, errors) = (folder.path.appending("output"), folder.path.appending("errors"))
         let status = try run {
@@ -81,8 +82,8 @@ package final class NetworkNamespace: Sendable {
         }
     }
 
-    /// Two interfaces with a cable between: what goes into one comes out of the other. Both are in this network, or the
-    /// second is in another one.
+    /// Adds two interfaces connected by a cable: packets sent into one come out of the other. Both are in this network,
+    /// or the second is in another one.
     package func addCable(_ one: String, to network: NetworkNamespace? = nil, _ other: String) throws {
         try ip("link", "add", one, "type", "veth", "peer", "name", other)
         if let network { try ip("link", "set", other, "netns", network.path.display) }

@@ -4,10 +4,10 @@ internal import Glibc
 internal import Linux
 internal import Synchronization
 
-/// Python programs of one virtual environment that run as forks of one interpreter (`Tests/Fixtures/fork_server.py`): it has imported their
-/// packages, which takes a second of a processor each time.
+/// Python programs of one virtual environment that run as forks of one interpreter (`Tests/Fixtures/fork_server.py`).
+/// The interpreter has imported their packages, which takes a second of processor time each time.
 package final class PythonForks: Sendable {
-    /// One of them. It ends with the last reference.
+    /// One of these programs. It ends with the last reference.
     package final class Fork: Sendable {
         private let connection: Mutex<Wire?>
         private let port: Int
@@ -17,7 +17,7 @@ package final class PythonForks: Sendable {
             self.port = port
         }
 
-        /// It ends as a process does that is killed: no port is open any more.
+        /// Ends it like a killed process: all its ports are closed.
         package func end() {
             guard connection.withLock({ wire in (wire != nil, wire = nil).0 }) else { return }
             // The kernel closes it with the process.
@@ -40,8 +40,8 @@ package final class PythonForks: Sendable {
     /// The interpreter of this environment, which all tests of this process share.
     ///
     /// - Parameters:
-    ///   - packages: As of ``Tools/venv(_:)``.
-    ///   - modules: What is imported before the first fork, also from `Tests/Fixtures`.
+    ///   - packages: As for ``Tools/venv(_:)``.
+    ///   - modules: Modules that are imported before the first fork, also from `Tests/Fixtures`.
     package static func of(_ packages: [String], importing modules: [String]) async throws -> PythonForks {
         let key = packages.joined(separator: " ")
         let shared = all.withLock { all in
@@ -73,7 +73,7 @@ package final class PythonForks: Sendable {
     ///
     /// - Parameters:
     ///   - script: An absolute path.
-    ///   - port: Where it listens.
+    ///   - port: The port that it listens on.
     ///   - output: Standard output is appended to it, and standard error to `errors`.
     package func run(
         _ script: FilePath, _ arguments: [String], at port: Int, environment: [String: String] = [:], output: FilePath,

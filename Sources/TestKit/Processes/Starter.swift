@@ -5,10 +5,10 @@ internal import Linux
 internal import Synchronization
 
 /// Starts programs that the kernel ends together with this process, however that ends: a test that traps, or a run that
-/// somebody kills, runs no `deinit`.
+/// is killed, runs no `deinit`.
 ///
-/// `setpriv` asks for it (`PR_SET_PDEATHSIG`, prctl(2)) and becomes the program. What the kernel watches is the thread
-/// that started the child, and those of a test runner come and go; so one that stays starts them all.
+/// `setpriv` requests it (`PR_SET_PDEATHSIG`, prctl(2)) and becomes the program. The kernel watches the thread that
+/// started the child, and a test runner's threads end at any time; so one permanent thread starts all children.
 final class Starter: Sendable {
     private static let shared = Result { () throws(SystemError) in try Starter() }
 
@@ -25,7 +25,7 @@ final class Starter: Sendable {
     }
 
     /// - Parameters:
-    ///   - program: An absolute path. Where there is none, the child ends with status 127 and says so.
+    ///   - program: An absolute path. If it does not exist, the child ends with status 127 and a message.
     ///   - arguments: Without the program's own name.
     ///   - environment: All of it, `NAME=value`.
     /// - Returns: The number of the process, which the caller has to wait for.
@@ -48,7 +48,7 @@ final class Starter: Sendable {
         return try result.withLock { $0 }.get()
     }
 
-    /// Starts it from this thread, and so in this thread's network. The caller sees to its end.
+    /// Starts it from this thread, and so in this thread's network. The caller must end it.
     static func spawn(
         _ words: [String], _ environment: [String], _ output: FilePath, _ errors: FilePath
     ) throws(SystemError) -> pid_t {

@@ -3,13 +3,13 @@ internal import Glibc
 internal import Linux
 internal import Synchronization
 
-/// Programs of other people that tests and benchmarks run against, kept under `.build/tools`. Nothing is installed.
+/// Third-party programs that tests and benchmarks use, kept under `.build/tools`. Nothing is installed.
 package enum Tools {
-    /// The contents of Debian packages, unpacked on first use: no service of theirs is started, no file of the system
-    /// changed. What they depend on has to be there.
+    /// The contents of Debian packages, unpacked on first use: none of their services is started, no file of the system
+    /// changed. Their dependencies must be installed.
     ///
-    /// - Parameter name: Of the folder, where the list is too long for one; another list needs another.
-    /// - Returns: The folder that holds what belongs below `/`.
+    /// - Parameter name: Name of the folder, if the list is too long for a name; another list needs another.
+    /// - Returns: The folder that corresponds to `/`.
     package static func debian(_ packages: [String], called name: String? = nil) throws -> FilePath {
         try once(name.map { [$0] } ?? packages) { folder, log in
             try Files.makeFolders(folder, mode: 0o755)
@@ -22,7 +22,7 @@ package enum Tools {
         }
     }
 
-    /// Where the libraries of unpacked packages are, on the machines that Debian knows by these names.
+    /// The folders of the libraries of unpacked packages, on Debian's machine types.
     package static func libraries(of root: FilePath) -> [FilePath] {
         ["x86_64-linux-gnu", "aarch64-linux-gnu"].flatMap { ["usr/lib/\($0)", "lib/\($0)"] }
             .map { root.appending(FilePath($0)) }
@@ -40,7 +40,7 @@ package enum Tools {
         }.appending("bin")
     }
 
-    /// The index of packages does not answer, so that there is no such program here.
+    /// Thrown when the index of packages does not answer, so that the program is not available.
     package struct Unreachable: Error, CustomStringConvertible {
         package let packages: [String]
         package let reason: String
@@ -49,14 +49,14 @@ package enum Tools {
         }
     }
 
-    /// What pip and apt-get say of an index that does not answer. Whatever else goes wrong is a fault.
+    /// Messages of pip and apt-get about an index that does not answer. Any other failure is a fault.
     private static let silence = [
         "Retrying (Retry(", "Temporary failure resolving", "Could not resolve", "Could not connect",
         "Connection timed out",
         "Unable to connect",
     ]
 
-    /// What was said by the index that did not answer, in this process.
+    /// The message about the index that did not answer, in this process.
     private static let silent = Mutex<String?>(nil)
 
     /// - Returns: The folder that `make` has filled, now or earlier.
@@ -69,11 +69,11 @@ package enum Tools {
         let here = try tools.absolute()
         let folder = here.appending(FilePath(String(name)))
         let ready = folder.appending("ready")
-        // Test processes run side by side, and only one may make it.
+        // Test processes run in parallel, and only one may make it.
         let lock = try Descriptor.open(here.appending("lock"), for: .updating)
         try lock.withNumber { number throws in _ = try systemCall("flock", on: "tools") { flock(number, LOCK_EX) } }
         if try FileLook.ifPresent(at: ready) == nil {
-            // Each question to an index that is silent takes its time, and it was asked already.
+            // Each request to a silent index takes its time, and one was made already.
             if let reason = silent.withLock({ $0 }) { throw Unreachable(packages: packages, reason: reason) }
             do { try make(folder, here.appending(FilePath(String(name) + ".log"))) } catch let failure as Child.Ended {
                 let line = failure.errors.split(separator: "\n").first { line in silence.contains { line.contains($0) }
@@ -89,14 +89,14 @@ package enum Tools {
 
     private static func run(_ program: FilePath, _ arguments: [String], _ log: FilePath) throws {
         let child = try Child(program, arguments, environment: kept, output: log, errors: log)
-        // Only while the tools are made, once a machine; nothing else can run before they are.
+        // Only while the tools are made, once on each machine; nothing else can run before they are.
         while child.ended == nil { usleep(20_000) }
         guard child.ended == .status(0) else {
             throw Child.Ended(how: child.ended ?? .signal(0), errors: try child.complained())
         }
     }
 
-    /// pip is set up by the environment on some machines.
+    /// On some machines pip is configured by the environment.
     private static var kept: [String: String] {
         var kept: [String: String] = [:]
         let names = ["PIP_FIND_LINKS", "PIP_INDEX_URL", "PIP_CERT", "PIP_NO_INDEX", "PIP_CONFIG_FILE", "SSL_CERT_FILE"]
@@ -108,7 +108,7 @@ package enum Tools {
 }
 
 extension FilePath {
-    /// From the root, symbolic links resolved.
+    /// As an absolute path, symbolic links resolved.
     fileprivate func absolute() throws -> FilePath {
         guard let resolved = withCString({ realpath($0, nil) }) else {
             throw SystemError(call: "realpath", subject: display, code: errno)

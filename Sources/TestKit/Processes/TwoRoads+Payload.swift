@@ -1,39 +1,39 @@
 internal import Core
 
-/// What leaves by a road or a tunnel, told apart: bytes of a program's own, and what the kernel says besides.
+/// Counts of the bytes that leave by a road or a tunnel: a program's own bytes, and the kernel's packets besides.
 extension TwoRoads {
-    /// Of which ``counts()`` tells.
+    /// The counters that ``counts()`` returns.
     package struct Counts: Sendable, Hashable {
         private var values: [String: Int64]
         fileprivate init(_ values: [String: Int64]) { self.values = values }
 
         private subscript(_ name: String) -> Int64 { values[name] ?? 0 }
 
-        /// Bytes of TCP with headers of IP, resets among them, that have gone into `wan0`, `lte0` or ``tunnel``.
+        /// Bytes of TCP with IP headers, including resets, that have gone into `wan0`, `lte0` or ``tunnel``.
         package func all(_ name: String) -> Int64 { self[name] + self["\(name)-resets"] }
-        /// The same as it leaves by the link that carries a tunnel, with what that puts around each packet.
+        /// The same on the link that carries a tunnel, with the tunnel's headers on each packet.
         package func outside(_ name: String, _ tunnel: Tunnel?) -> Int64 {
             let packets = self["\(name)-packets"] + self["\(name)-resets-packets"]
             return all(name) + packets * (tunnel?.header ?? 0)
         }
         /// Packets of TCP that carry any bytes of a program, in bytes with headers.
         ///
-        /// - Parameter ofTheLiving: Without those of sockets that no process has any more: the kernel goes on sending what a killed
-        ///   program has written.
+        /// - Parameter ofTheLiving: Without those of sockets whose process has ended: the kernel continues to send data
+        ///   that a killed program has written.
         package func payload(_ name: String, ofTheLiving: Bool = false) -> Int64 {
             self[ofTheLiving ? "\(name)-owned" : "\(name)-payload"]
         }
         /// Packets of the tunnel, with the headers that it puts before those of TCP, that have left by `wan` or `lte`.
         package func carried(_ name: String) -> Int64 { self["\(name)-carried"] }
-        /// Connections that were begun, and questions for one that were asked again.
+        /// Connections that were begun, and repeated SYN packets.
         package func calls(_ name: String) -> Int64 { self["\(name)-calls"] }
     }
 
     /// The name of the tunnel's interface in both networks.
     package static let tunnel = "tun9"
 
-    /// Ways to carry one packet in another; the kernels of some machines know few of them. WireGuard is not among them: it
-    /// takes a program to give it keys.
+    /// Kinds of tunnels; the kernels of some machines support few of them. WireGuard is not among them: it needs a
+    /// program to give it keys.
     package enum Tunnel: String, Sendable, CaseIterable {
         case vxlan, gre, ipip
 
@@ -47,7 +47,7 @@ extension TwoRoads {
         }
     }
 
-    /// Those that this kernel has.
+    /// The kinds that this kernel supports.
     package static let tunnels: [Tunnel] = {
         guard isPossible, let network = try? NetworkNamespace() else { return [] }
         return Tunnel.allCases.filter { kind in
@@ -62,7 +62,7 @@ extension TwoRoads {
         ]
     }
 
-    /// A tunnel to the server over `wan` or `lte`, at 10.9.0.2 to 10.9.0.1; no route leads into it yet.
+    /// Adds a tunnel to the server over `wan` or `lte`, at 10.9.0.2 to 10.9.0.1; no route leads into it yet.
     package func addTunnel(_ kind: Tunnel, over name: String) throws {
         let net = name == "wan" ? "10.1.0" : "10.2.0"
         for (network, here, there) in [(box, 2, 1), (site, 1, 2)] {
@@ -73,8 +73,8 @@ extension TwoRoads {
         }
     }
 
-    /// Also counts what ``Counts`` tells of. A packet has payload when it is longer than its headers, which have five to fifteen
-    /// words of TCP behind five of IP.
+    /// Also counts the values of ``Counts``. A packet has payload when it is longer than its headers: five words of IP,
+    /// and five to fifteen words of TCP.
     package func countPayload() throws {
         var lines: [String] = []
         func add(_ what: String, _ words: String) { lines.append("add \(what) inet witness \(words)") }
@@ -103,7 +103,7 @@ extension TwoRoads {
         try nft(lines.joined(separator: "\n"))
     }
 
-    /// All of them at one moment, after ``countPayload()``.
+    /// All counters at one moment, after ``countPayload()``.
     package func counts() throws -> Counts {
         let text = try nft("list", "counters", "table", "inet", "witness")
         // counter wan { packets 3 bytes 180 }
@@ -112,7 +112,7 @@ extension TwoRoads {
         for (index, word) in words.enumerated() where word == "counter" && index + 5 < words.count {
             guard words[index + 4] == "bytes", let count = Int64(words[index + 5]) else { throw Unread(text: text) }
             let name = String(words[index + 1])
-            // Calls are packets, the others bytes.
+            // Calls are counted in packets, the others in bytes.
             values[name] = name.hasSuffix("-calls") ? Int64(words[index + 3]) : count
             values["\(name)-packets"] = Int64(words[index + 3])
         }

@@ -1,13 +1,13 @@
 internal import Core
 internal import Linux
 
-/// A box with two ways to one server: `wan0`, which the kernel prefers, and `lte0`. What leaves and comes by either is counted by the
-/// kernel's packet filter, which neither side of a test has a hand in.
+/// A machine with two routes to one server: `wan0`, which the kernel prefers, and `lte0`. The kernel's packet filter
+/// counts the packets of both, independently of both sides of a test.
 package final class TwoRoads: Sendable {
-    /// The network of the box, and that of the server.
+    /// The network of the machine, and that of the server.
     package let box: NetworkNamespace
     package let site: NetworkNamespace
-    /// The server's address, which both ways lead to.
+    /// The server's address, which both routes lead to.
     package static let server = "203.0.113.9"
 
     private static let packages = [
@@ -15,7 +15,7 @@ package final class TwoRoads: Sendable {
         "libmd0",
     ]
 
-    /// Whether this process may have networks of its own, and the program that counts in them.
+    /// Whether this process may have networks of its own, and the program that counts in them is installed.
     package static let isPossible: Bool = {
         guard NetworkNamespace.isPossible else { return false }
         do {
@@ -24,7 +24,7 @@ package final class TwoRoads: Sendable {
         } catch { return false }
     }()
 
-    /// What a test that needs them says when it is skipped.
+    /// The reason that a test which needs them gives when it is skipped.
     package static let need =
         "networks of its own, counted, need root, ip (package iproute2) and apt-get: sudo make test"
 
@@ -67,7 +67,7 @@ package final class TwoRoads: Sendable {
         }
     }
 
-    /// The default way over `wan0` or `lte0`.
+    /// Adds the default route over `wan0` or `lte0`.
     package func addRoute(_ name: String, metric: Int) throws {
         try box.ip(
             "route", "add", "default", "via", "10.\(name == "wan" ? 1 : 2).0.1", "dev", "\(name)0", "metric",
@@ -78,12 +78,12 @@ package final class TwoRoads: Sendable {
         try box.ip("route", "del", "default", "dev", "\(name)0", "metric", "\(metric)")
     }
 
-    /// Bytes of TCP, headers of IP included, that have left the box by `wan` or `lte`.
+    /// Bytes of TCP, IP headers included, that have left the machine by `wan` or `lte`.
     ///
-    /// Questions to DNS servers, over UDP, are `wan-names` and `lte-names`.
+    /// Queries to DNS servers, over UDP, are `wan-names` and `lte-names`.
     ///
-    /// But for resets, which are `wan-resets` and `lte-resets`: the kernel itself answers so to what comes for a socket that is
-    /// gone, by whatever way its routes have then, and no program is asked.
+    /// Resets are not included; they are `wan-resets` and `lte-resets`. The kernel itself sends them in answer to
+    /// packets for a socket that is gone, by whichever route is valid then, and no program is involved.
     package func bytes(by name: String) throws -> Int64 {
         let text = try nft("list", "counter", "inet", "witness", name)
         let words = text.split { $0 == " " || $0 == "\n" }
@@ -94,10 +94,10 @@ package final class TwoRoads: Sendable {
         return count
     }
 
-    /// Bytes of TCP, headers of IP included, that have come to the box by `wan` or `lte`.
+    /// Bytes of TCP, IP headers included, that have reached the machine by `wan` or `lte`.
     package func received(by name: String) throws -> Int64 { try bytes(by: "\(name)-in") }
 
-    /// Makes acknowledgements come back by `wan` as over a slow line: many are on their way at any moment.
+    /// Makes acknowledgements on `wan` as slow as on a slow line: many are under way at any moment.
     package func slowReturn() throws {
         let child = try site.start(
             "/usr/sbin/tc",
@@ -107,7 +107,7 @@ package final class TwoRoads: Sendable {
         guard ending == .status(0) else { throw Child.Ended(how: ending, errors: try child.complained()) }
     }
 
-    /// `wan` becomes as slow as a modem, with a queue that holds a few packets and drops the rest.
+    /// Makes `wan` as slow as a modem, with a queue that holds a few packets and drops the rest.
     package func shortQueue() throws {
         let child = try box.start(
             "/usr/sbin/tc",
@@ -117,7 +117,7 @@ package final class TwoRoads: Sendable {
         guard ending == .status(0) else { throw Child.Ended(how: ending, errors: try child.complained()) }
     }
 
-    /// Bytes of packets that `wan` was handed by its queue, headers of IP included, whatever they are of (proc_net(5)).
+    /// Bytes of all packets that `wan` got from its queue, IP headers included, of any protocol (proc_net(5)).
     package func carriedByWan() throws -> Int64 {
         let output = folder.path.appending(FilePath("dev-\(hexadecimal(Chance.bytes(6)))"))
         let child = try box.start(
@@ -127,11 +127,11 @@ package final class TwoRoads: Sendable {
         let line = text.split(separator: "\n").first { $0.contains("wan0:") } ?? ""
         let fields = line.split(separator: " ").dropFirst().compactMap { Int64($0) }
         guard ending == .status(0), fields.count > 9 else { throw Unread(text: text) }
-        // Each with 14 bytes of Ethernet.
+        // Each packet has 14 bytes of Ethernet.
         return fields[8] - 14 * fields[9]
     }
 
-    /// Of what leaves by `wan`, so many of a hundred packets do not arrive, by chance.
+    /// Makes a percentage of the packets that leave by `wan` get lost, at random.
     package func lose(_ percent: Int) throws {
         try nft(in: site, "add", "table", "inet", "loss")
         try nft(in: site, "add", "chain", "inet", "loss", "in", "{ type filter hook prerouting priority -300 ; }")

@@ -1,11 +1,11 @@
 internal import Core
 package import Linux
 
-/// What the kernel has counted for a process (proc(5)).
+/// The kernel's counters for a process (proc(5)).
 package struct Usage: Hashable, Sendable {
     /// How often each thread gave up a core and got it back, by thread number: a wake-up changes one of them.
     package var switches: [Int32: Int64]
-    /// Bytes that it caused to be written to disks.
+    /// Bytes of disk writes that it caused.
     package var writtenBytes: Int64
     /// Resident now, and the most ever, in bytes.
     package var resident: Int64
@@ -22,7 +22,7 @@ package struct Usage: Hashable, Sendable {
                 switches[number] =
                     (fields["voluntary_ctxt_switches"] ?? 0) + (fields["nonvoluntary_ctxt_switches"] ?? 0)
             } catch  where error.code == 2 || error.code == 3 {
-                // ENOENT, ESRCH: the thread left while we looked.
+                // ENOENT, ESRCH: the thread ended during the read.
             }
         }
         writtenBytes = try Self.fields(of: folder.appending("io"))["write_bytes"] ?? 0

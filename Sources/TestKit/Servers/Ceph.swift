@@ -3,26 +3,26 @@ internal import Glibc
 internal import Linux
 internal import Synchronization
 
-/// Ceph's object gateway out of Debian's packages: a monitor, a store in memory, and gateways that speak S3.
+/// Ceph's object gateway from Debian's packages: a monitor, a store in memory, and gateways that speak S3.
 ///
 /// Nothing is installed, and all of it is on loopback. Its processes are children, which the kernel ends with this one.
 package final class Ceph: Sendable {
-    /// 60 MB are downloaded for it, and it takes seconds to start: `make test-long` alone wants it.
+    /// It needs a download of 60 MB, and seconds to start: only `make test-long` uses it.
     package static let isWanted = getenv("SLOW_TESTS") != nil
-    /// One for the whole run; tests are kept apart by their buckets.
+    /// One for the whole run; tests are separated by their buckets.
     package static let shared = Task.detached {
         let ceph = try await blocking { try Ceph() }
         try await ceph.start()
         return ceph
     }
-    /// The gateway that most tests ask.
+    /// The gateway that most tests use.
     package static let gateway = Task.detached { try await shared.value.gateway() }
-    /// Requests to a bucket's name before it are of that bucket.
+    /// A request whose host has a bucket's name before this one is for that bucket.
     package static let host = "s3.localhost"
     /// The user whose key is ``S3Server/id``.
     package static let user = "sluice"
 
-    /// One gateway. All of them are doors to the same buckets.
+    /// One gateway. All of them serve the same buckets.
     package final class Gateway: Sendable {
         package let port: Int
         package var url: String { "http://127.0.0.1:\(port)" }
@@ -33,7 +33,7 @@ package final class Ceph: Sendable {
             (self.port, self.child, self.clock) = (port, child, clock)
         }
 
-        /// Its clock is so far ahead of ours from now on; only of one that was started for that.
+        /// Sets its clock ahead of ours from now on; only for a gateway that was started with its own clock.
         package func setClock(ahead hours: Int) throws { try Files.replace(clock, with: Array("+\(hours)h\n".utf8)) }
         package func stop() { _ = child.end(with: SIGKILL) }
     }
@@ -79,9 +79,10 @@ package final class Ceph: Sendable {
         configuration = try temporary.write("ceph.conf", Array(settings.utf8))
     }
 
-    /// Without authentication between its own parts; objects are in one place and in memory. Proposals are made at once, which
-    /// makes it start in five seconds and not in fifteen. Gateways do not tell each other what to forget: that would wait half a
-    /// minute for one that was killed. A day of a lifecycle rule is two seconds, and parts may be as small as the contract has them.
+    /// Without authentication between its own parts; objects are in one place and in memory. Proposals are made at
+    /// once, so that it starts in five seconds and not in fifteen. Gateways do not notify each other of invalid cache
+    /// entries: that would wait half a minute for one that was killed. A day of a lifecycle rule is two seconds, and
+    /// parts may be as small as the contract suite has them.
     private static func settings(_ folder: FilePath, _ libraries: FilePath, monitor: Int, id: String) -> String {
         """
         [global]
@@ -131,7 +132,7 @@ package final class Ceph: Sendable {
     }
 
     private func start() async throws {
-        // Spelt so: a bare address makes whoever reads it wait for ever.
+        // In this form: a program that reads a bare address waits for ever.
         let map = temporary.path.appending("monmap").display
         try await run("monmaptool", ["--create", "--addv", "a", "[v1:127.0.0.1:\(monitor)]", "--fsid", id, map])
         try await run("ceph-mon", ["--mkfs", "-i", "a", "--monmap", map] + settings)
@@ -142,7 +143,7 @@ package final class Ceph: Sendable {
         }
         try await run("ceph-osd", ["-i", "0", "--mkfs", "--osd-uuid", store] + settings)
         var keeper = try launch("ceph-osd", ["-f", "-i", "0"] + settings)
-        // Who wants a pool before it is up waits for ever.
+        // A request for a pool before the store is up waits for ever.
         try await eventually("the store is up", within: .seconds(60), every: .milliseconds(100)) {
             if keeper.ended != nil { keeper = try launch("ceph-osd", ["-f", "-i", "0"] + settings) }
             return try await ceph("osd", "stat")?.contains("1 up")
@@ -154,22 +155,23 @@ package final class Ceph: Sendable {
         ])
     }
 
-    /// What the monitor says; `nil` when it said no. Without the map at hand, whoever asked before it had come from the monitor was
-    /// refused (`wrong fsid`), the store too: seen with 16.2.15, one time in five on a busy machine.
+    /// The monitor's answer; `nil` when it refused. Without a local copy of the map, a client that asked before the map
+    /// had come from the monitor was refused (`wrong fsid`), the store too: seen with 16.2.15, one time in five on a
+    /// busy machine.
     private func ceph(_ words: String...) async throws -> String? {
         do { return try await run("ceph", settings + words) } catch is Child.Ended { return nil }
     }
 
-    /// One more gateway.
+    /// Starts one more gateway.
     ///
-    /// - Parameter hasOwnClock: It may be set, with ``Gateway/setClock(ahead:)``.
+    /// - Parameter hasOwnClock: Whether its clock may be set, with ``Gateway/setClock(ahead:)``.
     package func gateway(hasOwnClock: Bool = false) async throws -> Gateway {
         let port = try Loopback.freePort()
         let name = "client.rgw.\(number())"
         let clock = try temporary.write(FilePath("\(name).clock"), Array("+0\n".utf8))
         var more: [String: String] = [:]
         if hasOwnClock {
-            // The clock that only ever runs on stays as it is: it wakes what waits.
+            // The monotonic clock is not changed: it wakes waiting threads.
             more = [
                 "LD_PRELOAD": clockFaker.display, "FAKETIME_TIMESTAMP_FILE": clock.display, "FAKETIME_NO_CACHE": "1",
                 "FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1",
@@ -184,7 +186,7 @@ package final class Ceph: Sendable {
         return Gateway(port: port, child: child, clock: clock)
     }
 
-    /// What `radosgw-admin` says.
+    /// The output of `radosgw-admin`.
     package func admin(_ words: [String]) async throws -> String { try await run("radosgw-admin", settings + words) }
 
     private var settings: [String] { ["-c", configuration.display] }
@@ -208,7 +210,7 @@ package final class Ceph: Sendable {
             errors: FilePath(out.display + ".err"))
     }
 
-    /// Of a program that ends by itself, what it printed.
+    /// The output of a program that ends by itself.
     @discardableResult
     private func run(_ name: String, _ words: [String]) async throws -> String {
         try await blocking {

@@ -1,9 +1,9 @@
 internal import CZlib
 
-/// Bytes in a form that `Content-Encoding` names.
+/// An encoding of bytes that `Content-Encoding` can name.
 package enum Compressed: CInt, Sendable, CaseIterable {
     case gzip = 31
-    /// `deflate` as RFC 9110 has it, and as many servers send it.
+    /// `deflate` in the form of RFC 9110, and in the form of many servers.
     case zlib = 15
     case raw = -15
 

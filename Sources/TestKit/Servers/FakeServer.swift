@@ -2,16 +2,18 @@ internal import Glibc
 package import Linux
 internal import Synchronization
 
-/// A bare HTTP/1.1 server for what real ones do not show: broken replies, silence, cut connections.
+/// A minimal HTTP/1.1 server for cases that real ones do not produce: broken replies, silence, cut connections.
 ///
-/// A thread a connection; each request is handed to one closure, which answers as it likes. Ends with its last reference.
+/// One thread for each connection; each request is passed to one closure, which answers freely. Ends with its last
+/// reference.
 package final class FakeServer: Sendable {
     package let port: Int
     /// `http://127.0.0.1:PORT`
     package var url: String { "http://127.0.0.1:\(port)" }
     private let shared: Shared
 
-    /// - Parameter answer: Runs on the connection's thread, may wait. Throwing, or returning without an answer, closes.
+    /// - Parameter answer: Runs on the connection's thread, and may wait. Throwing, or returning without an answer,
+    ///   closes.
     package init(_ answer: @escaping @Sendable (Exchange) throws -> Void) throws {
         let loopback = try Loopback()
         let listener = loopback.descriptor
@@ -42,7 +44,7 @@ package final class FakeServer: Sendable {
     /// `POST /files`, one for each request so far, in their order.
     package var seen: [String] { shared.state.withLock { $0.seen } }
 
-    /// Connections taken so far.
+    /// Connections accepted so far.
     package var connectionCount: Int { shared.state.withLock { $0.accepted } }
 
     fileprivate final class Shared: Sendable {
@@ -66,7 +68,7 @@ package final class FakeServer: Sendable {
             }
         }
 
-        /// Closes under the lock, so that `stop` never meets a number that was given away again.
+        /// Closes under the lock, so that `stop` never closes a descriptor number that was reused.
         func drop(_ connection: CInt) {
             state.withLock { state in
                 state.connections.remove(connection)
@@ -91,7 +93,7 @@ package final class FakeServer: Sendable {
                     state.seen.append("\(exchange.method) \(exchange.target)")
                     return state.seen.count
                 }
-                // What the test throws ends this connection, as a server's fault does.
+                // An error of the test's closure ends this connection, as a server's fault does.
                 guard (try? answer(exchange)) != nil, exchange.isAnswered, !exchange.isCut else { return }
                 guard exchange.skipBody() else { return }
                 rest = exchange.rest
@@ -100,23 +102,23 @@ package final class FakeServer: Sendable {
     }
 }
 
-/// One request at a ``FakeServer``, its header read and its body not. Used on its connection's thread alone.
+/// One request at a ``FakeServer``, with its header read and its body unread. Used only on its connection's thread.
 package final class Exchange {
     package fileprivate(set) var number = 0
     package let method: String
     package let target: String
     private let lines: [(name: String, value: String)]
-    /// The socket, for a look at what the kernel knows of it.
+    /// The socket, to read the kernel's figures for it.
     package let connection: CInt
-    /// Read from the socket and not used yet.
+    /// Bytes read from the socket and not used yet.
     fileprivate var rest: [UInt8]
     private var bodyLeft: Int
     private var mustInvite: Bool
     package private(set) var isAnswered = false
     fileprivate var isCut = false
-    /// The body ended because the peer reset the connection.
+    /// Whether the body ended because the peer reset the connection.
     package private(set) var wasReset = false
-    /// The peer took no more.
+    /// Whether the peer refused more bytes.
     package private(set) var isGone = false
 
     fileprivate init?(_ connection: CInt, _ rest: inout [UInt8]) {
@@ -149,7 +151,7 @@ package final class Exchange {
         mustInvite = lines.contains { $0.name == "expect" }
     }
 
-    /// What the kernel has counted at this end of the connection.
+    /// The kernel's counters at this end of the connection.
     package var counts: SocketCounts? { Sockets.counts(connection) }
 
     package func header(_ name: String) -> String? { lines.first { $0.name == name.lowercased() }?.value }
@@ -166,14 +168,14 @@ package final class Exchange {
         return got
     }
 
-    /// What comes next of the body, at most `count` bytes; none at its end or when the peer is gone.
+    /// The next bytes of the body, at most `count`; none at its end or when the peer is gone.
     package func piece(_ count: Int) -> [UInt8] {
         if mustInvite { raw("HTTP/1.1 100 Continue\r\n\r\n") }
         mustInvite = false
         guard bodyLeft > 0 else { return [] }
         if rest.isEmpty {
             guard let more = Self.receive(connection, min(256 << 10, count)) else {
-                // The kernel tells it once; whoever reads again meets an ordinary end.
+                // The kernel reports it once; a later read meets an ordinary end.
                 if errno == ECONNRESET { wasReset = true }
                 return []
             }
@@ -192,10 +194,10 @@ package final class Exchange {
         raw("HTTP/1.1 \(status) Whatever\r\n\(lines)\(length)\r\n\(method == "HEAD" ? "" : body)")
     }
 
-    /// Bytes as they are.
+    /// Sends bytes unchanged.
     package func raw(_ text: String) { raw(Array(text.utf8)) }
 
-    /// The same for what is no text; counts as an answer.
+    /// The same for bytes that are no text; counts as an answer.
     package func answer(_ bytes: [UInt8]) {
         isAnswered = true
         raw(bytes)
@@ -222,10 +224,10 @@ package final class Exchange {
         if !reset { shutdown(connection, CInt(SHUT_RDWR)) }
     }
 
-    /// Closes after the answer that was given.
+    /// Closes the connection after the answer that was given.
     package func closeAfterwards() { isCut = true }
 
-    /// Reads nothing and says nothing until the peer or the server goes.
+    /// Reads nothing and sends nothing until the peer or the server closes.
     package func hang() {
         isCut = true
         var look = pollfd(fd: connection, events: Int16(POLLRDHUP_), revents: 0)
@@ -235,7 +237,7 @@ package final class Exchange {
     }
 
     fileprivate func skipBody() -> Bool {
-        // A client that still waits for its invitation sends no body.
+        // A client that still waits for `100 Continue` sends no body.
         if mustInvite { return false }
         _ = body()
         return bodyLeft == 0

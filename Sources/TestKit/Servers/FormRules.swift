@@ -1,6 +1,6 @@
 internal import Core
 
-/// What one preset's servers expect, written down apart from the product from the clients' own sources.
+/// The expectations of one preset's servers, written independently of the product from the clients' own sources.
 struct FormRules: Sendable {
     var part = "file"
     /// The file name in the part; `nil` for the original one.
@@ -15,18 +15,18 @@ struct FormRules: Sendable {
     var id: String?
     var name: String?
     var path: String?
-    /// Others that must be there.
+    /// Other fields that must be present.
     var more: Set<String> = []
-    /// Has the value `true` in the first request with which an upload is taken up again, and is absent from all others.
+    /// A field with the value `true` in the first request after an upload is resumed, and absent from all others.
     var resume: String?
-    /// Those that a file of one block does not have.
+    /// Fields that a file of one block does not have.
     var single: Set<String> = []
     var merges = false
-    /// All fields stand in the query as well.
+    /// Whether all fields are in the query as well.
     var inQuery = false
     var isProbed = false
     var headers: [String: String] = [:]
-    /// The answer to a block that is taken.
+    /// The answer to an accepted block.
     var answer = ""
     var appends = false
 
@@ -89,7 +89,7 @@ struct FormRules: Sendable {
     }
 }
 
-/// One block as a request tells of it.
+/// One block as described by a request.
 struct FormBlock: Sendable {
     /// From 0.
     var index = 0
@@ -101,7 +101,7 @@ struct FormBlock: Sendable {
     var id = ""
     var name: FilePath
     var isSingle = false
-    /// The ending of the name, where it is said with each block.
+    /// The extension of the name, where each block names it.
     var suffix: String?
     var resumes = false
 }
@@ -112,9 +112,9 @@ struct FormRefusal: Error {
 }
 
 extension FormRules {
-    /// Reads and judges the fields of a block.
+    /// Reads and checks the fields of a block.
     ///
-    /// - Parameter block: Bytes of a block as it was agreed on, for forms that do not say.
+    /// - Parameter block: The agreed size of a block, for forms that do not state it.
     func block(_ fields: [String: [UInt8]], filename: [UInt8], size: Int64, block: Int64) throws -> FormBlock {
         let isSingle = !single.isEmpty && single.isDisjoint(with: fields.keys)
         let wanted = isSingle ? self.fields.subtracting(single) : self.fields
@@ -161,7 +161,7 @@ extension FormRules {
         return found
     }
 
-    /// A UUID of version 4, as browsers write it.
+    /// Whether it is a UUID of version 4, as browsers make it.
     private static func isRandom(_ id: String) -> Bool {
         let parts = id.split(separator: "-", omittingEmptySubsequences: false)
         return parts.map(\.count) == [8, 4, 4, 4, 12] && parts[2].first == "4"
@@ -173,7 +173,7 @@ extension FormRules {
             if !isTrue { throw FormRefusal(status: 400, reason: reason) }
         }
         let nominal = found.nominal ?? block
-        // Who is silent about blocks has one, and of one nothing is said.
+        // A request without fields of blocks has one block, and for one block there are no such fields.
         if found.isSingle { try insist(size <= block, "\(size) B in one, and blocks have \(block)") }
         if !found.isSingle, !single.isEmpty { try insist(found.count != 1, "the fields of blocks for a single one") }
         if let length = found.length { try insist(length == size, "\(length) B announced and \(size) came") }

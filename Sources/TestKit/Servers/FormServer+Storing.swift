@@ -6,7 +6,7 @@ internal import Synchronization
 extension FormServer {
     // MARK: Opening
 
-    /// - Returns: Whether it was an opening.
+    /// - Returns: Whether the request was an opening.
     func open(_ exchange: Exchange, _ fields: [String: [UInt8]], _ file: MultipartForm.Part) throws -> Bool {
         func text(_ name: String) throws -> String {
             guard let bytes = fields[name] else { throw FormRefusal(status: 400, reason: "no \(name)") }
@@ -59,7 +59,7 @@ extension FormServer {
         } else {
             block = try rules.block(
                 fields, filename: file.filename ?? [], size: Int64(file.body.count), block: options.block)
-            // The original name stands in both places. A field has it as it is, so it may look like what is coded.
+            // The original name is in both places. A field contains it unencoded, so it may look like encoded text.
             if rules.filename == nil, let name = rules.name, Self.plain(fields[name] ?? []) != file.filename {
                 throw FormRefusal(status: 400, reason: "the part's file name is not that of \(name)")
             }
@@ -75,7 +75,7 @@ extension FormServer {
             throw FormRefusal(status: 422, reason: "crc")
         }
         if block.id.isEmpty {
-            // Nothing in it tells it from another one: each is an upload of its own.
+            // It has no field that distinguishes it from another: each is a separate upload.
             let number = state.withLock { state in
                 state.made += 1
                 return state.made
@@ -164,7 +164,7 @@ extension FormServer {
     }
 
     private func isWhole(_ upload: Upload, _ block: FormBlock) -> Bool {
-        // Without a look at what came before, as such servers do.
+        // Without checking earlier blocks, as such servers do.
         if rules.appends {
             return upload.total.map { Int64(upload.appended.count) >= $0 } ?? (block.index + 1 == upload.count)
         }
@@ -185,7 +185,7 @@ extension FormServer {
         }
         let path = folder.appending(name)
         try Files.makeFolders(path.parent)
-        // Its own name may be as long as a name can be.
+        // Its own name may have the maximum length of a name.
         try Files.replace(marker(id), with: content)
         try Files.rename(marker(id), to: path)
         return "http://files.example/\(PercentCoding.encode(name.bytes, keeping: "/"))"
@@ -213,7 +213,7 @@ extension FormServer {
         }
     }
 
-    /// What blueimp says in headers.
+    /// The block as described in blueimp's headers.
     private func range(_ exchange: Exchange, _ file: MultipartForm.Part) throws -> FormBlock {
         guard let disposition = exchange.header("content-disposition"),
             disposition.hasPrefix("attachment; filename=\""), disposition.hasSuffix("\""),
@@ -228,7 +228,7 @@ extension FormServer {
         let numbers = line.dropFirst(6).split(whereSeparator: { $0 == "-" || $0 == "/" }).compactMap { Int64($0) }
         guard line.hasPrefix("bytes "), numbers.count == 3, numbers[0] % options.block == 0,
             numbers[1] - numbers[0] + 1 == Int64(file.body.count), numbers[1] < numbers[2],
-            // Only what is more than a block is cut, and only the last one is short.
+            // Only a file larger than a block is split, and only the last block is short.
             numbers[2] > options.block, numbers[1] + 1 == min(numbers[0] + options.block, numbers[2])
         else { throw FormRefusal(status: 400, reason: "Content-Range: \(line)") }
         block.index = Int(numbers[0] / options.block)
@@ -292,7 +292,7 @@ extension FormServer {
         return String(decoding: id, as: UTF8.self)
     }
 
-    /// CRC-32 bit by bit, as the standard writes it.
+    /// CRC-32 bit by bit, as the standard defines it.
     package static func crc(_ bytes: [UInt8]) -> String {
         var crc: UInt32 = 0xFFFF_FFFF
         for byte in bytes {

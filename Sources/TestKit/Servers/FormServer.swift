@@ -5,35 +5,35 @@ internal import Synchronization
 
 /// A loopback server that takes files as chunked forms, in the manner of one preset, and checks every rule of it.
 ///
-/// Keeps blocks in memory; a file that is whole stands below its folder, and `.ID.part` there for one that is not.
+/// Keeps blocks in memory. A complete file is stored below its folder, and an incomplete one there as `.ID.part`.
 package final class FormServer: Sendable {
-    /// What it does wrong on purpose. Counts go down as they are used.
+    /// Deliberate faults. Counts go down as they are used.
     package struct Faults: Sendable {
-        /// Blocks, from 1, whose first answer is lost behind their storing.
+        /// Blocks, from 1, whose first answer is lost after they were stored.
         package var lostAnswers: Set<Int> = []
         package var lostOpenings = 0
         package var lostFinishes = 0
         package var refusals: (status: Int, times: Int, retryAfter: Int?)?
-        /// An error in the body of a 200.
+        /// The number of answers with status 200 and an error in the body.
         package var errorsIn200 = 0
-        /// Something that is no JSON, and a login page, instead of the answer; nothing is stored.
+        /// The number of answers that are invalid JSON, and of those that are a login page; nothing is stored.
         package var garbled = 0
         package var pages = 0
-        /// What the next removals are answered with instead of being done: a status, or 0 for nothing at all.
+        /// The answers to the next removals, which are not done: a status, or 0 for no answer.
         package var aborts: [Int] = []
-        /// The upload is forgotten behind so many blocks, so many times.
+        /// The upload is forgotten after a number of blocks, a number of times.
         package var forgets: (after: Int, times: Int)?
         package var forgetsFinished = false
         package var omitsURL = false
-        /// So many answers to a last block come without the URL.
+        /// The number of answers to a last block that have no URL.
         package var lateURLs = 0
         package var earlyURL: Int?
-        /// The connection is cut in this block, behind so many bytes of the body.
+        /// The connection is cut in this block, after a number of bytes of the body.
         package var cut: (block: Int, bytes: Int)?
         /// `reset: true` in the answer to this block, once.
         package var reset: Int?
         package var newID: String?
-        /// A byte of the next blocks is turned around on its way.
+        /// The number of next blocks of which one byte is changed.
         package var damaged = 0
         /// Microseconds between two reads.
         package var readPause: UInt32 = 0
@@ -46,11 +46,11 @@ package final class FormServer: Sendable {
         var count: Int?
         var name: FilePath
         var url: String?
-        /// Of a server that appends.
+        /// For a server that appends.
         var appended: [UInt8] = []
         var taken = 0
         var suffix = ""
-        /// Bytes of a block, as the first request said.
+        /// The size of a block according to the first request.
         var nominal: Int64?
     }
 
@@ -66,13 +66,13 @@ package final class FormServer: Sendable {
         var received: Int64 = 0
     }
 
-    /// What a test may ask for besides the preset.
+    /// Options of a test besides the preset.
     package struct Options: Sendable {
-        /// Bytes of a block, for forms that do not say.
+        /// The size of a block, for forms that do not state it.
         package var block: Int64 = 1000
-        /// The most bytes of a body.
+        /// The maximum size of a body.
         package var limit = 64 << 20
-        /// A block is not the last word: `POST /finish` is.
+        /// Whether the upload ends with `POST /finish` instead of its last block.
         package var wantsFinish = false
         /// Headers that each request must have, in lower case.
         package var headers: [String: String] = [:]
@@ -104,7 +104,7 @@ package final class FormServer: Sendable {
         self.server.withLock { $0 = server }
     }
 
-    /// Breaks the ring of the two: the closure must not keep what owns it.
+    /// Breaks the reference cycle of the two: the closure must not keep its owner.
     private final class Relay: Sendable {
         struct Weak { weak var value: FormServer? }
         let server = Mutex(Weak())
@@ -116,17 +116,17 @@ package final class FormServer: Sendable {
     package func set(_ change: (inout Faults) -> Void) { state.withLock { change(&$0.faults) } }
     /// `open`, `block 1`, `probe 2`, `finish`, `abort`, in their order.
     package var requests: [String] { state.withLock { $0.requests } }
-    /// Bytes of all bodies, those that were cut included.
+    /// Bytes of all bodies, including those that were cut.
     package var received: Int64 { state.withLock { $0.received } }
-    /// Why requests were refused that broke a rule.
+    /// The rules that refused requests have broken.
     package var refused: [String] { state.withLock { $0.refused } }
-    /// Blocks, from 1, that were said to be the first since a restart.
+    /// Blocks, from 1, that were marked as the first since a restart.
     package var resumes: [Int] { state.withLock { $0.resumes } }
-    /// Blocks that were on their way at the same time.
+    /// The most blocks that were being received at the same time.
     package var mostTogether: Int { state.withLock { $0.mostTogether } }
     /// Blocks that it is reading now, or storing.
     package var underWay: Int { state.withLock { $0.together } }
-    /// Uploads that are begun and not whole.
+    /// Uploads that are begun and not complete.
     package var unfinished: Int { state.withLock { $0.uploads.values.count { $0.url == nil } } }
     package var ids: [String] { state.withLock { $0.uploads.keys.sorted() } }
 
@@ -203,7 +203,7 @@ package final class FormServer: Sendable {
         try store(exchange, fields, file)
     }
 
-    /// Its file name as it was before it was written into a header, as browsers do that.
+    /// The part with its file name decoded from the form in which browsers write it into a header.
     private static func named(_ part: MultipartForm.Part) -> MultipartForm.Part {
         var part = part
         part.filename = part.filename.map(plain)
@@ -243,7 +243,7 @@ package final class FormServer: Sendable {
         return body
     }
 
-    /// Whether a fault answers in place of the server.
+    /// Whether a fault answers instead of the server.
     private func refuse(_ exchange: Exchange) throws -> Bool {
         enum Instead { case status(Int, Int?), text(String) }
         let instead = state.withLock { state -> Instead? in

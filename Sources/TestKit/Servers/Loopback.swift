@@ -33,12 +33,12 @@ package struct Loopback: Sendable {
         port = Int(UInt16(bigEndian: address.sin_port))
     }
 
-    /// Below those that the kernel gives to whoever asks for any: nobody who does so gets one of them before the program that it is
-    /// for has it. A server of another test would be taken for that program.
+    /// Ports below the kernel's range of ephemeral ports: the kernel assigns none of them to another program before the
+    /// intended one has it. Otherwise a server of another test could be taken for that program.
     private static let own: ClosedRange<UInt16> = 20_000...31_999
     private static let last = Mutex(UInt16.random(in: own))
 
-    /// A port that is free, for programs that cannot say which one they were given; each time another one.
+    /// A free port, for programs that cannot report the port that they were given; another one each time.
     package static func freePort() throws -> Int {
         var failure: any Error = SystemError(call: "bind", subject: "loopback", code: EADDRINUSE)
         for _ in own {
@@ -55,7 +55,7 @@ package struct Loopback: Sendable {
         throw failure
     }
 
-    /// Whether somebody takes connections there.
+    /// Whether a server accepts connections there.
     package static func answers(_ port: Int) -> Bool {
         let descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { return false }

@@ -1,7 +1,7 @@
 internal import Core
 package import Synchronization
 
-/// What gives keys to a machine (IMDSv2) or a container, with what such services do on bad days.
+/// A service that gives keys to a machine (IMDSv2) or a container, with the faults of such services.
 package final class MetadataServer: Sendable {
     package enum Kind: String, Hashable, Sendable { case token, roles, key, container }
 
@@ -11,13 +11,13 @@ package final class MetadataServer: Sendable {
     }
 
     package struct State: Sendable {
-        /// Only questions with the newest of them are answered.
+        /// Only requests with the newest session token are answered.
         package var sessions = 0
         package var roles = ["uploads"]
         package var key = Key()
         package var faults: [Kind: [Fault]] = [:]
         package var requests: [Kind] = []
-        /// What the container's key is given for.
+        /// The authorization that the container's key requires.
         package var authorization: String?
     }
 
@@ -53,7 +53,7 @@ package final class MetadataServer: Sendable {
 
     package func script(_ kind: Kind, _ faults: Fault...) { state.withLock { $0.faults[kind, default: []] += faults } }
     package func change(_ body: (inout State) -> Void) { state.withLock { body(&$0) } }
-    /// Those since the last time.
+    /// The requests since the last call.
     package func takeRequests() -> [Kind] {
         state.withLock { state in
             defer { state.requests = [] }

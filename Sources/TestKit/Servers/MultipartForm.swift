@@ -1,4 +1,4 @@
-/// A body of `multipart/form-data`, read strictly: what a careless server forgives is an objection here.
+/// A body of `multipart/form-data`, read strictly: errors that a lenient server ignores are reported here.
 package struct MultipartForm: Sendable {
     package struct Part: Sendable {
         package var name: String
@@ -90,7 +90,7 @@ package struct MultipartForm: Sendable {
         return lines + [Array(rest)]
     }
 
-    /// - Returns: Where `needle` begins first.
+    /// - Returns: The first position of `needle`.
     private static func find(_ needle: [UInt8], in hay: ArraySlice<UInt8>) -> Int? {
         guard let first = needle.first, hay.count >= needle.count else { return nil }
         let last = hay.endIndex - needle.count

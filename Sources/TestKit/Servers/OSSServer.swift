@@ -2,19 +2,20 @@ package import Core
 internal import Glibc
 internal import Linux
 
-/// `Tests/Fixtures/oss_emulator.py`: a stand-in for Alibaba Cloud OSS, which recomputes each signature with the maker's own packages.
+/// `Tests/Fixtures/oss_emulator.py`: an emulator of Alibaba Cloud OSS, which recomputes each signature with the
+/// vendor's own packages.
 package final class OSSServer: Sendable {
     package static let id = "LTAI5tTestLongLivedKey"
     package static let secretKey = "LongLivedSecret0123456789abcdef"
     package static let region = "cn-shanghai"
     package static let bucket = "cameras"
 
-    /// An object, as its bytes are there.
+    /// An object in the bucket, by its bytes.
     package struct Object: Hashable, Sendable {
         package var size: Int64
         /// Hexadecimal.
         package var sha256: String
-        /// Of the file that holds it.
+        /// Path of the file that holds it.
         package var path: FilePath
     }
 
@@ -45,9 +46,9 @@ package final class OSSServer: Sendable {
             output: folder.path.appending("out"), errors: folder.path.appending("err"))
     }
 
-    /// Runs the stand-in's own tests: each rule and fault, the vectors, and the maker's clients.
+    /// Runs the emulator's own tests: each rule and fault, the vectors, and the vendor's clients.
     ///
-    /// - Returns: How it ended, and what it said.
+    /// - Returns: How it ended, and its output.
     package static func prove() async throws -> (ending: Child.Ending, words: String) {
         try await blocking {
             let folder = TemporaryFolder()
@@ -62,9 +63,9 @@ package final class OSSServer: Sendable {
 
     package func stop() { fork.end() }
 
-    /// Steers it, or asks it; the script has the words.
+    /// Controls or queries it; the script defines the words.
     ///
-    /// - Parameter wish: JSON; `nil` to ask.
+    /// - Parameter wish: JSON; `nil` for a query.
     @discardableResult
     package func control(_ name: String, _ wish: String? = nil) async throws -> String {
         let wire = try Wire(port: port)
@@ -77,7 +78,7 @@ package final class OSSServer: Sendable {
         return reply.text
     }
 
-    /// In the bucket, by key.
+    /// The objects in the bucket, by key.
     package func objects() async throws -> [String: Object] {
         Dictionary(
             try await control("sums").split(separator: "\n").compactMap { line in
@@ -88,18 +89,18 @@ package final class OSSServer: Sendable {
         ) { $1 }
     }
 
-    /// Behind the bucket, where it is the one of most tests.
+    /// The key without the bucket, if that is the one of most tests.
     private func key(_ coded: String) -> String {
         let whole = PercentCoding.text(decoding: coded) ?? coded
         return whole.hasPrefix("\(Self.bucket)/") ? String(whole.dropFirst(Self.bucket.count + 1)) : whole
     }
 
-    /// The keys of uploads that are not complete.
+    /// The keys of incomplete uploads.
     package func unfinished() async throws -> [String] {
         try await control("unfinished").split(separator: "\n").map { key(String($0)) }
     }
 
-    /// What was asked of it, by the names of its manual.
+    /// The operations that were requested, by their names in the manual.
     package func operations() async throws -> [String] {
         try await control("operations").split(separator: "\n").map(String.init)
     }

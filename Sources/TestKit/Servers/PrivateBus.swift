@@ -2,15 +2,16 @@ package import Core
 internal import Glibc
 internal import Linux
 
-/// A message bus of a test's own, and services on it that python-dbusmock plays (`Tests/Fixtures/network_mock.py`).
+/// A separate message bus for a test, and services on it that python-dbusmock simulates
+/// (`Tests/Fixtures/network_mock.py`).
 ///
-/// Debian's packages, unpacked under `.build/tools`; nothing of the machine's own bus is touched.
+/// Debian's packages, unpacked under `.build/tools`; the machine's own bus is not used.
 package final class PrivateBus {
-    /// What a test that needs it says when it is skipped.
+    /// The reason that a test which needs it gives when it is skipped.
     package static let need =
         "Debian 12, /usr/bin/python3 and Debian's packages within reach: apt-get update && scripts/install-deps --tests && make test"
 
-    /// Whether this machine can have one.
+    /// Whether this machine supports one.
     package static let isPossible = Task { () -> Bool in
         do {
             let bus = try await PrivateBus()
@@ -22,9 +23,9 @@ package final class PrivateBus {
 
     /// `unix:path=…`; the same after the bus was stopped and started again.
     package var address: String { "unix:path=\(socket.display)" }
-    /// Not there before the bus was first started, and neither is its folder.
+    /// It does not exist before the bus is first started, and neither does its folder.
     package let socket: FilePath
-    /// Where the bus looks for services that it may start, as files of D-Bus's own.
+    /// The folder of D-Bus service files for services that the bus may start.
     package let services: FilePath
 
     private let folder = TemporaryFolder()
@@ -47,7 +48,7 @@ package final class PrivateBus {
 
     deinit { stop() }
 
-    /// Starts it, and returns when it takes connections.
+    /// Starts it, and returns when it accepts connections.
     package func start() async throws {
         let configuration = """
             <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
@@ -75,11 +76,11 @@ package final class PrivateBus {
         _ = try await daemon?.line(after: "unix:")
     }
 
-    /// Ends it and all that is connected to it, and takes its socket away, as the end of a machine's own bus does.
+    /// Ends it and all its connections, and removes its socket, as at the end of a machine's own bus.
     package func stop() {
         daemon?.end(with: SIGKILL)
         daemon = nil
-        try? Files.removeIfPresent(socket)  // the folder goes in any case
+        try? Files.removeIfPresent(socket)  // the folder is removed in any case
     }
 
     /// Starts a service, and returns when it has its name.
@@ -122,7 +123,7 @@ package final class MockService {
         self.pipe = pipe
     }
 
-    /// Has it run a line of Python, with what `network_mock.py` offers, and returns when it has.
+    /// Makes it run a line of Python, with the functions of `network_mock.py`, and returns when that is done.
     package func tell(_ line: String) async throws {
         told += 1
         let order = Array("\(told) \(line)\n".utf8)
@@ -137,7 +138,7 @@ package final class MockService {
         guard answer == "done \(told)" else { throw Refused(description: answer) }
     }
 
-    /// It is gone, as after a crash.
+    /// Kills it, as in a crash.
     package func end() { child.end(with: SIGKILL) }
 
     package struct Refused: Error, CustomStringConvertible { package let description: String }

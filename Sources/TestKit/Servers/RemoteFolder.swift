@@ -2,22 +2,22 @@ package import Core
 internal import Glibc
 internal import Linux
 
-/// A folder of another machine, mounted by sshfs: the real program at both ends, with this machine as the other one. Only root may
-/// mount it.
+/// A folder of another machine, mounted by sshfs: the real program at both ends, with this machine as the other one.
+/// Only root may mount it.
 package final class RemoteFolder {
-    /// Where it is seen.
+    /// Its path on this side.
     package let path: FilePath
-    /// Where the other machine has it: nothing that happens here is told to this side.
+    /// Its path on the other machine: changes here cause no events on this side.
     package let there: FilePath
     private let folder = TemporaryFolder()
     private let program: FilePath
     private let libraries: FilePath
     private var child: Child?
 
-    /// What a test that needs it says when it is skipped.
+    /// The reason that a test which needs it gives when it is skipped.
     package static let need = "mounting by sshfs needs root, /dev/fuse and Debian's packages: sudo make test"
 
-    /// Whether this machine can have one.
+    /// Whether this machine supports one.
     package static let isPossible = Task { () -> Bool in
         do {
             let remote = try RemoteFolder()
@@ -32,13 +32,13 @@ package final class RemoteFolder {
         libraries = tools
         (path, there) = (folder.path.appending("mounted"), folder.path.appending("there"))
         for place in [path, there] { try Files.makeFolders(place) }
-        // In place of ssh: what it would start at the other end.
+        // In place of ssh: the program that it would start at the other end.
         let server = tools.appending("usr/lib/openssh/sftp-server").display
         let script = try folder.write("ssh", Array("#!/bin/sh\nexec \(server)\n".utf8))
         _ = script.withCString { chmod($0, 0o755) }
     }
 
-    // What hangs gets an error, and the mount goes whoever still has it open.
+    // Waiting accesses get an error, and the mount is removed even while files are open.
     deinit { lose() }
 
     /// Mounts it, and returns when it is there.
@@ -62,10 +62,10 @@ package final class RemoteFolder {
         }
     }
 
-    /// The other machine is gone: every access fails from now on, and the mount stays.
+    /// Simulates that the other machine is gone: every access fails from now on, and the mount stays.
     package func cut() { child?.end(with: SIGKILL) }
 
-    /// Takes the mount away, whatever became of the other machine.
+    /// Removes the mount, whether the other machine is gone or not.
     package func lose() {
         cut()
         _ = path.withCString { umount2($0, 1 | 2) }

@@ -2,12 +2,12 @@ internal import Core
 internal import Digests
 
 extension S3Emulator {
-    /// What ETags are made of.
+    /// The form of ETags.
     package enum Tags: Sendable {
-        /// Not of digits alone.
+        /// Text that is not only digits.
         case words
         case md5
-        /// As long as an MD5, and none.
+        /// As long as an MD5, but not one.
         case digits
 
         func tag(of bytes: [UInt8], _ words: String) -> String {
@@ -19,7 +19,7 @@ extension S3Emulator {
         }
     }
 
-    /// As Amazon makes it of an object that came in parts: of what it has by then.
+    /// The tag that Amazon makes for an object from parts: from the bytes that are stored by then.
     static func joinedTag(of upload: Upload, _ bytes: [UInt8]) -> String {
         var (digests, begin): ([UInt8], Int) = ([], 0)
         for (_, part) in upload.parts.sorted(by: { $0.key < $1.key }) {
@@ -32,7 +32,7 @@ extension S3Emulator {
 
     static func md5(_ bytes: [UInt8]) -> String { hexadecimal(Hasher.digest(.md5, of: bytes)) }
 
-    /// A service compares what it is told of a body with what came.
+    /// An error if the digests in the headers do not match the body, as services check it.
     static func mismatch(_ exchange: Exchange, _ body: [UInt8]) -> Reply? {
         if let md5 = exchange.header("content-md5"), md5 != base64(Hasher.digest(.md5, of: body)) {
             return error(400, "BadDigest")
@@ -47,7 +47,7 @@ extension S3Emulator {
 }
 
 extension S3Emulator.State {
-    /// The checksums of a request, as Amazon says them in its answer.
+    /// The checksums of a request, as Amazon repeats them in its answer.
     func repeated(_ exchange: Exchange) -> [(String, String)] {
         if ignoresChecksums { return [] }
         return ["crc64nvme", "crc32c", "sha256"].compactMap { kind in

@@ -1,7 +1,7 @@
 package import Core
 internal import Linux
 
-// What a bucket has.
+// The contents of a bucket.
 
 extension S3Emulator {
     package struct Object: Sendable {

@@ -1,6 +1,6 @@
 internal import Core
 
-// What it says of what it has.
+// Lists of the bucket's contents.
 
 extension S3Emulator {
     static func parts(_ question: Question, _ state: State) -> Reply {
@@ -28,7 +28,7 @@ extension S3Emulator {
             ])
     }
 
-    /// XML has no way to write some of them.
+    /// Some keys contain characters that XML cannot express.
     private static func coded(_ key: String, _ question: Question) -> String {
         question.query["encoding-type"] == "url"
             ? PercentCoding.encode(key.utf8, keeping: "/ ").replacing(" ", with: "+") : key

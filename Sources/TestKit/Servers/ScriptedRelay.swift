@@ -3,11 +3,12 @@ internal import FoundationEssentials
 internal import Glibc
 internal import Linux
 
-/// `Tests/Fixtures/relay.py`: stands before another server and spoils the end of uploads, by a script that follows from a seed.
+/// `Tests/Fixtures/relay.py`: a proxy before another server that spoils the end of uploads, by a script that follows
+/// from a seed.
 package final class ScriptedRelay: Sendable {
     package enum Kind: String, Sendable { case tus, s3, form }
 
-    /// What one request asked, and what was answered.
+    /// One request, and its answer.
     package struct Line: Decodable, Sendable {
         /// Milliseconds since 1970, right before the answer was sent.
         package var at: Int64
@@ -15,15 +16,15 @@ package final class ScriptedRelay: Sendable {
         package var path: String
         /// The upload's path, or its identifier in a form.
         package var upload: String
-        /// The file's name, where it was told.
+        /// The file's name, where it is known.
         package var name: String?
-        /// It carried the last byte, or joined the parts.
+        /// Whether it carried the last byte, or joined the parts.
         package var isEnd: Bool
-        /// What was done to it; `nil` when it was passed on with its answer.
+        /// The fault applied to it; `nil` when it was passed on with its answer.
         package var fault: String?
         /// The status that was sent; `nil` for none.
         package var told: Int?
-        /// The status that the server answered with, where it was asked.
+        /// The server's status, where the request reached it.
         package var did: Int?
     }
 
@@ -36,8 +37,8 @@ package final class ScriptedRelay: Sendable {
     private static let script = Repository.root.appending("Tests/Fixtures/relay.py")
 
     /// - Parameters:
-    ///   - upstream: Where the server listens on loopback.
-    ///   - faults: Of which each upload gets one; none for a relay that only writes down.
+    ///   - upstream: The server's port on loopback.
+    ///   - faults: The faults, of which each upload gets one; none for a relay that only records.
     package init(_ kind: Kind, before upstream: Int, seed: UInt64, faults: [String]) async throws {
         log = folder.path.appending("log")
         child = try Child(
@@ -51,7 +52,7 @@ package final class ScriptedRelay: Sendable {
         self.port = port
     }
 
-    /// Everything so far, in the order of the answers.
+    /// All requests so far, in the order of the answers.
     package func lines() throws -> [Line] {
         guard try FileLook.ifPresent(at: log) != nil else { return [] }
         // The last piece may be half a line.
@@ -63,7 +64,7 @@ package final class ScriptedRelay: Sendable {
 
     /// Runs its own tests.
     ///
-    /// - Returns: How it ended, and what it said.
+    /// - Returns: How it ended, and its output.
     package static func prove() async throws -> (ending: Child.Ending, words: String) {
         try await blocking {
             let folder = TemporaryFolder()

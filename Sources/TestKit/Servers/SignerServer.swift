@@ -2,9 +2,10 @@ internal import Core
 internal import FoundationEssentials
 package import Synchronization
 
-/// A service that signs for a bucket at ``S3Emulator``, and lies if asked to. Its signatures are numbers that it knows again.
+/// A service that signs for a bucket at ``S3Emulator``, with faults on demand. Its signatures are numbers that it
+/// remembers.
 package final class SignerServer: Sendable {
-    /// What it was asked to sign.
+    /// A request that it was asked to sign.
     package struct Wanted: Codable, Sendable {
         package var operation: String
         package var method: String
@@ -37,11 +38,11 @@ package final class SignerServer: Sendable {
     package enum Fault: Sendable {
         case answer(Int, String = "", headers: [(String, String)] = [])
         case silent
-        /// The address is another one.
+        /// The address is replaced.
         case address(@Sendable (String) -> String)
         case refuse(String, isFinal: Bool)
         case headers([String: String])
-        /// What it says of the address's end.
+        /// The lifetime that it reports for the address.
         case life(Int)
     }
 
@@ -49,14 +50,14 @@ package final class SignerServer: Sendable {
         package var faults: [Fault] = []
         package var questions: [Question] = []
         package var token: String?
-        /// What it does not sign.
+        /// Operations that it does not sign.
         package var refused: Set<String> = []
-        /// So many of a list it signs; all unless set.
+        /// The number of requests of a list that it signs; all unless set.
         package var most = Int.max
         package var life: Int?
         /// By signature.
         var signed: [String: Wanted] = [:]
-        /// Signatures up to this one count no more.
+        /// Signatures up to this one are not valid any more.
         package var ended = 0
     }
 
@@ -82,14 +83,14 @@ package final class SignerServer: Sendable {
     package func change(_ body: (inout State) -> Void) { state.withLock { body(&$0) } }
     package func script(_ faults: Fault...) { state.withLock { $0.faults += faults } }
     package var questions: [Question] { state.withLock { $0.questions } }
-    /// What was asked for first in each question, with what was asked for besides: `part+2`.
+    /// The first operation of each question, with the number of others: `part+2`.
     package var asked: [String] {
         questions.map { question in
             let more = question.requests.count - 1
             return (question.requests.first?.operation ?? "") + (more > 0 ? "+\(more)" : "")
         }
     }
-    /// All that was signed so far has ended.
+    /// Makes all signatures so far expire.
     package func endAll() { state.withLock { $0.ended = $0.signed.count } }
 
     private func answer(_ exchange: Exchange) throws {
@@ -134,7 +135,8 @@ package final class SignerServer: Sendable {
         return Answer.Signed(url: url, headers: headers, expires: state.life)
     }
 
-    /// What the bucket says no to: what was not signed, for something else, or has ended.
+    /// The bucket's refusal of a request that was not signed, was signed for another request, or whose signature has
+    /// expired.
     package func refusal(_ exchange: Exchange) -> (Int, String, String)? {
         let parts = exchange.target.split(separator: "?", maxSplits: 1)
         let query = PercentCoding.query(decoding: parts.count > 1 ? parts[1] : "") ?? [:]

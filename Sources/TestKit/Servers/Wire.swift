@@ -4,11 +4,11 @@ internal import Glibc
 internal import Linux
 internal import Synchronization
 
-/// A TCP or Unix connection that says exactly what a test tells it to: half requests, lies about lengths, silence.
+/// A TCP or Unix connection that sends exactly the bytes of a test: half requests, wrong lengths, silence.
 ///
 /// Every read gives up after 20 s, so that a test fails and does not hang.
 package final class Wire: Sendable {
-    /// An HTTP reply as it came.
+    /// An HTTP reply as it was received.
     package struct Reply: Sendable {
         package let status: Int
         /// Names in lower case.
@@ -22,7 +22,7 @@ package final class Wire: Sendable {
     }
 
     private let socket: CInt
-    /// Waits here and not on the threads that everybody shares: many tests wait at once.
+    /// Waits here and not on the shared threads: many tests wait at once.
     private let queue = DispatchQueue(label: "wire")
     private let unread = Mutex<[UInt8]>([])
 
@@ -63,7 +63,7 @@ package final class Wire: Sendable {
 
     package func send(_ text: String) async throws { try await send(Array(text.utf8)) }
 
-    /// Throws `EPIPE` or `ECONNRESET` when the other side takes no more.
+    /// Throws `EPIPE` or `ECONNRESET` when the other side accepts no more.
     package func send(_ bytes: [UInt8]) async throws {
         try await waiting { [socket] in
             var done = 0
@@ -77,10 +77,10 @@ package final class Wire: Sendable {
         }
     }
 
-    /// Says that no more comes, and goes on reading.
+    /// Ends the sending direction, and continues to read.
     package func endSending() { shutdown(socket, CInt(SHUT_WR)) }
 
-    /// Goes away; what was not read is lost, and the other side may see a reset.
+    /// Closes both directions; unread bytes are lost, and the other side may see a reset.
     package func vanish() { shutdown(socket, CInt(SHUT_RDWR)) }
 
     /// Whether the other side has closed and nothing is left to read.
@@ -91,7 +91,7 @@ package final class Wire: Sendable {
         }
     }
 
-    /// Everything up to and with `mark`.
+    /// All bytes up to and including `mark`.
     package func read(through mark: String) async throws -> String {
         let mark = Array(mark.utf8)
         while true {
@@ -102,7 +102,7 @@ package final class Wire: Sendable {
         }
     }
 
-    /// Exactly so many bytes.
+    /// Exactly this many bytes.
     package func read(count: Int) async throws -> [UInt8] {
         while unread.withLock(\.count) < count {
             guard try await readMore() else { throw Broken(description: "closed before \(count) bytes") }
@@ -113,9 +113,9 @@ package final class Wire: Sendable {
         }
     }
 
-    /// The next reply. Interim replies (100) are passed over.
+    /// The next reply. Interim replies (100) are skipped.
     ///
-    /// - Parameter isHead: The request was a HEAD, whose reply has no body whatever its headers say.
+    /// - Parameter isHead: Whether the request was a HEAD, whose reply has no body whatever its headers are.
     package func reply(isHead: Bool = false) async throws -> Reply {
         let lines = try await read(through: "\r\n\r\n").split(separator: "\r\n")
         let words = lines.first?.split(separator: " ") ?? []

@@ -1,23 +1,25 @@
 internal import Glibc
 
-/// What a test waited for did not come.
+/// Thrown when a wait of a test took too long.
 package struct Overdue: Error, Sendable, CustomStringConvertible {
     package let what: String
     package let limit: Duration
     package var description: String { "waited \(limit) in vain until \(what)" }
 }
 
-/// How much longer than usual everything may take: `SLUICE_PATIENCE`, which `scripts/sanitize` sets, for an instrumented
-/// program is several times as slow. 3 without it: the limits in the tests are those of a quiet machine, and one that is loaded fails nobody.
+/// The factor for all time limits: `SLUICE_PATIENCE`, which `scripts/sanitize` sets, because an instrumented program is
+/// several times as slow. Otherwise 3: the limits in the tests are those of a quiet machine, and a loaded one must not
+/// fail a test.
 package enum Patience {
     package static let factor: Int =
         getenv("SLUICE_PATIENCE").flatMap { Int(String(cString: $0)) }.map { max(1, $0) } ?? 3
     package static func minutes(_ usual: Int) -> Int { usual * factor }
 }
 
-/// Waits until `look` finds something, and returns it. Looks again after each `pause`, so it returns as soon as it may.
+/// Waits until `look` returns a value, and returns it. Calls it again after each `pause`, so it returns soon after the
+/// value is there.
 ///
-/// - Throws: ``Overdue`` after `limit`, with `what` as it reads then; whatever `look` throws, at once.
+/// - Throws: ``Overdue`` after `limit`, with the text of `what` at that time; any error of `look`, at once.
 @discardableResult
 package func eventually<Found>(
     _ what: @autoclosure () -> String, within limit: Duration = .seconds(20), every pause: Duration = .milliseconds(5),
@@ -33,7 +35,7 @@ package func eventually<Found>(
     }
 }
 
-/// Waits until `condition` is known and holds: `false` is an answer, and not the one that is waited for.
+/// Waits until `condition` is known and true: `false` is an answer, and not the expected one.
 package func eventually(
     _ what: @autoclosure () -> String, within limit: Duration = .seconds(20), every pause: Duration = .milliseconds(5),
     isolation: isolated (any Actor)? = #isolation, holds condition: () async throws -> Bool?

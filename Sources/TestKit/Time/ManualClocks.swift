@@ -13,11 +13,11 @@ package final class ManualClocks: Clocks {
     package func wall() -> WallTime { now.withLock { $0.wall } }
     package func monotonic() -> MonotonicTime { now.withLock { $0.monotonic } }
 
-    /// Both clocks move.
+    /// Moves both clocks.
     package func advance(by duration: Duration) {
         now.withLock { $0 = ($0.wall.advanced(by: duration), $0.monotonic.advanced(by: duration)) }
     }
 
-    /// Only the wall clock moves, as when somebody sets it.
+    /// Moves only the wall clock, as when it is set.
     package func step(by duration: Duration) { now.withLock { $0.wall = $0.wall.advanced(by: duration) } }
 }

@@ -1,6 +1,6 @@
-/// Chance that can be had again: the same numbers for the same seed.
+/// Reproducible random numbers: the same numbers for the same seed.
 ///
-/// A test that rolls prints its seed when it fails; running it again with that seed rolls the same.
+/// A test that uses them prints its seed when it fails; another run with that seed gives the same numbers.
 package struct Dice: RandomNumberGenerator, Sendable {
     private var state: UInt64
 

@@ -2,20 +2,20 @@ internal import Core
 internal import Glibc
 internal import Linux
 
-/// A test that holds for damaged input of every kind, round after round.
+/// A test with damaged input of every kind, in many rounds.
 ///
-/// Each round has a seed of its own, from which its input can be made again. A flaw says it, and then
-/// `SLUICE_SEED=N SLUICE_FUZZ=1 swift test --filter NAME` runs that round alone. `SLUICE_FUZZ` is the number of rounds of
-/// the fastest targets; slower ones take a share of it. Without it the rounds are few and the same each time.
+/// Each round has its own seed, from which its input can be made again. A failure contains the seed, and then
+/// `SLUICE_SEED=N SLUICE_FUZZ=1 swift test --filter NAME` runs only that round. `SLUICE_FUZZ` is the number of rounds
+/// of the fastest targets; slower ones take a share of it. Without it the rounds are few and the same each time.
 package struct Fuzz: Sendable {
     package let name: String
     package let rounds: Int
     private let first: UInt64
 
     /// - Parameters:
-    ///   - name: For messages, and of the file in `SLUICE_FUZZ_TRACE`.
+    ///   - name: For messages, and the name of the file in `SLUICE_FUZZ_TRACE`.
     ///   - usual: Rounds of an ordinary test run.
-    ///   - share: This target takes one of so many rounds when many are asked for.
+    ///   - share: The divisor of the number of rounds for this target when many are requested.
     package init(_ name: String, rounds usual: Int, share: Int = 1) {
         self.name = name
         let asked = Self.number("SLUICE_FUZZ")
@@ -23,17 +23,18 @@ package struct Fuzz: Sendable {
         first = Self.number("SLUICE_SEED") ?? (asked == nil ? 1 : Chance.bytes(7).reduce(0) { $0 << 8 | UInt64($1) })
     }
 
-    /// Whether somebody has asked for more rounds than an ordinary run has.
+    /// Whether more rounds than those of an ordinary run are requested.
     private static var isLong: Bool { number("SLUICE_FUZZ") != nil }
 
-    /// The limit of a suite of such tests: a hang of one round, and not how many somebody asked for.
+    /// The time limit of a suite of such tests: it must catch a hang of one round, and not depend on the requested
+    /// number.
     package static var minutes: Int { isLong ? 600 : Patience.minutes(5) }
 
     /// One round.
     package struct Round: Sendable {
         package let seed: UInt64
         package let input: [UInt8]
-        /// For what else the round has to roll.
+        /// For further random numbers of the round.
         package var dice: Dice
         fileprivate let name: String
 
@@ -44,7 +45,7 @@ package struct Fuzz: Sendable {
         package func flaw(_ what: String) -> Flaw { Flaw(name: name, seed: seed, input: input, what: what) }
     }
 
-    /// What did not hold, and for which input.
+    /// A failed expectation, and its input.
     package struct Flaw: Error, Sendable, CustomStringConvertible {
         package let name: String
         package let seed: UInt64
@@ -63,7 +64,7 @@ package struct Fuzz: Sendable {
         }
     }
 
-    /// The same for a body that waits.
+    /// The same for an asynchronous body.
     package func each(
         _ mutator: Mutator, isolation: isolated (any Actor)? = #isolation, _ body: (inout Round) async throws -> Void
     ) async throws {
@@ -77,7 +78,8 @@ package struct Fuzz: Sendable {
     private func round(_ number: Int, _ mutator: Mutator, _ trace: Trace) -> Round {
         let seed = first &+ UInt64(number)
         trace.note(seed)
-        // Neighbouring seeds give unlike numbers, but the first of them would be shared with the last round's second.
+        // Neighbouring seeds give different numbers, but the first of them would be shared with the last round's
+        // second.
         var dice = Dice(seed: seed &* 0xD134_2543_DE82_EF95)
         let input = mutator.text(&dice)
         return Round(seed: seed, input: input, dice: dice, name: name)
@@ -85,7 +87,7 @@ package struct Fuzz: Sendable {
 
     private static func number(_ name: String) -> UInt64? { getenv(name).flatMap { UInt64(String(cString: $0)) } }
 
-    /// The seed of the round under way, in a file of the folder `SLUICE_FUZZ_TRACE`: what is left of a process that trapped.
+    /// Writes the seed of the current round to a file in the folder `SLUICE_FUZZ_TRACE`, for a process that traps.
     private final class Trace {
         private let number: CInt
 
@@ -113,10 +115,10 @@ package struct Fuzz: Sendable {
     }
 }
 
-/// Whether `part` stands in `text`, byte for byte: by `Character` an accent behind it would hide it.
+/// Whether `part` occurs in `text`, byte for byte: by `Character` an accent after it would hide it.
 package func stands(_ part: String, in text: String) -> Bool { text.utf8.firstRange(of: part.utf8) != nil }
 
-/// Bytes as a Swift string literal would have them: printable ASCII as it stands, all else as `\xHH`.
+/// Bytes in the form of a Swift string literal: printable ASCII unchanged, all else as `\xHH`.
 package func escaped(_ bytes: [UInt8], limit: Int = 4096) -> String {
     var out = ""
     for byte in bytes.prefix(limit) {

@@ -1,23 +1,23 @@
-/// Makes damaged texts out of good ones: what a slip of a finger, a broken disk or a server gone mad would make of them.
+/// Makes damaged texts from good ones: the damage of a typing mistake, a broken disk or a faulty server.
 ///
 /// Knows lines, numbers and `key: value`, which configurations and header blocks share; the words of a format come from
 /// the test. The same dice give the same text.
 package struct Mutator: Sendable {
     private let seeds: [[UInt8]]
     private let words: [[UInt8]]
-    /// Longer results are cut: what is slow only because it is long is another test's business.
+    /// Longer results are cut: inputs that are slow only because they are long belong to another test.
     private let limit: Int
 
     /// - Parameters:
     ///   - seeds: Good texts; at least one.
-    ///   - words: What means something to the format, the longer ones included: a tag, a tab, a number too large.
+    ///   - words: Tokens with a meaning in the format, also longer ones: a tag, a tab, a number too large.
     package init(_ seeds: [[UInt8]], words: [String], limit: Int = 64 << 10) {
         self.seeds = seeds
         self.words = words.map { Array($0.utf8) } + Self.numbers.map { Array($0.utf8) }
         self.limit = limit
     }
 
-    /// Where whole numbers end, in the eyes of one parser or another.
+    /// Limits of whole numbers, for one parser or another.
     package static let numbers = [
         "0", "-0", "-1", "+1", "00", "007", " 7", "7 ", "1e9", "1.5", "0x10", "2147483647", "2147483648", "4294967296",
         "9007199254740993", "9223372036854775806", "9223372036854775807", "9223372036854775808",
@@ -56,7 +56,7 @@ package struct Mutator: Sendable {
         }
     }
 
-    /// One of the numbers in the text becomes another one.
+    /// Replaces one of the numbers in the text.
     private func number(_ bytes: inout [UInt8], _ dice: inout Dice) {
         let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
         guard let start = bytes.indices.filter({ digits.contains(bytes[$0]) }).randomElement(using: &dice) else {
@@ -66,7 +66,7 @@ package struct Mutator: Sendable {
         bytes.replaceSubrange(start..<end, with: (Self.numbers.randomElement(using: &dice) ?? "0").utf8)
     }
 
-    /// A short piece, so many times that something may overflow, nest too deep or take too long.
+    /// Repeats a short piece so often that something may overflow, nest too deep or take too long.
     private func repeatMuch(_ bytes: inout [UInt8], _ dice: inout Dice) {
         let range = piece(of: bytes, &dice)
         let source = Bool.random(using: &dice) ? Array(bytes[range]) : words.randomElement(using: &dice) ?? []
@@ -76,7 +76,7 @@ package struct Mutator: Sendable {
         bytes.insert(contentsOf: much, at: range.lowerBound)
     }
 
-    /// Lines dropped, doubled, swapped, indented, or with the value of another line.
+    /// Drops, doubles, swaps or indents lines, or gives one the value of another.
     private func lines(_ bytes: inout [UInt8], _ dice: inout Dice) {
         var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map { Array($0) }
         let one = Int.random(in: 0..<lines.count, using: &dice)
@@ -93,7 +93,7 @@ package struct Mutator: Sendable {
         bytes = Array(lines.joined(separator: [UInt8(ascii: "\n")]))
     }
 
-    /// What stands up to and with `: `; nothing where there is none.
+    /// The part up to and including `: `; empty if there is none.
     private static func key(of line: [UInt8]) -> ArraySlice<UInt8> { line[..<cut(line)] }
     private static func value(of line: [UInt8]) -> ArraySlice<UInt8> { line[cut(line)...] }
     private static func cut(_ line: [UInt8]) -> Int {
@@ -103,7 +103,7 @@ package struct Mutator: Sendable {
 
     private func place(in bytes: [UInt8], _ dice: inout Dice) -> Int? { bytes.indices.randomElement(using: &dice) }
 
-    /// A place and a length that is mostly short.
+    /// A position, and a length that is mostly short.
     private func piece(of bytes: [UInt8], _ dice: inout Dice) -> Range<Int> {
         let start = Int.random(in: 0...bytes.count, using: &dice)
         let length = Int.random(in: 0...(1 << Int.random(in: 0...6, using: &dice)), using: &dice)

@@ -10,7 +10,7 @@ package enum Repository {
         return folder
     }()
 
-    /// The sources in a folder of it and in all folders below, without links.
+    /// The source files in a folder and in all folders below, without links.
     package static func swiftFiles(below folder: FilePath) throws -> [FilePath] {
         var (found, folders) = ([FilePath](), [root.appending(folder)])
         while let next = folders.popLast() {

@@ -2,8 +2,8 @@ package import Core
 internal import Glibc
 internal import Linux
 
-/// A folder of a test's own, removed with everything in it when the last reference goes; by ``Caretaker`` when this process
-/// does not live to see that.
+/// A separate folder for a test, removed with everything in it when the last reference is released. ``Caretaker``
+/// removes it if this process ends before that.
 package final class TemporaryFolder: Sendable {
     package let path: FilePath
 
@@ -15,7 +15,7 @@ package final class TemporaryFolder: Sendable {
 
     deinit { Self.remove(path) }
 
-    /// A file with `content` below the folder, parents made.
+    /// Writes a file with `content` below the folder, and makes its parents.
     @discardableResult
     package func write(_ relative: FilePath, _ content: [UInt8]) throws -> FilePath {
         let target = path.appending(relative)
@@ -27,9 +27,9 @@ package final class TemporaryFolder: Sendable {
         return target
     }
 
-    /// Removes a file or folder with everything in it; what is gone already is no error.
+    /// Removes a file or folder with everything in it; a missing one is no error.
     package static func remove(_ path: FilePath) {
-        guard let look = try? FileLook(at: path) else { return }  // gone already is what we want
+        guard let look = try? FileLook(at: path) else { return }  // missing already is the aim
         if look.isDirectory {
             for name in (try? Files.names(in: path)) ?? [] { remove(path.appending(name)) }
             _ = path.withCString { rmdir($0) }
@@ -39,12 +39,12 @@ package final class TemporaryFolder: Sendable {
     }
 }
 
-/// A symbolic link; `false` when the kernel refuses.
+/// Makes a symbolic link; `false` when the kernel refuses.
 package func makeLink(to target: FilePath, at link: FilePath) -> Bool {
     target.withCString { target in link.withCString { symlink(target, $0) == 0 } }
 }
 
-/// `count` bytes that look like nothing: the same for the same `seed`.
+/// `count` bytes without a pattern: the same for the same `seed`.
 package func noise(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
     var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
     var bytes: [UInt8] = []

@@ -2,26 +2,27 @@ internal import Core
 internal import Linux
 internal import Media
 
-// `settle.container: check`: a recording that is quiet has to be whole by its own headers too.
+// `settle.container: check`: a quiet recording must also be complete by its own headers.
 
-/// What is known of the containers of candidates, and what is being asked.
+/// Results of container checks of candidates, and checks under way.
 struct ContainerChecks {
-    /// By the look that the headers were read after: another look is another question. `nil` where they cannot be read.
+    /// By the status after which the headers were read: another status needs another check. `nil` where they cannot be
+    /// read.
     fileprivate var answers: [Place: (look: FileLook, verdict: Container.Verdict?)] = [:]
     fileprivate var asked: [Int: (place: Place, look: FileLook)] = [:]
     fileprivate var last = 0
-    /// Questions at once: each may wait for a disk.
+    /// Checks at once: each may wait for a disk.
     static let most = 4
 }
 
 extension Lookout {
-    /// Between two looks at a file that is not whole: half of the time that nothing has happened to it.
+    /// Time between two checks of an incomplete file: half of the time since its last change.
     private static let containerWaits = (least: Duration.seconds(1), most: Duration.seconds(60))
-    /// Until there is a free place for a question.
+    /// Time until a check slot may be free.
     private static let turn = Duration.milliseconds(50)
 
-    /// What a file at rest has to wait for until its container is whole. The headers are read on another thread, once for
-    /// each look that differs.
+    /// The hold of a quiet file until its container is complete. The headers are read on another thread, once for each
+    /// different status.
     func containerHold(
         _ place: Place, _ source: SourceFile, _ look: FileLook, _ rule: WatchRule, _ unchanged: Duration,
         _ now: MonotonicTime
@@ -50,7 +51,7 @@ extension Lookout {
         let (number, mailbox) = (containers.last, mailbox)
         containers.asked[number] = (place, look)
         inBackground {
-            // What cannot be read here cannot be copied either, and then somebody is told.
+            // A file that cannot be read here cannot be copied either, and that is reported then.
             let verdict = try? Container.verdict(
                 of: Pieces(of: source.open(), named: source.path.shown), named: source.name)
             mailbox.post(.checked(number, verdict))
@@ -59,7 +60,7 @@ extension Lookout {
 
     func takeVerdict(_ number: Int, _ verdict: Container.Verdict?) {
         guard let (place, look) = containers.asked.removeValue(forKey: number) else { return }
-        // Those of files that went away are cleared when they are many.
+        // Entries of vanished files are removed when there are many.
         if containers.answers.count > 2 * settling.count + 64 {
             containers.answers = containers.answers.filter { settling.contains($0.key) }
         }
@@ -67,7 +68,7 @@ extension Lookout {
         settling.postpone(place, until: now)
     }
 
-    /// The rung that accepted a file, its container taken into account.
+    /// The rung that accepted a file, taking its container into account.
     func rung(_ place: Place, _ path: SourcePath, _ otherwise: SettledBy, _ rule: WatchRule) -> SettledBy {
         guard let answer = containers.answers.removeValue(forKey: place), rule.container == .check else {
             return otherwise
@@ -85,7 +86,7 @@ extension Lookout {
         }
     }
 
-    /// What is missing of a file, in words that follow its name.
+    /// The missing part of a file, in words that follow its name.
     func flaw(of place: Place) -> String? {
         if case .notWhole(_, let reason)? = containers.answers[place]?.verdict { reason } else { nil }
     }

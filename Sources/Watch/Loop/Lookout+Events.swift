@@ -1,16 +1,16 @@
 internal import Core
 internal import Linux
 
-// What an event means. None of them proves anything: they say where to look.
+// Handling of events. An event proves nothing: it only says where to look.
 
 extension Lookout {
-    /// How long a directory that left its name may take to turn up under another. Both halves of a rename are queued
+    /// Time in which a directory that left its name must appear under another. Both halves of a rename are queued
     /// together, but a read may end between them.
     private static let renameTime = Duration.milliseconds(50)
 
-    /// Reads what is queued, at most so much that a flood of events does not keep everything else waiting.
+    /// Reads queued events, up to a limit, so that a flood of events does not delay other work.
     ///
-    /// - Returns: Whether nothing is left.
+    /// - Returns: Whether none are left.
     @discardableResult
     func readNews() -> Bool {
         guard let inotify else { return true }
@@ -18,7 +18,7 @@ extension Lookout {
             do {
                 guard try inotify.read({ take($0) }) else { return true }
             } catch {
-                // Not a matter of one folder: scans go on, as if there were no events.
+                // Not specific to one folder: scans continue as if there were no events.
                 notice("reading events failed (\(error)); folders are looked through from time to time instead")
                 loseEvents()
                 return true
@@ -53,14 +53,14 @@ extension Lookout {
             scanAll()
             return
         }
-        // A watch that was given back may still have events in the queue.
+        // A removed watch may still have events in the queue.
         guard let directories = watches[event.watch] else { return }
         if event.kind.contains(.ignored) {
             watches[event.watch] = nil
             inotify?.ended()
             for directory in directories {
                 directory.watch = nil
-                // Gone, unmounted or replaced: the next look tells.
+                // Gone, unmounted or replaced: the next scan decides.
                 if directory.isTop { directory.root.nextLook = now } else { enqueue(directory, .event) }
             }
             return
@@ -74,7 +74,7 @@ extension Lookout {
                 directory.root.nextLook = now
             }
         } else if event.name == IgnoreRules.fileName {
-            // Read when the directory is visited, which looks at everything below anew.
+            // Read when the directory is visited, which also rescans everything below it.
             enqueue(directory, .event)
         } else if event.kind.contains(.isFolder) {
             takeFolder(event, in: directory)
@@ -87,7 +87,7 @@ extension Lookout {
         }
     }
 
-    /// A file that the folder must have is gone.
+    /// Checks a folder again if a file that it must contain is gone.
     private func lookAfterGate(_ root: Root, _ name: FilePath) {
         if root.requirements.contains(where: { $0.file?.components.first == name }) { root.nextLook = now }
     }
@@ -110,7 +110,7 @@ extension Lookout {
                 if let moved { remove(moved) }
                 return
             }
-            // What stood under this name before is gone: a rename replaces.
+            // The earlier directory under this name is gone: a rename replaces it.
             if let moved {
                 if let old = directory.children[event.name] { remove(old) }
                 moved.name = event.name
@@ -130,7 +130,7 @@ extension Lookout {
         return moving.remove(at: index).directory
     }
 
-    /// Directories that left and did not come back are somewhere else now; their watches would go on reporting.
+    /// Removes directories that were moved away and did not come back; their watches would go on reporting.
     func expireMoves() {
         while let first = moving.first, first.until <= now {
             moving.removeFirst()
@@ -138,20 +138,20 @@ extension Lookout {
         }
     }
 
-    /// An event, or somebody, named a file.
+    /// Handles a file named by an event or a request.
     func hear(of name: FilePath, in directory: Directory, _ evidence: Settling<Place>.Evidence) {
         guard let relative = directory.relative else { return }
         hearMarker(name, in: directory)
         guard isTaken(name, in: directory, at: relative) else { return }
         let place = Place(directory: directory, name: name)
-        // It is not as the scan found it any more, or came after it: no old file.
+        // The file has changed since the scan found it, or came after it: it is no old file.
         if !skipped.isEmpty { skipped[place] = nil }
         if settling.count >= pace.candidates && !settling.contains(place) {
-            // No room: the directory is scanned when there is.
+            // No capacity: the directory is scanned when there is.
             enqueue(directory, .reconcile)
             return
         }
-        // Gone again, or out of reach, which a scan will say.
+        // Gone again, or unreachable, which a scan will report.
         guard let look = try? directory.root.folder.open().look(at: relative.appending(name)), look.isRegular else {
             return settling.forget(place)
         }
@@ -164,7 +164,7 @@ extension Lookout {
         quicken(directory)
     }
 
-    /// The rule that takes a file of a directory; `nil` where none does, or where an ignore file says so.
+    /// The rule that takes a file of a directory; `nil` if none does, or an ignore file excludes it.
     func taker(of name: FilePath, size: Int64?, in directory: Directory, at relative: FilePath) -> Int? {
         name.bytes.withUnsafeBufferPointer { bytes in
             let root = directory.root
@@ -176,7 +176,7 @@ extension Lookout {
         }
     }
 
-    /// Whether any rule takes a name of a directory: which one may depend on the size.
+    /// Whether any rule takes a name of a directory: the rule may depend on the size.
     private func isTaken(_ name: FilePath, in directory: Directory, at relative: FilePath) -> Bool {
         name.bytes.withUnsafeBufferPointer { bytes in
             let root = directory.root
@@ -185,7 +185,7 @@ extension Lookout {
         }
     }
 
-    /// Somebody found that a file is changing still.
+    /// Handles a request for a file that turned out to be changing still.
     func reconsider(_ folder: String, _ relative: FilePath) {
         guard let rule = rules.firstIndex(where: { $0.settings.name == folder }),
             let root = roots.first(where: { $0.rules.contains(rule) })
@@ -193,7 +193,7 @@ extension Lookout {
         var directory = root.top
         for name in relative.parent.components {
             guard let child = directory.children[name] else {
-                // Not seen yet, or moved: a scan finds it wherever it is.
+                // Not seen yet, or moved: a scan finds it in its current place.
                 root.nextLook = now
                 return
             }

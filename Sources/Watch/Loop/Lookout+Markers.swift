@@ -1,10 +1,10 @@
 internal import Core
 internal import Linux
 
-// Files that say of others that they are finished (`settle.marker`).
+// Marker files, which say that other files are finished (`settle.marker`).
 
 extension Lookout {
-    /// A name was seen by a scan. When it is a marker, those that wait for it are looked at now.
+    /// Handles a name that a scan has seen. If it is a marker, the files that wait for it are checked now.
     func noteMarker(_ name: FilePath, in directory: Directory) {
         guard !awaited.isEmpty,
             let waiting = awaited.removeValue(forKey: Place(directory: directory, name: name))
@@ -12,7 +12,8 @@ extension Lookout {
         for file in waiting { settling.postpone(file, until: now) }
     }
 
-    /// An event named a file. When it is the marker of one that was not kept in mind, that one is looked for.
+    /// Handles a file named by an event. If it is the marker of a file that was not kept as a candidate, that file is
+    /// looked up.
     func hearMarker(_ name: FilePath, in directory: Directory) {
         noteMarker(name, in: directory)
         guard directory.hasUnmarked else { return }
@@ -28,8 +29,8 @@ extension Lookout {
         }
     }
 
-    /// Whether a file is worth keeping in mind now. Of those without their markers only so many are: the others would take
-    /// the room of files that can settle.
+    /// Whether a file should become a candidate now. The number of files without their markers is limited: otherwise
+    /// they would take the places of files that can settle.
     func isWorthWaiting(_ place: Place, _ rule: Int, _ relative: FilePath) -> Bool {
         guard let marker = rules[rule].settings.marker, !settling.contains(place),
             !isMarked(place, marker, relative)
@@ -45,7 +46,7 @@ extension Lookout {
     private var isFullOfWaiting: Bool {
         let most = max(1, pace.candidates / 4)
         guard awaited.count >= most else { return false }
-        // Files that went without their markers have left their entries.
+        // Files that were removed without their markers have left their entries.
         if lastMarkerSweep.map({ now.since($0) > .seconds(10) }) ?? true {
             lastMarkerSweep = now
             awaited = awaited.filter { $0.value.contains { settling.contains($0) } }
@@ -56,11 +57,11 @@ extension Lookout {
     /// Whether the marker of a file is there.
     func isMarked(_ place: Place, _ marker: MarkerName, _ relative: FilePath) -> Bool {
         let name = marker.marker(of: place.name)
-        // One that cannot be looked at is not there.
+        // A marker that cannot be examined counts as missing.
         return (try? place.directory.root.folder.open().lookIfPresent(at: relative.appending(name))) != nil
     }
 
-    /// Remembers whom to wake when the marker comes.
+    /// Remembers the file to be woken when the marker comes.
     func wait(for marker: MarkerName, of place: Place) {
         awaited[Place(directory: place.directory, name: marker.marker(of: place.name)), default: []].insert(place)
     }

@@ -1,18 +1,18 @@
 internal import Core
 internal import Linux
 
-// What is mounted and unmounted while it runs: no event of a directory tells of that.
+// Mounts and unmounts during the run: no event of a directory reports them.
 
 extension Lookout {
-    /// Scans the folders that another directory stands in front of now, or no longer, and the directories below them
-    /// where that happened. The others are left alone: on a machine with containers something is mounted all the time.
+    /// Scans the folders that another directory covers now, or no longer, and the directories below them where that
+    /// happened. The others are left alone: on a machine with containers, mounts change all the time.
     func lookForMounts() {
         fileSystems.forget()
         mountNews += 1
         hasNews = true
         let table = MountTable()
         for root in roots {
-            // What cannot be looked at is found out by the scan.
+            // A folder that cannot be examined is handled by the scan.
             let look = try? root.folder.open().look(at: "")
             if look?.device != root.top.device || look?.inode != root.top.inode
                 || !root.requirements.allSatisfy(\.isFree)
@@ -42,6 +42,6 @@ extension Lookout {
 }
 
 extension FolderRequirement {
-    /// Nothing is asked for but what fstab(5) may say.
+    /// Whether nothing is required except possibly by fstab(5).
     fileprivate var isFree: Bool { file == nil && mount == nil }
 }

@@ -1,11 +1,11 @@
 internal import Core
 internal import Linux
 
-// Directories that events do not tell everything of: on file systems that others change without this kernel's knowledge,
-// beyond the limit on watches, and where a person wants it so.
+// Directories whose events are incomplete: on file systems that others change without this kernel's knowledge, beyond
+// the limit on watches, and where the configuration says so.
 
 extension Lookout {
-    /// From now on the directory is looked through from time to time.
+    /// Starts polling the directory.
     func poll(_ directory: Directory) {
         let id = ObjectIdentifier(directory)
         guard polled[id] == nil else { return }
@@ -20,7 +20,7 @@ extension Lookout {
         hasNews = true
     }
 
-    /// Something happens in it: it is looked through often for a while.
+    /// Polls the directory often for a while, since something happens in it.
     func quicken(_ directory: Directory) {
         directory.isLively = true
         guard polled[ObjectIdentifier(directory)] != nil else { return }
@@ -28,7 +28,7 @@ extension Lookout {
         if let at = directory.pollAt, at > now.advanced(by: pace.poll) { schedule(directory) }
     }
 
-    /// It was looked through.
+    /// Reduces the polling after a scan of the directory.
     func slacken(_ directory: Directory) {
         guard polled[ObjectIdentifier(directory)] != nil else { return }
         directory.pollEvery =
@@ -37,7 +37,7 @@ extension Lookout {
         schedule(directory)
     }
 
-    /// A hundred thousand directories are not all looked through every minute.
+    /// A hundred thousand directories are not all scanned every minute.
     private var longestPoll: Duration {
         max(pace.pollMost, min(.seconds(300), .milliseconds(6) * polled.count))
     }
@@ -48,7 +48,7 @@ extension Lookout {
         polls.add(ObjectIdentifier(directory), at: time)
     }
 
-    /// Asks for a visit of each directory whose time has come.
+    /// Requests a visit of each directory whose time has come.
     func visitPolled() {
         while let first = polls.first, first.at <= now {
             polls.removeFirst()
@@ -59,7 +59,7 @@ extension Lookout {
     }
 }
 
-/// A length of time for people: `2s`, `1m 30s`, `3h`.
+/// A duration for people: `2s`, `1m 30s`, `3h`.
 func words(_ duration: Duration) -> String {
     let seconds = duration.inMilliseconds / 1000
     if seconds < 1 { return "\(max(0, duration.inMilliseconds))ms" }

@@ -1,7 +1,7 @@
 internal import Core
 internal import Linux
 
-// Other folders while it runs.
+// Changes of folders during the run.
 
 extension Lookout {
     /// A tree for each distinct path: those that this thread watches, and the others.
@@ -23,7 +23,7 @@ extension Lookout {
         return (roots.filter { ours.contains($0.path) }, others)
     }
 
-    /// What decides which files of a tree are taken, and how they settle.
+    /// The settings that decide which files of a tree are taken, and how they settle.
     private struct Claim: Equatable {
         let rule: WatchRule
         let position: Claimant.Position
@@ -33,8 +33,8 @@ extension Lookout {
         root.claimants.map { Claim(rule: rules[$0.rule].settings, position: $0.position) }
     }
 
-    /// Takes other rules. A tree on which everybody's claims are as before keeps its watches, its files that settle and
-    /// what was found in it; one whose claims changed is scanned as if for the first time, with its watches in place.
+    /// Applies other rules. A tree with unchanged claims keeps its watches, its settling files and the files found in
+    /// it. A tree with changed claims is scanned as if for the first time, with its watches in place.
     func change(to new: [Rule], ours: Set<FilePath>) {
         let before = roots.map { (root: $0, claims: claims(on: $0)) }
         let oldNames = rules.map(\.settings.name)
@@ -57,11 +57,11 @@ extension Lookout {
         }
         revise(oldNames)
         hasNews = true
-        // People are to see at once what they changed.
+        // People must see their changes at once.
         lastPublished = nil
     }
 
-    /// Gives up a tree, and whatever still refers to a directory of it.
+    /// Removes a tree, and everything that still refers to a directory of it.
     private func leave(_ root: Root) {
         func isOurs(_ directory: Directory) -> Bool { directory.root === root }
         if let directory = cursor?.directory, isOurs(directory) { cursor = nil }
@@ -83,14 +83,14 @@ extension Lookout {
         moves += 1
     }
 
-    /// Asks anew whose the files are that are on their way.
+    /// Determines the folders again of files that are being processed.
     private func revise(_ oldNames: [String]) {
         func winner(_ place: Place, _ size: Int64?) -> Int? {
             guard !place.directory.isGone, let folder = place.directory.relative else { return nil }
             return taker(of: place.name, size: size, in: place.directory, at: folder)
         }
         func revised(_ file: Found) -> Int? {
-            // Another folder's file is another file: the scan that the change brings finds it under its new name.
+            // A file of another folder is another file: the scan after the change finds it under its new name.
             winner(file.place, file.look.size).flatMap { rules[$0].settings.name == file.identity.folder ? $0 : nil }
         }
         found.revise(revised)
@@ -104,7 +104,7 @@ extension Lookout {
         }
         let candidates = settling.all
         settling.revise { place, group in
-            // On its way from one name to another: whose it is, is asked again when its time comes.
+            // It is between two names: its folder is determined again when its time comes.
             if !place.directory.isGone, place.directory.relative == nil {
                 return rules.firstIndex { $0.settings.name == oldNames[group] }.map {
                     ($0, rules[$0].settings.quietFor)
@@ -116,7 +116,7 @@ extension Lookout {
 }
 
 extension Root {
-    /// Is looked after in the same way.
+    /// Whether it is watched in the same way.
     fileprivate func isLike(_ other: Root) -> Bool {
         path == other.path && isRecursive == other.isRecursive && isPolled == other.isPolled
             && requirements == other.requirements

@@ -4,33 +4,33 @@ internal import Linux
 extension Lookout {
     /// Directory entries in one turn.
     private static let slice = 2_000
-    /// Identities in one question: enough for the store to find the files of a directory side by side.
+    /// Identities in one query: enough for the store to find the files of a directory side by side.
     private static let question = 2_048
 
-    /// No rule takes a name of which the listing did not say what it is: it may be a directory.
+    /// No rule takes the name, but the listing did not tell its type: it may be a directory.
     private static let nobody = -1
-    /// Some rule takes the name; which one is known when its size is.
+    /// Some rule takes the name; the rule is known when the size is.
     private static let somebody = 0
 
-    /// There is something to scan, and room for what it finds.
+    /// Whether there is something to scan, and capacity for the files found.
     var canScan: Bool {
         (cursor != nil || !urgent.isEmpty || !ordinary.isEmpty) && room > 0
     }
 
-    /// How many more names may be listed before what was found is handed on.
+    /// The number of names that may still be listed before the found files are passed on.
     private var room: Int {
         min(
             Self.question - found.count, 4 * Self.question - skipped.count,
             pace.candidates - pace.candidates / 5 - settling.count - found.count - (asked?.count ?? 0))
     }
 
-    /// Scans a little.
+    /// Scans a slice.
     func scan() {
         var left = Self.slice
         while left > 0 && room > 0 {
             if cursor == nil {
-                // What happened before a directory is listed is heard before it is listed: an event that says that it is
-                // new here makes its files new too.
+                // Events from before the listing of a directory are read first: an event that says that the directory
+                // is new here makes its files new too.
                 if !skipped.isEmpty || roots.contains(where: \.isFirst) { readNews() }
                 guard let (directory, origin) = nextVisit() else { return }
                 open(directory, origin)
@@ -43,7 +43,7 @@ extension Lookout {
 
     private func open(_ directory: Directory, _ origin: Origin) {
         let root = directory.root
-        // On its way to another name, where it will be visited.
+        // Being renamed; it will be visited under its new name.
         guard let relative = directory.relative else { return endVisit(directory) }
         let path = root.path.appending(relative)
         generation += 1
@@ -58,7 +58,7 @@ extension Lookout {
                 }
                 arrive(root, stream)
             }
-            // What came between the opening and the watch is told by neither.
+            // Changes between the opening and the watch are reported by neither.
             if watch(directory, stream, look, path) { stream.rewind() }
             if directory.modified != look.modified { directory.isLively = true }
             directory.modified = look.modified
@@ -74,7 +74,7 @@ extension Lookout {
         }
     }
 
-    /// - Returns: Whether it says something else than before, so that everything below is to be looked at anew.
+    /// - Returns: Whether its content differs from before, so that everything below must be scanned again.
     private func readIgnore(_ directory: Directory, _ stream: FolderStream, _ path: FilePath) -> Bool {
         let (ignore, trouble) = Ignore.read(in: stream, named: path)
         if let trouble { complain(of: directory, trouble) }
@@ -82,7 +82,8 @@ extension Lookout {
         return ignore != directory.ignore
     }
 
-    /// The folder is there, and is not the one that is meant: nothing in it is looked at, and nothing is concluded.
+    /// Handles a folder that exists and is not the intended one: its files are not examined, and no conclusions are
+    /// drawn.
     private func leaveAbsent(_ root: Root, _ missing: String) {
         dissolve(root.top)
         forgetFiles(of: root)
@@ -94,7 +95,7 @@ extension Lookout {
         root.condition = .absent(missing)
     }
 
-    /// What settles in a folder that is absent is not the folder's: it is found again when that is back.
+    /// Files that settle in an absent folder are not the folder's: they are found again when it is back.
     private func forgetFiles(of root: Root) {
         for place in settling.all.keys where place.directory.root === root { settling.forget(place) }
         found.leaveOut { $0.root === root }
@@ -103,7 +104,7 @@ extension Lookout {
         skipped = skipped.filter { $0.key.directory.root !== root }
     }
 
-    /// The top of a tree could be opened.
+    /// Handles the opened top of a tree.
     private func arrive(_ root: Root, _ stream: FolderStream) {
         switch root.condition {
         case .absent, .failed: notice("folder \(root.path.display) is there again")
@@ -115,13 +116,13 @@ extension Lookout {
             reclaim()
             root.points = nil
         }
-        // Before the walk below it: what is mounted meanwhile is news.
+        // Before the scan below it: mounts during the scan count as changes.
         if root.points == nil { root.points = MountTable().points(below: root.real) }
     }
 
     private func miss(_ directory: Directory, _ path: FilePath, _ error: SystemError) {
         guard directory.isTop else {
-            // The top of the tree is found out by the next look at it.
+            // The top of the tree is handled by the next look at it.
             if error.isOfAnotherFolder { directory.root.nextLook = now }
             if error.isMissing || error.isLink {
                 remove(directory)
@@ -151,7 +152,7 @@ extension Lookout {
         root.condition = condition
     }
 
-    /// - Returns: How many names were read, at least 1.
+    /// - Returns: The number of names read, at least 1.
     private func step(atMost most: Int) -> Int {
         guard let cursor, cursor.refresh(rules, after: moves) else {
             close(isWhole: false)
@@ -177,7 +178,8 @@ extension Lookout {
         return read
     }
 
-    /// - Parameter isWhole: Everything was listed, so what was not come across is no longer there.
+    /// - Parameter isWhole: Whether everything was listed, so that subdirectories that were not met do not exist any
+    ///   more.
     private func close(isWhole: Bool) {
         guard let cursor else { return }
         self.cursor = nil
@@ -204,7 +206,7 @@ extension Lookout {
 
     private func lookAtListed(_ cursor: Cursor) {
         if listed.isEmpty { return }
-        // Nothing begins to settle while they are looked at.
+        // No file begins to settle during this loop.
         let settles = settling.count > 0
         listed.look(in: cursor.stream) { name, tag, look in
             switch look {
@@ -234,7 +236,7 @@ extension Lookout {
         if isNew || cursor.origin != .poll { enqueue(child, cursor.origin) }
     }
 
-    /// - Parameter settles: Something does, and it may be this one.
+    /// - Parameter settles: Whether some file settles, which may be this one.
     private func takeFile(
         _ name: UnsafeBufferPointer<UInt8>, _ look: FileLook, rule: Int, _ cursor: Cursor, _ settles: Bool
     ) {
@@ -246,7 +248,7 @@ extension Lookout {
                 return
             }
         }
-        // One that is still growing is found again, or heard of.
+        // If the file is still growing, it is found again, or an event comes.
         if rules[rule].hasLimits, rules[rule].settings.limits.objection(to: look, now: clocks.wall()) != nil { return }
         if cursor.origin == .first && rules[rule].skipsExisting {
             return skip(name, look, rules[rule].settings, cursor)
@@ -269,19 +271,19 @@ extension Lookout {
     }
 
     private func fileSystem(_ name: FilePath, _ look: FileLook, _ cursor: Cursor) -> FileSystemIdentity? {
-        // Files nearly always lie where their directory does.
+        // Files nearly always have the device of their directory.
         if look.device == cursor.device { return cursor.fileSystem }
         let relative = cursor.relative.appending(name)
-        // What cannot be asked is on none that is known.
+        // If it cannot be determined, it is none of the known ones.
         guard let top = try? cursor.directory.root.folder.open() else { return nil }
         return fileSystems.identity(of: top, at: relative, device: look.device)
     }
 
-    // MARK: - What the scan found
+    // MARK: - Found files
 
-    /// Files in the first scan of a folder that no event has told of since they were listed: old ones.
+    /// Passes on the old files: those in the first scan of a folder without an event since they were listed.
     ///
-    /// To be called when everything was read that the kernel had queued.
+    /// Must be called when all events queued by the kernel were read.
     func passOnSkipped() {
         guard !skipped.isEmpty else { return }
         let files = Array(skipped.values)
@@ -291,7 +293,7 @@ extension Lookout {
         }
     }
 
-    /// Asks which of the files found are known, when there are enough to ask about or no more are coming.
+    /// Asks which of the found files are known, when there are enough for a query or no more are coming.
     func askAboutFound() {
         guard asked == nil else { return }
         if found.isEmpty {
@@ -314,10 +316,10 @@ extension Lookout {
     func takeAnswer(_ known: [Bool]) {
         guard var asked else { return }
         self.asked = nil
-        // Nearly all are known, and nothing is made of those.
+        // Nearly all are known, and no values are made for those.
         for index in asked.indices where index < known.count && !known[index] {
             guard let file = asked[index] else { continue }
-            // An event may have come first, and knows more.
+            // An event may have come first, and has newer information.
             guard !file.directory.isGone, !settling.contains(file.place),
                 isWorthWaiting(file.place, file.rule, file.directory.relative ?? file.identity.relative.parent)
             else { continue }
@@ -331,8 +333,8 @@ extension Lookout {
         spare = asked
     }
 
-    /// Says when the first scan of a folder is over. What is said at once is written down at once: with a thousand folders,
-    /// files would wait for a thousand syncs otherwise.
+    /// Reports that the first scan of a folder is over. Folders reported together are recorded together: otherwise,
+    /// with a thousand folders, files would wait for a thousand syncs.
     func noteScanned() {
         guard skipped.isEmpty else { return }
         var folders: [String] = []

@@ -1,12 +1,12 @@
 internal import Core
 internal import Linux
 
-// Looks at candidates when they are due, and hands on what settled.
+// Examines candidates when they are due, and passes on those that have settled.
 
 extension Lookout {
-    /// Between two tries to look at a file that cannot be looked at now.
+    /// Time between two tries for a file that cannot be examined now.
     private static let again = Duration.milliseconds(100)
-    /// Between two looks at a file that waits for something else than its own rest.
+    /// Time between two checks of a file that waits for a condition other than its own rest.
     private static let longestHold = Duration.seconds(600)
 
     private static let mostComplaints = 1_000
@@ -23,7 +23,7 @@ extension Lookout {
         guard let folder = directory.relative else {
             return settling.postpone(place, until: now.advanced(by: Self.again))
         }
-        // Asked anew, because the directory may have another name by now.
+        // Determined again, because the directory may have another name by now.
         let known = settling[place]?.look.size
         guard var index = taker(of: place.name, size: known, in: directory, at: folder) else {
             return settling.forget(place)
@@ -34,7 +34,7 @@ extension Lookout {
             let top = try source.folder.open()
             let (look, writer) = try question(source.relative, top, rule)
             guard look.isRegular else { return settling.forget(place) }
-            // Where folders are told apart by size, it may have grown into another one.
+            // Where folders are distinguished by size, the file may have grown into another one.
             if look.size != known, let other = taker(of: place.name, size: look.size, in: directory, at: folder),
                 other != index
             {
@@ -59,15 +59,15 @@ extension Lookout {
                 folder: rule.name, root: rule.path, relative: source.relative, look: look,
                 identity: StoredIdentity(look, folder: rule.name, relative: source.relative, on: fileSystem),
                 settledBy: rung(place, source.path, settledBy, rule))
-            // A file may settle twice before anybody takes it, when a scan and an event both told of it. The last counts:
-            // within one batch nobody could tell that the other is known by then.
+            // A file may settle twice before it is taken, when both a scan and an event reported it. The last counts:
+            // within one batch, the filter cannot see that the other is known by then.
             if let index = ready.firstIndex(where: { $0.place == place }) { ready.remove(at: index) }
             ready.append((place, file))
             settled[file.folder, default: 0] += 1
         } catch {
-            // A name that is gone, or is a link by now, is nothing to talk about.
+            // A name that is gone, or is a link by now, is not worth a message.
             if error.isMissing || error.isLink { return settling.forget(place) }
-            // Once a file: it may go on for days.
+            // Once for each file: it may go on for days.
             if complained.count < Self.mostComplaints, complained.insert(place).inserted {
                 notice(
                     error, below: directory.root,
@@ -77,7 +77,7 @@ extension Lookout {
         }
     }
 
-    /// A look, and whether somebody has the file open for writing, as far as the folder wants that to be known.
+    /// The file's status, and whether a program has it open for writing, as far as the folder requires that.
     private func question(
         _ relative: FilePath, _ top: borrowing OpenFolder, _ rule: WatchRule
     ) throws(SystemError) -> (FileLook, OpenWriter) {
@@ -101,7 +101,7 @@ extension Lookout {
         return (look, answer.writer)
     }
 
-    /// What a file that is at rest has to wait for besides.
+    /// The further hold of a file that is at rest.
     private func hold(
         _ place: Place, _ source: SourceFile, _ look: FileLook, _ rule: WatchRule, _ isMarked: Bool?,
         _ unchanged: Duration, _ now: MonotonicTime
@@ -109,7 +109,7 @@ extension Lookout {
         let longest = min(Self.longestHold, rule.reportAfter)
         if isMarked == false, let marker = rule.marker {
             self.wait(for: marker, of: place)
-            // Where no event tells of it, the directory is looked through, which wakes this one.
+            // If no event reports it, the directory is polled, which wakes this file.
             return (.marker, now.advanced(by: longest))
         }
         let wait = rule.limits.wait(for: look, unchanged: unchanged, now: clocks.wall())
@@ -117,7 +117,7 @@ extension Lookout {
         return containerHold(place, source, look, rule, unchanged, now)
     }
 
-    /// Says once that a file does not settle, and again when it is for another reason.
+    /// Reports once that a file does not settle, and again when the reason changes.
     private func report(_ place: Place, _ path: SourcePath, _ rule: WatchRule, _ now: MonotonicTime) {
         guard settling.isToBeReported(place, after: rule.reportAfter, at: now), let candidate = settling[place],
             candidate.waiting != .age, candidate.waiting != .checking
@@ -130,7 +130,7 @@ extension Lookout {
         hasNews = true
     }
 
-    /// When a file is old enough for `min_age`; `nil` where its quiet time ends later, or no age is asked of it.
+    /// The time when a file is old enough for `min_age`; `nil` where its quiet time ends later, or no age is required.
     func ofAge(_ candidate: Settling<Place>.Candidate) -> MonotonicTime? {
         let limits = rules[candidate.group].settings.limits
         guard limits.minAge != nil else { return nil }
@@ -139,7 +139,7 @@ extension Lookout {
         return wait > .zero && ofAge > candidate.since.advanced(by: candidate.quietTime) ? ofAge : nil
     }
 
-    /// What a file waits for that ends last.
+    /// The file's wait that ends last.
     private func waiting(_ candidate: Settling<Place>.Candidate) -> Settling<Place>.Waiting {
         candidate.waiting == .quiet && ofAge(candidate) != nil ? .age : candidate.waiting
     }
@@ -164,7 +164,7 @@ extension Lookout {
             isOverdue: candidate.reported != nil && candidate.reported != .age, isYoung: ofAge(candidate) != nil)
     }
 
-    /// The key that a candidate waits by, and until when.
+    /// The key that causes a candidate's wait, and the end of the wait.
     private func rule(of candidate: Settling<Place>.Candidate) -> (words: String, until: MonotonicTime?) {
         let rule = rules[candidate.group].settings
         switch waiting(candidate) {
@@ -191,7 +191,7 @@ extension Lookout {
         }
     }
 
-    /// One delivery at a time; the next when that is taken.
+    /// Passes on one delivery at a time; the next follows when that was taken.
     func passOn() {
         guard !isDelivering else { return }
         if let delivery = outbox.popFirst() {

@@ -12,7 +12,7 @@ extension Lookout {
         return child
     }
 
-    /// Takes a directory and all below it out of the tree.
+    /// Removes a directory and everything below it from the tree.
     func remove(_ directory: Directory) {
         if let parent = directory.parent, parent.children[directory.name] === directory {
             parent.children[directory.name] = nil
@@ -23,7 +23,7 @@ extension Lookout {
         moves += 1
     }
 
-    /// Forgets what is below a directory, and its watch.
+    /// Forgets everything below a directory, and its watch.
     func dissolve(_ directory: Directory) {
         unwatch(directory)
         endPolling(directory)
@@ -46,8 +46,8 @@ extension Lookout {
         inotify?.ended()
     }
 
-    /// Something about a directory keeps files from being taken, or from being noticed at once: said when it is news, and
-    /// shown for as long as visits find it.
+    /// Records a problem of a directory that keeps files from being taken, or from being noticed at once. It is logged
+    /// when it is new, and shown for as long as visits find it.
     ///
     /// - Parameter error: As for ``notice(_:below:_:)``.
     func complain(of directory: Directory, _ text: String, _ error: SystemError? = nil) {
@@ -58,7 +58,7 @@ extension Lookout {
         hasNews = true
     }
 
-    /// A visit has met nothing that is in the way.
+    /// Removes the problem after a visit without one.
     func forgetTrouble(of directory: Directory) {
         let key = ObjectIdentifier(directory)
         guard let trouble = troubles[key], trouble.visit != generation else { return }
@@ -66,15 +66,15 @@ extension Lookout {
         hasNews = true
     }
 
-    /// Sets a watch on a directory that was just opened, unless the one it has is still on that very directory; and sees to
-    /// it that it is polled where a watch does not tell everything.
+    /// Sets a watch on a directory that was just opened, unless its present watch is still on that very directory. Also
+    /// makes it polled where a watch does not report everything.
     ///
     /// - Returns: Whether it has a new watch.
     func watch(_ directory: Directory, _ stream: FolderStream, _ look: FileLook, _ path: FilePath) -> Bool {
         let isSame = directory.device == look.device && directory.inode == look.inode
         if directory.watch != nil && isSame { return false }
         if !isSame || directory.isTop {
-            // One question for a whole tree: directories nearly always share a file system.
+            // One query for a whole tree: directories nearly always share a file system.
             let parent = directory.parent.flatMap { $0.device == look.device ? $0 : nil }
             directory.isSilent = parent?.isSilent ?? FileSystemKind.isSilent(stream)
         }
@@ -111,12 +111,12 @@ extension Lookout {
         }
     }
 
-    /// Asks for a visit. A directory that waits for one already waits for the stronger reason.
+    /// Requests a visit. A directory that waits for one already keeps the stronger reason.
     func enqueue(_ directory: Directory, _ origin: Origin) {
         if directory.isGone { return }
         if let waiting = directory.visit {
             if origin > waiting { directory.visit = origin }
-            // One more entry, in the faster queue; whichever comes first does it.
+            // One more entry, in the faster queue; the first of the two makes the visit.
             if origin == .event && waiting != .event { urgent.append(directory) }
             return
         }

@@ -1,9 +1,9 @@
 internal import Core
 internal import Linux
 
-/// The watching thread: reads events, walks directories, lets files settle.
+/// The watching thread: reads events, scans directories, lets files settle.
 ///
-/// It works in short turns, so that events are read every few milliseconds whatever else there is to do, and sleeps when
+/// It works in short turns, so that events are read every few milliseconds during any other work, and sleeps when
 /// nothing is due. Not `Sendable`: made, used and ended on one thread.
 final class Lookout {
     var rules: [Rule]
@@ -15,64 +15,65 @@ final class Lookout {
     let ask: (Identities) -> Void
     let deliver: (Mailbox.Delivery) -> Void
     let onRest: (() -> Void)?
-    /// Called when folders do otherwise than before.
+    /// Called when the state of a folder changes.
     let onNews: (() -> Void)?
     let log: (Remark) -> Void
-    /// Called when something was mounted or unmounted, before anything is looked at again.
+    /// Called after a mount or unmount, before any folder is examined again.
     let onMounts: (() -> Void)?
 
     let fileSystems = FileSystems()
     var roots: [Root]
-    /// Trees that another thread watches: they take files of ours where they lie in each other.
+    /// Trees that another thread watches: they take files of ours where one tree contains the other.
     var others: [Root] = []
     let openFiles: OpenFiles
     /// `nil` without `/proc`: mounts are then noticed by the next scan.
     let mounts = try? MountNews()
-    /// `nil` when the kernel has no instance for us: everything is scanned from time to time then.
+    /// `nil` when the kernel gives no instance: everything is then polled.
     var inotify: Inotify?
-    /// The directories of a watch. Several where trees overlap: the kernel has one watch for a directory.
+    /// The directories of a watch. There are several where trees overlap: the kernel has one watch for a directory.
     var watches: [Int32: [Directory]] = [:]
-    /// Directories that are looked through from time to time, and when.
+    /// Polled directories.
     var polled: [ObjectIdentifier: Directory] = [:]
     var polls = Deadlines<ObjectIdentifier>()
     var hasSaidLimit = false
-    /// What somebody has to mend, by the directory.
+    /// Problems for a person to fix, by directory.
     var troubles: [ObjectIdentifier: Trouble] = [:]
-    /// Directories that left one name and may turn up under another.
+    /// Directories that left one name and may appear under another.
     var moving: [(cookie: UInt32, directory: Directory, until: MonotonicTime)] = []
-    /// Grows with every directory that moves, and when claims change: paths and claims worked out before are no longer to
-    /// be trusted.
+    /// Incremented with every directory that moves, and when claims change: paths and claims computed before are then
+    /// no longer valid.
     var moves = 0
     var overflows = 0
-    /// When the kernel last lost events: what follows within ``burst`` belongs to the same burst, and is said once.
+    /// The time when the kernel last lost events: later losses within ``burst`` belong to the same burst, and are
+    /// reported once.
     var lastOverflow: MonotonicTime?
     static let burst: Duration = .seconds(10)
 
-    /// Directories that events told of, and all others.
+    /// Directories with events, and all others.
     var urgent = Queue<Directory>()
     var ordinary = Queue<Directory>()
     var cursor: Cursor?
     var generation = 0
-    /// Names of the directory that is being listed, to be looked at together; each with the rule that takes it.
+    /// Names of the directory that is being listed, to be examined together; each with the rule that takes it.
     var listed = FolderLooks()
-    /// Files that a scan found and nobody has been asked about; and those that the question out there is about.
+    /// Files found by a scan that were not queried yet; and those of the query under way.
     var found = Finds()
     var asked: Finds?
-    /// Empty, with the memory of the last question, for as long as a scan goes on.
+    /// Empty, with the memory of the last query, for as long as a scan runs.
     var spare = Finds()
-    /// Files of a first scan that are to be skipped, unless an event that is still queued tells of them.
+    /// Files of a first scan that are to be skipped, unless an event that is still queued reports them.
     var skipped: [Place: SettledFile] = [:]
 
     var settling: Settling<Place>
     var containers = ContainerChecks()
     /// Files that wait for the marker at a place.
     var awaited: [Place: Set<Place>] = [:]
-    /// Files of which it was said that they cannot be looked at.
+    /// Files that were reported as unreadable.
     var complained: Set<Place> = []
     var lastMarkerSweep: MonotonicTime?
-    /// It was said that `/proc` does not show everything.
+    /// Whether it was reported that `/proc` does not show everything.
     var hasSaidClosed = false
-    /// Settled, and waiting to be taken. At most ``WatchPace/batch``.
+    /// Settled files that wait to be taken. At most ``WatchPace/batch``.
     var ready: [(place: Place, file: SettledFile)] = []
     var outbox = Queue<Mailbox.Delivery>()
     var isDelivering = false
@@ -80,21 +81,21 @@ final class Lookout {
     var now: MonotonicTime
     var isStopped = false
     private var hasMountNews = false
-    /// Something that people can see has changed since the board was last written.
+    /// Whether a visible value has changed since the board was last written.
     var hasNews = true
     var lastPublished: MonotonicTime?
     private var told: [WatchState] = []
-    /// How many files of each folder have settled so far.
+    /// The number of settled files of each folder so far.
     var settled: [String: Int] = [:]
     struct Count {
         var files = 0
         var new = 0
     }
 
-    /// What looks have come across so far, by folder, and what the last one that is over came across.
+    /// Files that current scans have met so far, by folder, and those that the last finished scan met.
     var cameAcross: [String: Count] = [:]
     private var lastLook: [String: Count] = [:]
-    /// How often mounts have changed.
+    /// The number of mount changes.
     var mountNews = 0
 
     /// - Parameters:
@@ -134,8 +135,8 @@ final class Lookout {
 
     func notice(_ text: String) { log(Remark(.notice, text)) }
 
-    /// Says that something below a root cannot be looked at. A disk that was pulled out fails for each file on it: that is
-    /// said once.
+    /// Reports that something below a root cannot be examined. A disk that was pulled out fails for each file on it:
+    /// that is reported once.
     func notice(_ error: SystemError, below root: Root, _ text: String) {
         guard error.isOfDisk else { return notice(text) }
         root.hasFailed = true
@@ -145,7 +146,7 @@ final class Lookout {
         notice("the disk of folder \(root.path.display) fails (\(error)); its files wait until it works, or is back")
     }
 
-    /// Asks anew who may claim files where.
+    /// Determines the claimants of all roots again.
     func reclaim() {
         for root in roots { root.claimants = Claimant.all(for: root, among: roots + others, rules: rules) }
         moves += 1
@@ -170,7 +171,7 @@ final class Lookout {
             noteScanned()
             passOn()
             let isAtRest = onRest != nil && isAtRest
-            // Whoever hears of the rest looks at the board.
+            // The receiver of the rest notification reads the board.
             if isAtRest { lastPublished = nil }
             publish()
             mailbox.note(isAtRest: isAtRest)
@@ -183,14 +184,14 @@ final class Lookout {
             }
         }
         mailbox.watchdog?.rest()
-        // Parents and children hold each other.
+        // Parents and children hold references to each other.
         for root in roots { dissolve(root.top) }
     }
 
     private var nextDeadline: MonotonicTime? {
         var times = roots.map(\.nextLook) + moving.map(\.until)
         if let poll = polls.first { times.append(poll.at) }
-        // With a full tray the next delivery's end wakes us.
+        // With a full batch, the end of the next delivery wakes us.
         if ready.count < pace.batch, let next = settling.next { times.append(next) }
         if hasNews, let lastPublished { times.append(lastPublished.advanced(by: Self.publishEvery)) }
         return times.min()
@@ -212,13 +213,13 @@ final class Lookout {
         }
     }
 
-    /// Looks for folders that are absent, and scans those whose time has come.
+    /// Looks for absent folders, and scans those whose time has come.
     private func lookAtRoots() {
         for root in roots where root.nextLook <= now {
             fileSystems.forget()
             hasNews = true
             root.nextLook = now.advanced(by: pace.reconcile)
-            // Not `now`, which may be from before somebody asked for it.
+            // Not `now`, which may be earlier than the request.
             root.lookBegan = clocks.monotonic()
             root.before = cameAcross
             root.hasFailed = false
@@ -226,7 +227,7 @@ final class Lookout {
         }
     }
 
-    /// Files are between the scan or their settling and whoever takes them.
+    /// Whether files are between their scan or settling and the receiver.
     private var isHandingOn: Bool {
         !found.isEmpty || asked != nil || !skipped.isEmpty || !ready.isEmpty || !outbox.isEmpty || isDelivering
     }
@@ -247,7 +248,7 @@ final class Lookout {
             }
     }
 
-    /// Everything is to be looked at again, or what these folders name.
+    /// Requests a scan of everything, or of the folders with these names.
     func scanAll(_ folders: Set<String>? = nil) {
         for root in roots
         where folders.map({ names in root.rules.contains { names.contains(rules[$0].settings.name) } }) ?? true {
@@ -255,7 +256,7 @@ final class Lookout {
         }
     }
 
-    /// What the last looks came across is known, or settles.
+    /// Records finished scans: the files that they met are known, or settle.
     private func noteLooked() {
         guard found.isEmpty, asked == nil, skipped.isEmpty else { return }
         for root in roots where root.visits == 0 && root.lookedSince != root.lookBegan {
@@ -268,7 +269,7 @@ final class Lookout {
         }
     }
 
-    // MARK: - Telling
+    // MARK: - Reporting
 
     private static let publishEvery = Duration.milliseconds(200)
 
@@ -329,7 +330,7 @@ final class Lookout {
             }, overflows: overflows)
     }
 
-    /// The first of each root by their texts.
+    /// The first texts of each root.
     private func shownTroubles() -> [ObjectIdentifier: (texts: [String], more: Int)] {
         Dictionary(grouping: troubles.values) { ObjectIdentifier($0.directory.root) }.mapValues { troubles in
             let texts = troubles.map(\.text).sorted()

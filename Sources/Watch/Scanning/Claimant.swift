@@ -1,10 +1,10 @@
 internal import Core
 
-/// A configured folder, its globs compiled.
+/// A configured folder, with compiled globs.
 struct Rule {
     let settings: WatchRule
     let names: NameRules
-    /// Files that its first scan finds are reported and left alone.
+    /// Whether files that its first scan finds are reported and left alone.
     let skipsExisting: Bool
     let hasLimits: Bool
 
@@ -29,7 +29,8 @@ struct Claimant {
     let rule: Int
     let position: Position
 
-    /// Who may claim files of `root`. What comes after the root's own last rule could only take what that left.
+    /// The rules that may claim files of `root`. Those after the root's own last rule could only take files that it
+    /// does not take.
     static func all(for root: Root, among roots: [Root], rules: [Rule]) -> [Claimant] {
         var claimants: [Claimant] = []
         for other in roots {
@@ -37,7 +38,7 @@ struct Claimant {
             if other === root || other.real == root.real {
                 position = .here
             } else if let between = root.real.relative(to: other.real) {
-                // The other tree never comes here if it leaves out a directory on the way.
+                // The other tree's scan never comes here if it leaves out a directory on the way.
                 guard other.isRecursive, !between.components.contains(where: { TemporaryNames.contains($0) }) else {
                     continue
                 }
@@ -54,7 +55,7 @@ struct Claimant {
         return Array(claimants.prefix(through: claimants.lastIndex { own.contains($0.rule) } ?? -1))
     }
 
-    /// The folder of a file, as the rule sees it; `nil` when it is outside.
+    /// The folder of a file, relative to the rule's folder; `nil` when it is outside.
     private func folder(_ relative: FilePath) -> FilePath? {
         switch position {
         case .here: return relative
@@ -65,7 +66,7 @@ struct Claimant {
         }
     }
 
-    /// What it is to the names of one directory; `nil` when that is outside.
+    /// The contender for the names of one directory; `nil` when that is outside.
     ///
     /// - Parameter relative: The directory's path below the root.
     fileprivate func contender(in relative: FilePath, of root: Root, rules: [Rule]) -> Contender? {
@@ -76,14 +77,14 @@ struct Claimant {
     }
 }
 
-/// A claimant, and one directory whose names it may take: worked out once, because a scan asks for each name. A class,
-/// because it is handed about as often.
+/// A claimant, and one directory whose names it may take: computed once, because a scan asks for each name. A class,
+/// because it is passed about as often.
 final class Contender {
     let rule: Int
     fileprivate let isOwn: Bool
     private let names: NameRules
     fileprivate let limits: FileLimits
-    /// The directory, as the rule sees it.
+    /// The directory, relative to the rule's folder.
     private let folder: FilePath
 
     fileprivate init(rule: Int, isOwn: Bool, names: NameRules, limits: FileLimits, folder: FilePath) {
@@ -98,8 +99,8 @@ final class Contender {
 }
 
 extension [Contender] {
-    /// The first rule that takes the name, and the size where that is known, if it is one of the directory's own tree. Where none takes
-    /// such a size, the first that takes the name: it says why the file is left alone.
+    /// The first rule that takes the name, and the size where that is known, if it is one of the directory's own tree.
+    /// If no rule takes such a size, the first that takes the name is returned: it explains why the file is left alone.
     func winner(for name: UnsafeBufferPointer<UInt8>, size: Int64? = nil) -> Int? {
         var byName: Contender?
         for contender in self where contender.takes(name) {
@@ -109,7 +110,7 @@ extension [Contender] {
         return byName.flatMap { $0.isOwn ? $0.rule : nil }
     }
 
-    /// Whether any rule takes the name: which one may depend on the size.
+    /// Whether any rule takes the name: the rule may depend on the size.
     func hasWinner(for name: UnsafeBufferPointer<UInt8>) -> Bool {
         contains { $0.isOwn && $0.takes(name) }
     }
@@ -118,7 +119,7 @@ extension [Contender] {
 extension [Claimant] {
     fileprivate func prefix(through index: Int) -> ArraySlice<Claimant> { self[..<(index + 1)] }
 
-    /// Who may take names of a directory.
+    /// The contenders for the names of a directory.
     func contenders(in relative: FilePath, of root: Root, rules: [Rule]) -> [Contender] {
         compactMap { $0.contender(in: relative, of: root, rules: rules) }
     }

@@ -1,21 +1,21 @@
 internal import Core
 internal import Linux
 
-/// A directory that is being listed, and how far. A class, because it is looked at for every name.
+/// A directory that is being listed, and the position in it. A class, because it is used for every name.
 final class Cursor {
     let directory: Directory
     let origin: Origin
     let stream: FolderStream
-    /// No other visit of any directory has it.
+    /// The number of the visit, unique among all directories.
     let visit: Int
     /// The path below the root, and the state of the tree that it was computed in.
     private(set) var relative: FilePath
     private(set) var moves: Int
-    /// Who may take its names.
+    /// The contenders for its names.
     private(set) var contenders: [Contender]
-    /// What the ignore files above its names say.
+    /// The ignore files that apply to its names.
     let ignored: IgnoreChain
-    /// Of the directory; files nearly always share them.
+    /// Device of the directory; files nearly always share it.
     let device: UInt64
     let fileSystem: FileSystemIdentity?
 
@@ -35,9 +35,9 @@ final class Cursor {
         self.fileSystem = fileSystem
     }
 
-    /// Directories may have moved, and claims changed, since the last step.
+    /// Updates the path and the contenders, since directories may have moved, and claims changed, since the last step.
     ///
-    /// - Returns: Whether this one is still in the tree.
+    /// - Returns: Whether this directory is still in the tree.
     func refresh(_ rules: [Rule], after moves: Int) -> Bool {
         if self.moves == moves { return true }
         guard !directory.isGone, let relative = directory.relative else { return false }

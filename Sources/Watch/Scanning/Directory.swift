@@ -3,33 +3,33 @@ internal import Linux
 
 /// A directory of a watched tree. Paths are computed from the chain of parents, so a rename is one assignment.
 ///
-/// Touched by the watching thread only, like everything it refers to.
+/// Used by the watching thread only, like everything it refers to.
 final class Directory {
     unowned let root: Root
-    /// `nil` at the top, and for what left the tree.
+    /// `nil` at the top, and for directories that left the tree.
     var parent: Directory?
     var name: FilePath
     var children: [FilePath: Directory] = [:]
-    /// The watch, and which directory it was set on.
+    /// The watch, and the directory that it was set on.
     var watch: Int32?
     var device: UInt64 = 0
     var inode: UInt64 = 0
     /// A visit that is queued.
     var visit: Origin?
-    /// The last visit of the parent that came across it.
+    /// The last visit of the parent that met it.
     var seen = 0
-    /// It left the tree for good.
+    /// Whether it left the tree for good.
     var isGone = false
-    /// What the ignore file in it says.
+    /// The rules of the ignore file in it.
     var ignore = Ignore.nothing
-    /// Its file system may not tell of changes.
+    /// Whether its file system may not report changes.
     var isSilent = false
-    /// How often it is looked through, and when next, where events do not tell of everything.
+    /// The polling interval and the next poll, where events are incomplete.
     var pollEvery = Duration.zero
     var pollAt: MonotonicTime?
-    /// Something new was seen in it since the last look through it.
+    /// Whether something new was seen in it since its last scan.
     var isLively = false
-    /// Files in it that lack their markers were not kept in mind.
+    /// Whether files in it without their markers were not kept as candidates.
     var hasUnmarked = false
     /// Its own modification time at the last visit.
     var modified: Int64?
@@ -42,7 +42,7 @@ final class Directory {
 
     var isTop: Bool { root.top === self }
 
-    /// The path below the root, empty for the root; `nil` while it is on the way from one name to another, or gone.
+    /// The path below the root, empty for the root; `nil` while it is between two names, or gone.
     var relative: FilePath? {
         var names: [FilePath] = []
         var at = self
@@ -57,7 +57,7 @@ final class Directory {
     /// For messages.
     var shown: FilePath? { relative.map { root.path.appending($0) } }
 
-    /// What is left alone among its names.
+    /// The ignore files that apply to its names.
     var ignored: IgnoreChain {
         var chain = IgnoreChain()
         var at: Directory? = self
@@ -74,29 +74,29 @@ final class Directory {
     }
 }
 
-/// What keeps the files of a directory from being taken, or from being noticed at once.
+/// A problem that keeps the files of a directory from being taken, or from being noticed at once.
 struct Trouble {
     let directory: Directory
     let text: String
-    /// The visit that met it last.
+    /// The last visit that met it.
     let visit: Int
 }
 
-/// Why a directory is visited. The strongest reason counts.
+/// The reason for a visit of a directory. The strongest reason counts.
 enum Origin: Int, Comparable {
-    /// It has no watch, and its time has come; only what is new in it is followed down.
+    /// It has no watch, and its time has come; only new directories in it are followed down.
     case poll
-    /// Nobody knows what happened meanwhile.
+    /// Changes may have been missed.
     case reconcile
     /// The first time since the start.
     case first
-    /// An event told that it is new here.
+    /// An event reported that it is new here.
     case event
 
     static func < (a: Origin, b: Origin) -> Bool { a.rawValue < b.rawValue }
 }
 
-/// A file in a directory. Follows the directory when that is renamed.
+/// A file in a directory. It follows the directory when that is renamed.
 struct Place: Hashable {
     let directory: Directory
     let name: FilePath
@@ -112,49 +112,49 @@ struct Place: Hashable {
 /// The top of a tree: one for each distinct path among the rules.
 final class Root {
     enum Condition: Equatable {
-        /// Nobody has looked yet.
+        /// Not examined yet.
         case unknown
         case present
         case absent(String)
         case failed(String)
     }
 
-    /// Everything in the tree is reached through it.
+    /// The folder through which everything in the tree is reached.
     let folder: SourceFolder
     var path: FilePath { folder.path }
     let isRecursive: Bool
     /// Indices of the rules that name this path.
     var rules: [Int]
     private(set) lazy var top = Directory(root: self, parent: nil, name: FilePath(""))
-    /// Where the path leads with every link followed.
+    /// The real path, with every link followed.
     var real: FilePath
     var condition = Condition.unknown
-    /// It was said that its disk fails, and not of each file on it.
+    /// Whether it was reported that its disk fails, instead of for each file on it.
     var hasLostDisk = false
-    /// Its disk has failed since the last full scan began.
+    /// Whether its disk has failed since the last full scan began.
     var hasFailed = false
     /// Visits that are queued or under way.
     var visits = 0
-    /// The first scan has not ended.
+    /// Whether the first scan has not ended.
     var isFirst = true
     var nextLook: MonotonicTime
-    /// When the last look through all of it began.
+    /// The start of the last full scan.
     var lookBegan: MonotonicTime?
-    /// The same of the last one that is over.
+    /// The start of the last finished full scan.
     var lookedSince: MonotonicTime?
-    /// What had been come across for each of its folders when the last look began.
+    /// The number of files met for each of its folders when the last scan began.
     var before: [String: Lookout.Count] = [:]
-    /// Who may claim files here, in the order of the rules.
+    /// The rules that may claim files here, in the order of the rules.
     var claimants: [Claimant] = []
-    /// Says whether what is meant is there at all.
+    /// Checks whether the intended folder is there at all.
     let gate: FolderGate
     let requirements: [FolderRequirement]
-    /// No events are asked for.
+    /// Whether it is polled without events.
     let isPolled: Bool
-    /// What is mounted below it, as far as is known.
+    /// Mount points below it, as far as they are known.
     var points: [FilePath: UInt64]?
 
-    /// - Parameter all: The rules that the indices mean.
+    /// - Parameter all: The rules that the indices refer to.
     init(_ folder: SourceFolder, rules: [Int], of all: [Rule], nextLook: MonotonicTime) {
         self.folder = folder
         let own = rules.map { all[$0].settings }

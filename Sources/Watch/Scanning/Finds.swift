@@ -1,7 +1,7 @@
 internal import Core
 internal import Linux
 
-/// A file that a scan came across.
+/// A file that a scan met.
 struct Found {
     let directory: Directory
     let rule: Int
@@ -12,12 +12,12 @@ struct Found {
     var place: Place { Place(directory: directory, name: identity.relative.name) }
 }
 
-/// Files that a scan came across, and that somebody is to be asked about.
+/// Files that a scan met, for a query whether they are known.
 ///
-/// Nearly every file is known, and then nothing of it is needed: so each is a few numbers here, and ``Found`` is made of
-/// those that are new.
+/// Nearly every file is known, and then its details are not needed: so each is a few numbers here, and ``Found`` is
+/// made only for new ones.
 struct Finds {
-    /// Files of one directory that share their rule and their file system, listed in one go.
+    /// Files of one directory that share their rule and their file system, listed in one run.
     private struct Visit {
         /// `nil` when no folder takes its files any more. A directory does not outlive its tree.
         var directory: Directory?
@@ -25,7 +25,7 @@ struct Finds {
         let evidence: Settling<Place>.Evidence
     }
 
-    /// What a look showed besides the version and the device.
+    /// The parts of a file's status besides version and device.
     private struct File {
         let inode: UInt64
         let changed: Int64
@@ -36,7 +36,7 @@ struct Finds {
         var rule: Int32
     }
 
-    /// What tells one visit from the next.
+    /// Distinguishes one visit from the next.
     private struct Key: Equatable {
         let visit: Int
         /// Its path is another one after a move.
@@ -57,10 +57,10 @@ struct Finds {
     var count: Int { files.count }
     var indices: Range<Int> { files.indices }
 
-    /// How many each rule takes, by its index.
+    /// The number of files that each rule takes, by its index.
     var countsByRule: [Int: Int] {
         var counts: [Int: Int] = [:]
-        // Files of one rule stand together.
+        // Files of one rule are neighbours.
         var (rule, count) = (Int32(-1), 0)
         for file in files {
             if file.rule != rule {
@@ -73,7 +73,7 @@ struct Finds {
         return counts
     }
 
-    /// `nil` for one that no folder takes any more.
+    /// `nil` for a file that no folder takes any more.
     subscript(index: Int) -> Found? {
         let file = files[index]
         let visit = visits[Int(file.visit)]
@@ -87,7 +87,7 @@ struct Finds {
             identity: identities[index])
     }
 
-    /// - Parameter place: The folder's name, and what the file lies on; asked for when that is another than the last one's.
+    /// - Parameter place: The folder's name, and the file's file system; called when that differs from the last file's.
     mutating func append(
         _ name: UnsafeBufferPointer<UInt8>, _ look: FileLook, rule: Int, of cursor: Cursor, at now: MonotonicTime,
         place: () -> (folder: String, fileSystem: FileSystemIdentity?)
@@ -111,7 +111,7 @@ struct Finds {
                 rule: Int32(rule)))
     }
 
-    /// Empties it for the next ones, in the memory that it has.
+    /// Empties it for the next files, and keeps its memory.
     mutating func removeAll() {
         identities.removeAll()
         visits.removeAll(keepingCapacity: true)
@@ -119,7 +119,7 @@ struct Finds {
         last = nil
     }
 
-    /// Lets go of the directories that are meant. The answer that is on its way goes by position, so their files stay.
+    /// Releases the matching directories. The answer under way goes by position, so their files stay.
     mutating func leaveOut(_ isMeant: (Directory) -> Bool) {
         for index in visits.indices {
             if let directory = visits[index].directory, isMeant(directory) { visits[index].directory = nil }
@@ -128,7 +128,7 @@ struct Finds {
         last = nil
     }
 
-    /// Asks anew whose they are; `nil` leaves one out.
+    /// Determines the files' rules again; `nil` leaves one out.
     mutating func revise(_ rule: (Found) -> Int?) {
         for index in indices { if let file = self[index] { files[index].rule = Int32(rule(file) ?? -1) } }
         last = nil

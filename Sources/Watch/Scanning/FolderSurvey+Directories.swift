@@ -2,15 +2,15 @@ package import Core
 package import Linux
 
 extension FolderSurvey {
-    /// What watching a folder takes.
+    /// The resources that watching a folder needs.
     package struct Need: Hashable, Sendable {
-        /// Directories that would have a watch; of those that cannot be read none below.
+        /// Directories that would have a watch; nothing is counted below unreadable ones.
         package var directories: Int
-        /// There are more: counting stopped.
+        /// Whether there are more: counting stopped.
         package var isCut: Bool
-        /// Nothing tells of changes there, so that it is looked through from time to time.
+        /// Whether no events report changes there, so that it is polled.
         package var isPolled: Bool
-        /// Files with names of sources that are being released, whoever made them; at most 1,000.
+        /// Files with names like those of sources being released, from any program; at most 1,000.
         package var releases: [FilePath] = []
     }
 
@@ -32,7 +32,7 @@ extension FolderSurvey {
             }
             need.directories += 1
             guard rule.recursive else { continue }
-            // The scan tells of what it cannot read; here that is one directory.
+            // The scan reports directories that it cannot read; here each counts as one directory.
             guard let stream = try? top.stream(relative) else { continue }
             do {
                 while try stream.next({ name, kind in

@@ -1,27 +1,27 @@
 package import Core
 package import Linux
 
-/// Walks the configured folders once, without watching: what a scan would take, by the same rules.
+/// Scans the configured folders once, without watching: returns the files that a scan would take, by the same rules.
 ///
-/// A value that remembers which directories are still to be read, so that it can be used in pieces.
+/// A value that remembers the directories that are still to be read, so that it can be used in pieces.
 package struct FolderSurvey: Sendable {
-    /// One directory's yield.
+    /// The result for one directory.
     package struct Piece: Sendable {
         package var files: [SettledFile] = []
-        /// Sources that a release caught, with the number of their asset, under the name that it gave them.
+        /// Sources that a release caught, with the number of their asset, under their release names.
         package var caught: [(asset: Int64, path: SourcePath)] = []
-        /// A directory or file that could not be looked at, in words.
+        /// Directories or files that could not be examined, in words.
         package var troubles: [String] = []
-        /// The configured folder itself is not there or cannot be read.
+        /// Whether the configured folder itself is missing or cannot be read.
         package var isFolderAway = false
     }
 
     private let rules: [WatchRule]
     private let folders: SourceFolders
     private let fileSystems = FileSystems()
-    /// Directories to read: which of the distinct roots, and where below it.
+    /// Directories to read: the distinct root, and the path below it.
     private var waiting: [(root: FilePath, relative: FilePath)]
-    /// What ignore files say, by the directory's path.
+    /// Contents of ignore files, by the directory's path.
     private var ignores: [FilePath: Ignore] = [:]
     private let clocks: any Clocks
 
@@ -34,12 +34,12 @@ package struct FolderSurvey: Sendable {
         waiting = roots.reversed().map { ($0, FilePath("")) }
     }
 
-    /// Walks `folder` alone, with all that is below it: what of it lies in configured folders, taken as these say. What ignore
-    /// files above it say counts as well, but for `folder` itself. Waits for the disk.
+    /// Scans only `folder`, with everything below it. Parts of it in configured folders are taken by their rules.
+    /// Ignore files above it count as well, except for `folder` itself. Waits for the disk.
     package init(rules: [WatchRule], in folders: SourceFolders, below folder: FilePath, clocks: any Clocks) {
         self.init(rules: rules, in: folders, clocks: clocks)
         waiting = waiting.compactMap { root, _ in
-            // A configured folder below it is walked whole.
+            // A configured folder below it is scanned completely.
             if root == folder || root.relative(to: folder) != nil { return (root, FilePath("")) }
             return folder.relative(to: root).map { (root, $0) }
         }
@@ -48,7 +48,7 @@ package struct FolderSurvey: Sendable {
             while !above.isEmpty {
                 above = above.parent
                 let directory = root.appending(above)
-                // One that cannot be read is told of when the daemon looks there.
+                // If it cannot be read, the daemon reports it when it scans there.
                 guard let stream = try? folders[root].open().stream(above) else { continue }
                 let (ignore, _) = Ignore.read(in: stream, named: directory)
                 if ignore != .nothing { ignores[directory] = ignore }
@@ -80,7 +80,7 @@ package struct FolderSurvey: Sendable {
                     name, kind, stream, root, compiled, relative, ignored, (device, fileSystem), &piece, &below)
             }) {}
         } catch {
-            // A directory that went between the listing and its turn holds nothing.
+            // A directory that vanished between the listing and its turn contains no files.
             if relative.isEmpty || !error.isMissing { piece.troubles.append("\(error)") }
             piece.isFolderAway = relative.isEmpty
         }
@@ -88,8 +88,8 @@ package struct FolderSurvey: Sendable {
         return piece
     }
 
-    /// What keeps every file of a folder from being taken although the folder can be read; `nil` when nothing does, or
-    /// when it cannot be read. Waits for the disk.
+    /// The reason why no file of a folder is taken although the folder can be read; `nil` when there is none, or when
+    /// it cannot be read. Waits for the disk.
     package static func obstacle(in folder: SourceFolder) -> String? {
         guard let stream = try? folder.open().stream("") else { return nil }
         return Ignore.read(in: stream, named: folder.path).trouble
@@ -127,7 +127,7 @@ package struct FolderSurvey: Sendable {
             guard look.isRegular, let winner = contenders.winner(for: name, size: look.size), !ignored.ignores(name)
             else { return }
             let settings = compiled[winner].settings
-            // What the daemon leaves alone, or waits for, is nothing that was ever sent.
+            // Files that the daemon leaves alone, or waits for, were never sent.
             if settings.limits.objection(to: look, now: clocks.wall()) != nil { return }
             if let marker = settings.marker, try !stream.has(marker.marker(of: FilePath(fromKernel: name))) { return }
             let system =
@@ -168,7 +168,7 @@ package struct FolderSurvey: Sendable {
             let root = Root(
                 folders[path], rules: own, of: compiled,
                 nextLook: MonotonicTime(nanoseconds: 0))
-            // One that cannot be opened keeps its own path; the walk says so when it gets there.
+            // If it cannot be opened, it keeps its own path; the scan reports it when it gets there.
             if let top = try? root.folder.open(), let real = top.realPath { root.real = real }
             return root
         }

@@ -1,14 +1,14 @@
 internal import Core
 internal import Linux
 
-/// What the ignore file of one directory says.
+/// The ignore file of one directory.
 enum Ignore: Equatable {
     case nothing
     case rules(IgnoreRules)
-    /// It is there and cannot be read: better nothing is taken than what somebody wanted to keep here.
+    /// It exists and cannot be read: no file is taken, since a person may have wanted to keep it here.
     case unreadable
 
-    /// - Returns: With what went wrong, in words.
+    /// - Returns: The rules, and the problem in words.
     static func read(in folder: FolderStream, named path: FilePath) -> (ignore: Ignore, trouble: String?) {
         let file = path.appending(IgnoreRules.fileName)
         do {
@@ -26,7 +26,7 @@ enum Ignore: Equatable {
     }
 }
 
-/// Why an ignore file cannot be read, for people.
+/// The reason why an ignore file cannot be read, for people.
 private func words(_ error: SystemError) -> String {
     if error.isLink { return "it is a symbolic link, which may lead anywhere: put a file there" }
     if error.isOfWrongKind { return "it is no regular file" }
@@ -34,7 +34,7 @@ private func words(_ error: SystemError) -> String {
     return error.reason
 }
 
-/// The ignore files that have a say about the names of one directory.
+/// The ignore files that apply to the names of one directory.
 struct IgnoreChain {
     /// The nearest first, each with the path from its directory to this one.
     private var links: [(rules: IgnoreRules, below: FilePath)] = []
@@ -51,7 +51,7 @@ struct IgnoreChain {
 
     func ignores(_ name: UnsafeBufferPointer<UInt8>, isFolder: Bool = false) -> Bool {
         if isClosed { return true }
-        // Nearly always, and a scan asks for each name.
+        // Nearly always the case, and a scan asks for each name.
         if links.isEmpty { return false }
         for (rules, below) in links {
             let verdict: Bool?

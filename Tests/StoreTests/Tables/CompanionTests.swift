@@ -5,7 +5,7 @@ import Testing
 
 @Suite("files that travel together, in the store")
 struct CompanionTests {
-    /// A video and its image in one unit, and a stranger; the ids of their uploads to `nas`.
+    /// A video and its image in one unit, and an unrelated file; the ids of their uploads to `nas`.
     private func scene() async throws -> (scene: Scene, video: String, image: String, stranger: String) {
         let scene = try await Scene()
         var arrivals = ["a.mp4", "a.jpg", "b.mp4"].map { Scene.arrival(Scene.file($0)) }
@@ -57,7 +57,7 @@ struct CompanionTests {
         let later = scene.clocks.monotonic().advanced(by: .seconds(300))
         try await scene.store.finish(image, .held(failure, until: later, knowing: known))
         #expect(try await scene.store.claim("nas", passingOver: [])?.upload.id == image)
-        // It knows now, so that this is a wait.
+        // Now it knows the state, so it waits.
         let now = try await scene.store.companions(of: image)
         try await scene.store.finish(image, .held(failure, until: later, knowing: now))
         #expect(try await scene.store.claim("nas", passingOver: []) == nil)
@@ -86,7 +86,7 @@ struct CompanionTests {
             _ = try await scene.store.staged(assets.map { Store.Copied(asset: $0.id, sha256: noise(32)) })
             scene.clocks.advance(by: .seconds(5))
         }
-        // The image before its video, as names sort; then both again, the image late.
+        // The image before its video, in the order of names; then both again, the image late.
         try await record([("a.jpg", 1), ("a.mp4", 2)], joins: false)
         try await record([("a.mp4", 3)], joins: true)
         try await record([("a.jpg", 4)], joins: true)

@@ -62,7 +62,7 @@ struct ExpiryTests {
         _ = try await scene.store.expire(one.uploads)
         _ = try await scene.store.retry(one.uploads[0], fromCopy: true)
         #expect(try await aged(scene.store).ids.isEmpty)
-        // Cancelled by a person, it is no longer one that has expired.
+        // When a person has cancelled it, it does not count as expired any more.
         _ = try await scene.store.cancel(one.uploads)
         #expect(try await scene.store.row(one.uploads[0])?.isExpired == false)
     }
@@ -91,7 +91,7 @@ struct ExpiryTests {
         var store = try await Store.open(folder.path, clocks: clocks, sorting: .newestFirst)
         let file = Scene.arrival(Scene.file("before"))
         guard case .recorded(_, let before)? = try await store.record([file]).first else { throw Scene.Unexpected() }
-        // A clock that was behind is set: nothing is a week old, though it looks so.
+        // A slow clock is corrected: no upload is a week old, though it looks so.
         clocks.step(by: Self.day * 8)
         #expect(try await aged(store).ids.isEmpty)
         #expect(try await aged(store).next == clocks.wall().advanced(by: Self.day * 7))

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Known files")
 struct KnownTests {
-    /// Names that stand before, behind and within each other, in the order of bytes.
+    /// Names that sort before, after and within each other, in the order of bytes.
     private static let names: [FilePath] = {
         var names: [FilePath] = ["a", "a/b", "a.b", "a-", "ab", "b", "\u{7f}", "z/z/z", FilePath(bytes: [0xFF, 0x80])]
         for number in 0..<300 { names.append(FilePath("day-\(number / 50)/clip-\(number)")) }
@@ -39,7 +39,7 @@ struct KnownTests {
             for _ in 0..<count {
                 let name = Self.names.randomElement(using: &dice) ?? "a"
                 let folder = folders.randomElement(using: &dice) ?? "cam"
-                // Half of them as they are on record, and some twice.
+                // Half of them as they are recorded, and some twice.
                 let same = buried.first { $0.relative == name && $0.folder == folder }
                 asked.append(
                     Bool.random(using: &dice)
@@ -71,7 +71,7 @@ struct KnownTests {
         }
         let whole = try await cost(Array(all[1_000..<3_000].shuffled()))
         #expect(whole.searches == 1)
-        // One in two hundred: each is searched for, and a few beside it are passed over.
+        // One in two hundred: each is searched for, and a few rows beside it are stepped over.
         let sparse = try await cost(stride(from: 0, to: all.count, by: 200).map { all[$0] })
         #expect(sparse.searches == 20)
         #expect(sparse.steps < whole.steps / 5)
@@ -82,7 +82,7 @@ struct KnownTests {
         let scene = try await Scene()
         let files = (0..<100).map { Scene.file("f\($0)").identity }
         try await scene.store.skip(files)
-        /// How often a row was written.
+        /// The number of rows written.
         func asking() async throws -> Int {
             _ = await scene.store.effort(.runs)
             #expect(try await scene.store.known(files).allSatisfy { $0 })

@@ -13,7 +13,7 @@ struct LedgerTests {
         (1_774_746_000_000..<1_792_890_000_000).contains(moment.milliseconds) ? 7200 : 3600
     }
 
-    /// A ledger that is opened, left and opened again.
+    /// A ledger that is opened, closed and opened again.
     private struct Books {
         let folder = TemporaryFolder()
         let clocks: ManualClocks
@@ -24,7 +24,7 @@ struct LedgerTests {
             store = try await Store.open(folder.path, clocks: clocks, sorting: .newestFirst, zone: zone)
         }
 
-        /// As after a kill: nothing was settled, nothing told.
+        /// As after a kill: no step is settled, and no other end is recorded.
         mutating func killAndOpen() async throws {
             await store.close()
             store = try await Store.open(folder.path, clocks: clocks, sorting: .newestFirst, zone: zone)
@@ -46,7 +46,7 @@ struct LedgerTests {
         try await books.store.settle(one, Spending(bytes: 300, files: 1))
         #expect(try await books.spent() == 300)
         #expect(try await books.store.reserved() == Spending(bytes: 800))
-        // A step and the next of the same transfer are one transaction.
+        // A step and the next one of the same transfer are one transaction.
         let three = try await books.store.pay(
             [Payment(settling: two, Spending(bytes: 900))], reserving: [Reservation(Self.nas, Spending(bytes: 5))])
         #expect(try await books.spent() == 1200)
@@ -72,7 +72,7 @@ struct LedgerTests {
         try await books.store.settle(step, .none)
         try await books.killAndOpen()
         #expect(try await books.spent() == 8 << 20 + 60)
-        // A number is never given to another step, or that would be settled by the wrong hands.
+        // A number is never reused: otherwise another transfer could settle the step.
         let next = try await books.store.reserve(Reservation(Self.nas, Spending(bytes: 1)))
         #expect(next.id > step.id && next.id > settled.id)
     }
@@ -88,7 +88,7 @@ struct LedgerTests {
         #expect(try await books.spent() == 400)
         try await books.killAndOpen()
         #expect(try await books.spent() == 420)
-        // A clock that is not set when the machine starts dates nothing back to 1970.
+        // If the clock is not set when the machine starts, no bytes are dated back to 1970.
         _ = try await books.store.reserve(Reservation(Self.nas, Spending(bytes: 3)))
         books.clocks.step(by: .seconds(-1_700_000_000))
         try await books.killAndOpen()
@@ -114,7 +114,7 @@ struct LedgerTests {
         ])
         #expect(try await scene.store.reserved() == .none)
         #expect(try await scene.store.spent(since: day, networks: [.unknown]) == Spending(bytes: 900, files: 1))
-        // Paid for, though the upload is over.
+        // The bytes count, though the upload is over.
         try await scene.store.finish(upload, .yielded, payments: [Payment(account, Spending(bytes: 11))])
         #expect(try await scene.store.spent(since: day, destination: "nas") == Spending(bytes: 911, files: 1))
         #expect(try await scene.store.spent(since: day, networks: [.metered]) == .none)
@@ -126,7 +126,7 @@ struct LedgerTests {
         try await books.store.pay([Payment(Self.nas, Spending(bytes: 70))])
         books.clocks.step(by: .seconds(-3 * 86_400))
         #expect(try await books.spent(.hour) == 70)
-        // Also before anybody has dated it anew, and while it is dated later.
+        // Also before the rows are dated again, and while they are dated later.
         try await books.store.pay([Payment(Self.nas, Spending(bytes: 5))])
         #expect(try await books.spent(.hour) == 75)
         try await books.killAndOpen()
@@ -139,7 +139,7 @@ struct LedgerTests {
         #expect(try await books.spent(.day) == 75)
         books.clocks.advance(by: .seconds(86_400))
         #expect(try await books.spent(.day) == 0)
-        // The first hour was the right one after all: it was the clock going back that was wrong.
+        // The first hour was the correct one after all: setting the clock back was wrong.
         books.clocks.step(by: .seconds(2 * 86_400 - 3600))
         #expect(try await books.spent(.day) == 70)
         #expect(try await books.spent(.week(startsOn: .mon)) == 75)
@@ -154,7 +154,7 @@ struct LedgerTests {
         #expect(try await books.spent(.hour) == 70)
         books.clocks.advance(by: .seconds(3600))
         #expect(try await books.spent(.hour) == 0)
-        // There is nothing more to tell, and nothing is written.
+        // There is no further change, and nothing is written.
         _ = await books.store.effort(.runs)
         try await books.store.redateLedger()
         let runs = await books.store.effort(.runs)
@@ -202,7 +202,7 @@ struct LedgerTests {
 
     @Test("sums are those of a ledger that forgets nothing, over months, for every period, place and network")
     func sums() async throws {
-        // From the end of January over the 29th of March, on which the clocks are set forward.
+        // From the end of January to after the 29th of March, on which the clocks are set forward.
         let books = try await Books(ManualClocks(wall: WallTime(milliseconds: 1_769_690_000_000)))
         var dice = Dice(seed: 5)
         var all: [(at: WallTime, account: SpendingAccount, spending: Spending)] = []
@@ -233,7 +233,7 @@ struct LedgerTests {
         try await books.store.tendLedger()
         let rows = try await books.store.usage(since: WallTime(milliseconds: 0))
         #expect(rows.map(\.spending).reduce(.none, +) == all.map(\.spending).reduce(.none, +))
-        // What is long ago has one row a day, which begins with it.
+        // Old bytes have one row a day, which begins with it.
         let days = Set(rows.filter { $0.at < books.clocks.wall().advanced(by: .seconds(-42 * 86_400)) }.map(\.at))
         #expect(days.count > 20)
         #expect(days.allSatisfy { Period.day.interval(around: $0, in: Self.zone).lowerBound == $0 })

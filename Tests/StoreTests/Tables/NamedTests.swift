@@ -9,7 +9,7 @@ struct NamedTests {
     private static let failure = Failure(
         .transient, code: "x", message: "x", at: WallTime(milliseconds: 1), retryable: true)
 
-    /// An upload under way that the remote calls `media`.
+    /// An upload under way that has the id `media` at the remote.
     private func named() async throws -> (scene: Scene, id: String) {
         let scene = try await Scene()
         let id = try #require(try await scene.stage(Scene.arrival(Scene.file("a.mp4"))).uploads.first)
@@ -106,7 +106,7 @@ struct NamedTests {
         #expect(try await scene.store.upload(id)?.remoteID == nil)
         try await scene.store.name("second", for: id)
         _ = try await scene.store.cancel([id])
-        // What it had there is removed: the next beginning has another name.
+        // Its object there is removed: the next beginning has another name.
         _ = try await scene.store.retry(id, fromCopy: true)
         #expect(try await scene.store.upload(id)?.remoteID == nil)
         _ = try await scene.store.claim("nas", passingOver: [])

@@ -24,7 +24,7 @@ struct NoticeTests {
         #expect(try await store.keepHooks(["a", "c"], from: 9) == 1)
         #expect(try await store.hookMarks() == ["a": 6, "c": 9])
         #expect(try await store.notices().map(\.key) == [.init(hook: "a", seq: 6)])
-        // One that comes back begins anew.
+        // A hook that comes back begins again.
         try await store.keepHooks(["a", "b", "c"], from: 12)
         #expect(try await store.hookMarks()["b"] == 12)
     }

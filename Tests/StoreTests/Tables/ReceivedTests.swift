@@ -33,7 +33,7 @@ struct ReceivedTests {
         store = try await open()
         #expect(try await spent(store) == Spending(bytes: 1200, received: 100, files: 1))
         #expect(try await store.reserved() == .none)
-        // What only came counts as well, and days keep it.
+        // Bytes that were only received count as well, and days keep them.
         try await store.pay([Payment(Self.nas, Spending(received: 11))])
         clocks.advance(by: .seconds(50 * 86_400))
         #expect(try await store.tendLedger() == 1)

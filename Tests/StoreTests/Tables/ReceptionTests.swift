@@ -17,7 +17,7 @@ struct ReceptionTests {
     func birth() async throws {
         let scene = try await Scene()
         let (asset, ids) = try await scene.store.beginReception(uploads: 2)
-        // A file that comes meanwhile has another number.
+        // A file that arrives meanwhile has another number.
         let other = try await scene.stage(Scene.arrival(Scene.file("other.mp4")))
         #expect(other.asset != asset)
         #expect(try await scene.store.asset(asset) == nil)
@@ -76,7 +76,7 @@ struct ReceptionTests {
         #expect(try await again.recorded([asset]) == [asset])
         try await again.forgetReceptions()
         #expect(try await again.recorded([asset]).isEmpty)
-        // Its number is not given out again.
+        // Its number is not used again.
         #expect(try await again.beginReception(uploads: 0).asset > ended)
         await again.close()
     }

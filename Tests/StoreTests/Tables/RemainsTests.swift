@@ -4,12 +4,12 @@ import Testing
 
 @testable import Store
 
-/// What uploads leave at a destination, over cancels and retries.
+/// Objects that uploads leave at a destination, over cancels and retries.
 @Suite("what uploads leave at a destination")
 struct RemainsTests {
     private static let sent = AttemptOutcome.verified(RemoteObject(id: "v9", url: nil, verifiedBy: "x"))
 
-    /// Begun, and cancelled.
+    /// An upload that was begun and cancelled.
     private func cancelled(_ scene: Scene, _ id: String, _ thing: Checkpoint) async throws {
         _ = try await scene.store.claim("nas", passingOver: [])
         try await scene.store.record(thing, for: id)
@@ -28,7 +28,7 @@ struct RemainsTests {
         try await cancelled(scene, id, Checkpoint(["video": "1"]))
         _ = try await scene.store.retry(id, fromCopy: true)
         try await cancelled(scene, id, Checkpoint(["creating": "1"]))
-        // The creation is answered behind the cancel.
+        // The creation is answered after the cancel.
         await #expect(throws: Store.LeaseLost.self) {
             try await scene.store.record(Checkpoint(["video": "2"]), for: id)
         }

@@ -17,7 +17,7 @@ struct RenewalTests {
         #expect(try await scene.store.checkpoint(id) == Checkpoint(["orphans": "1"]))
         let deletion = try #require(try await scene.store.remoteDeletions().first)
         #expect(deletion.isEarlier && deletion.checkpoint == Checkpoint(["video": "1"]))
-        // Cancelled now, there are two; what is written late is about the upload's own.
+        // After a cancel there are two removals; a late checkpoint changes the upload's own.
         try await scene.store.record(Checkpoint(["video": "2"]), for: id)
         _ = try await scene.store.cancel([id])
         await #expect(throws: Store.LeaseLost.self) {

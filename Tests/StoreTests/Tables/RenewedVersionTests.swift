@@ -20,7 +20,7 @@ struct RenewedVersionTests {
         #expect(removals.map(\.checkpoint.fields) == [["url": "u/1"]])
         #expect(removals.map(\.isEarlier) == [true])
         let upload = try #require(try await scene.store.upload(uploads[0]))
-        // Names that are made of the id are others now.
+        // Names that are made from the id differ now.
         #expect((upload.generation, upload.acked, upload.isBegun) == (2, 0, false))
         try await scene.store.staged([Store.Copied(asset: asset, sha256: noise(32))])
         #expect(try await scene.store.claim("nas", passingOver: [])?.checkpoint == nil)

@@ -11,7 +11,7 @@ struct RetentionTests {
     private static let refused = Failure(
         .permanent, code: "refused", message: "no", at: WallTime(milliseconds: 0), retryable: false)
 
-    /// An upload that ended as it says.
+    /// An upload that ended in the given way.
     private func end(
         _ scene: Scene, _ name: String, _ outcome: AttemptOutcome, sha256: [UInt8] = noise(32),
         action: SourceAction = .delete
@@ -69,7 +69,7 @@ struct RetentionTests {
         scene.clocks.advance(by: Self.day)
         try await scene.store.prove()
         scene.clocks.advance(by: Self.day)
-        // As a kill does: nothing is written.
+        // As in a kill: nothing is written.
         await scene.store.closeFiles()
         let copy = scene.folder.path.appending("copy")
         try Files.makeFolders(copy)
@@ -186,7 +186,7 @@ struct RetentionTests {
         func forget(_ time: Duration) async throws -> Duration? {
             try await scene.store.forget(after: time, from: nil, most: 50).next
         }
-        // The release has not let go of them.
+        // The release is not done with them.
         scene.clocks.advance(by: Self.day * 90)
         _ = try await forget(Self.day)
         #expect(try await scene.store.upload(one.id) != nil)
@@ -198,11 +198,11 @@ struct RetentionTests {
             #expect(try await scene.store.upload(id) == nil)
             #expect(try await scene.store.asset(asset) == nil)
         }
-        // The same content at the same path is not sent again: its tombstone is there.
+        // The same content at the same path is not sent again: its tombstone exists.
         let again = try await scene.stage(
             Scene.arrival(Scene.file("one", modified: 5_000)), sha256: noise(32, seed: 1))
         #expect(try await scene.store.upload(again.uploads[0])?.state == .completed)
-        // Without the file and its tombstone nobody knows of it any more.
+        // Without the file and its tombstone, nothing is known of it any more.
         _ = try await scene.store.leave(again.uploads, .flushed)
         try await scene.store.finishRelease(again.asset, .released)
         scene.clocks.advance(by: Self.day * 91)

@@ -18,14 +18,14 @@ struct TroubleTests {
         return (scene, id)
     }
 
-    /// As the daemon does it: the next attempt begins.
+    /// The next attempt begins, as in the daemon.
     private func attempt(_ scene: Scene, _ id: String) async throws {
         let claim = try #require(try await scene.store.claim("nas", passingOver: []))
         #expect(claim.upload.id == id)
         try await scene.store.beginAgain([id])
     }
 
-    /// What was told of trouble: type and detail, in words.
+    /// The events about failures: type and detail, in words.
     private func told(_ scene: Scene) async throws -> [String] {
         try await scene.store.events(after: 0, limit: 1000).filter { ["attempt", "recovered"].contains($0.type) }.map {
             ([$0.type] + $0.detail.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }).joined(separator: " ")
@@ -61,7 +61,7 @@ struct TroubleTests {
         scene.clocks.advance(by: .seconds(7))
         try await attempt(scene, id)
         #expect(try await told(scene) == ["attempt attempt=\(number) code=http_503"])
-        // Where it stands is no byte that was taken.
+        // The position alone is no byte that was accepted.
         try await scene.store.record(Checkpoint(["id": "x"]), for: id, acked: 0)
         #expect(try await told(scene).count == 1)
         for acked: Int64 in [10, 20, 30] {

@@ -36,7 +36,7 @@ struct TurnTests {
         #expect(try await claims(scene, 5) == ["a0", "b0", "a1", "b1", "a2"])
         try await stage(scene, "c", 1)
         #expect(try await claims(scene, 5) == ["c0", "b2", "a3", "a4", "a5"])
-        // A folder that is passed over keeps its place.
+        // A folder that is passed over keeps its turn.
         try await stage(scene, "b", 2, from: 3)
         #expect(try await claims(scene, 1, passingOver: ["b"]) == ["a6"])
         #expect(try await claims(scene, 3) == ["b3", "a7", "b4"])
@@ -55,12 +55,12 @@ struct TurnTests {
                     _ = try await store.record(files.map { Scene.arrival($0) })
                 }
             }
-            // As a cache that has room for one more, and a quota that lets one go, before the power fails again.
+            // As with a cache with space for one more, and a quota that lets one go, before the power fails again.
             let next = try #require(
                 try await store.arrived(limit: 1, except: [], turns: store.turns(of: .copies)).first)
             copied.append(next.identity.relative.display)
             try await store.staged([Store.Copied(asset: next.id, sha256: noise(32, seed: UInt64(run)))])
-            // One is held back, so that there is a choice.
+            // The first run claims none, so that there is a choice.
             if run > 0, let claim = try await store.claim("nas", passingOver: []) {
                 sent.append(claim.upload.name.display)
                 try await store.finish(claim.upload.id, .yielded)
@@ -68,7 +68,7 @@ struct TurnTests {
             await store.close()
         }
         #expect(copied == ["a0", "b0", "a1", "b1", "a2", "b2"])
-        // Each gave its place back: the first of the folder whose turn it is goes.
+        // Each gave its turn back: the first of the folder whose turn it is goes.
         #expect(sent == ["a0", "b0", "a0", "b0", "a0"])
     }
 
@@ -116,7 +116,7 @@ struct TurnTests {
         #expect(try await claims(59) == [])
         #expect(try await claims(60) == ["b0"])
         #expect(try await claims(160).sorted() == ["a2", "b0"])
-        // What was taken first leaves less for what follows.
+        // The first claim leaves less space for the next ones.
         #expect(try await claims(200).sorted() == ["a2", "b0"])
         #expect(try await claims(260).sorted() == ["a2", "a3", "b0"])
         #expect(Set(try await claims(nil)).count == 5)
@@ -129,7 +129,7 @@ struct TurnTests {
         try await scene.store.finish(begun.upload.id, .yielded)
         #expect(try await claims(0) == ["a0"])
         #expect(try await scene.store.first(waitingFor: "nas", lacking: 0, from: { !["b"].contains($0) }) == nil)
-        // Refused when it was to be begun: nothing of it is there.
+        // Refused when it was about to begin: there is nothing of it at the remote.
         #expect(try await scene.store.claim("nas", passingOver: ["b"])?.upload.name == "a0")
         try await scene.store.record(Checkpoint(), for: begun.upload.id)
         try await scene.store.finish(begun.upload.id, .yielded)
@@ -163,7 +163,7 @@ struct TurnTests {
             ).map(\.upload.name.display)
         }
         #expect(try await transfers(1) == ["a0", "a1", "a2", "a3"])
-        // A bundle with room in it takes what comes next.
+        // A bundle with space in it takes the next uploads.
         #expect(try await transfers(3) == ["b0", "c0", "c1", "c2", "c3", "a4", "a5", "a6", "a7"])
         #expect(try await transfers(2) == ["c4", "c5", "a8", "a9", "a10", "a11", "a12", "a13"])
     }

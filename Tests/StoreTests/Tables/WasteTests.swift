@@ -24,7 +24,7 @@ struct WasteTests {
             try await store.record(Checkpoint(["url": "x"]), for: id)
         }
 
-        /// An attempt ends that had sent so far.
+        /// Ends an attempt that had sent this many bytes.
         func end(sent: Int64) async throws {
             let outcome = AttemptOutcome.held(WasteTests.failure, until: MonotonicTime(nanoseconds: 0))
             try await store.finish([Store.Ending(id, outcome, sent: sent)])
@@ -54,7 +54,7 @@ struct WasteTests {
             let waste = try await one.waste()
             #expect(waste.total == [0, 900, 1700][number] && waste.unsettled == Int64(sent))
         }
-        // Nobody was reached: nothing was sent.
+        // No connection was made: nothing was sent.
         try await one.begin()
         try await one.end(sent: 0)
         #expect(try await one.waste().total == 1700)
@@ -204,7 +204,7 @@ struct WasteTests {
             ran += 20_000
             try await store.keepRun()
             await store.close()
-            // Nothing runs meanwhile.
+            // No attempt runs meanwhile.
             clocks.advance(by: .seconds(3600))
         }
     }

@@ -41,9 +41,9 @@ extension Verb {
 }
 
 extension Invocation {
-    /// Prints what was found.
+    /// Prints the findings.
     ///
-    /// - Returns: The status of the worst.
+    /// - Returns: The exit status of the worst.
     func report(_ findings: [CheckFinding]) throws -> ExitCode {
         if json {
             try printJSON(CheckReport(findings))
@@ -56,7 +56,7 @@ extension Invocation {
     }
 }
 
-/// The configuration and everything that it names.
+/// Checks of the configuration and everything that it names.
 func configurationFindings(_ loaded: LoadedSettings, _ call: Invocation) async -> [CheckFinding] {
     var findings = loaded.warnings.map {
         CheckFinding(
@@ -69,7 +69,7 @@ func configurationFindings(_ loaded: LoadedSettings, _ call: Invocation) async -
     return findings + (await Checks.byHand(loaded.settings))
 }
 
-/// A line each: verdict, what, which, and how it stands; below, where that does not fit beside.
+/// One line for each finding: verdict, subject, name, and state; the state goes below if there is no space beside.
 func findingLines(_ findings: [CheckFinding], _ console: Console) -> [String] {
     let about = findings.map { displayWidth($0.about) }.max() ?? 0
     let name = min(32, findings.map { displayWidth($0.name) }.max() ?? 0)

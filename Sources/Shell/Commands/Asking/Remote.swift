@@ -38,7 +38,7 @@ extension Verb {
                 let page = try await client.remote(name, RemoteRequest(after: mark))
                 items += page.items.filter { !isForeign || $0.upload == nil }
                 mark = page.next
-                // With `--foreign` nothing of what comes may count.
+                // With `--foreign` no item of a page may count, so the number of items alone does not end the loop.
                 if let next = mark, !seen.insert(next).inserted {
                     throw CommandError(
                         .remote, "`\(printable(name))` lists the same over and over; its list has no end")

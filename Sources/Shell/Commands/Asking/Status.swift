@@ -55,7 +55,7 @@ private func follow(_ call: Invocation, _ client: ControlClient) async throws {
             last = (lines, call.now())
             isAway = false
         } catch {
-            // Who was there once may come back, after a restart or an update.
+            // A daemon that answered once may come back, after a restart or an update.
             guard let last, isAbsence(error) else { throw error }
             let line =
                 "waiting for the daemon, which answered last at \(LocalTime(last.at).clock): \(printable("\(error)"))"
@@ -71,7 +71,7 @@ private func follow(_ call: Invocation, _ client: ControlClient) async throws {
     }
 }
 
-/// Nobody answers, or somebody who is starting or leaving.
+/// Whether no daemon answers, or one that is starting or stopping.
 private func isAbsence(_ error: any Error) -> Bool {
     switch error {
     case is ControlError: true
@@ -80,14 +80,14 @@ private func isAbsence(_ error: any Error) -> Bool {
     }
 }
 
-/// What is drawn again and again in its own place.
+/// Output that is redrawn in place.
 struct Picture {
     private var drawn = 0
     private var size: (width: Int, height: Int)?
 
     init() {}
 
-    /// Replaces what was shown before. Where nobody looks on, it is added, with an empty line behind it.
+    /// Replaces the earlier output. Without a terminal, the new output is appended, with an empty line after it.
     mutating func show(_ lines: [String], on console: Console) throws(Console.Closed) {
         guard console.isTerminal else {
             for line in lines + [""] { try console.line(line) }
@@ -103,7 +103,7 @@ struct Picture {
             let hidden = rows.count - room + 1
             rows = rows.prefix(room - 1) + [console.styled(trimmed("… \(hidden) more lines", to: now.width), .dim)]
         }
-        // Nobody knows what a terminal makes of old lines when its size changes: begin on an empty one.
+        // Terminals differ in how they rewrap old lines when their size changes: begin on an empty one.
         let isResized = size.map { $0 != now } ?? false
         let start = isResized ? "\u{1B}[H\u{1B}[2J" : drawn > 0 ? "\u{1B}[\(drawn)A" : ""
         try console.raw(start + rows.map { "\u{1B}[2K" + $0 + "\n" }.joined() + "\u{1B}[J")
@@ -121,7 +121,7 @@ func progressLine(_ upload: UploadView, _ console: Console) -> String {
     return text + "  \(upload.name) -> \(upload.destination)"
 }
 
-/// `text` cut to `width` columns. Escape sequences take no room and are all kept.
+/// `text` cut to `width` columns. Escape sequences take no columns and are all kept.
 func trimmed(_ text: String, to width: Int) -> String {
     var out = ""
     var used = 0

@@ -33,7 +33,7 @@ private func whyLines(_ view: WhyView, _ console: Console, now: WallTime) -> [St
         let head = answer.path + (answer.destination.map { " to \($0)" } ?? "")
         let state = answer.state.replacing("_", with: " ")
         var lines = [console.styled(head, .bold) + "  " + state]
-        // The first hold says what the sentence says, and more.
+        // The first hold repeats the sentence, with more detail.
         if answer.holds.isEmpty || answer.state == "folder" { lines.append("  " + printable(answer.text)) }
         for hold in answer.holds {
             lines.append("  " + holdText(hold, now) + ", since \(Units.moment(hold.since, now: now))")

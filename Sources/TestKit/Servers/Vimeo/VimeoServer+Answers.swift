@@ -1,10 +1,10 @@
 internal import Core
 internal import Synchronization
 
-// What it says of an account, and of itself.
+// Answers about an account, and about the server itself.
 
 extension VimeoServer {
-    /// What a token is: also the token itself, which is to be seen nowhere.
+    /// The answer about a token. It contains the token itself, which must appear nowhere in the product's output.
     static func verify(_ state: State) -> Reply {
         let (token, scopes) = (quoted(state.account.token), quoted(state.account.scopes.joined(separator: " ")))
         let user = state.account.hasUser ? #"{"uri": "/users/1", "name": "A person"}"# : "null"
@@ -22,7 +22,7 @@ extension VimeoServer {
         let unit = quota.isCount ? "video_count" : "video_size"
         let counts =
             "\"free\": \(quota.free), \"max\": \(quota.max), \"used\": \(quota.max - quota.free), \"unit\": \"\(unit)\""
-        // Of the two, the space is the tighter one; the other has no end.
+        // Of the two quotas, the space is the tighter one; the other is unlimited.
         let endless = "\"free\": null, \"max\": null, \"used\": \(quota.max - quota.free), \"unit\": \"\(unit)\""
         let isLifetime = state.account.isLifetime
         let reset = isLifetime ? "null" : state.account.reset.map { "\"\($0)\"" } ?? "null"
@@ -58,7 +58,7 @@ extension VimeoServer {
         )
     }
 
-    /// A text as JSON writes it.
+    /// A text as a JSON string.
     static func quoted(_ text: String) -> String {
         let inner = text.unicodeScalars.map { scalar in
             switch scalar {

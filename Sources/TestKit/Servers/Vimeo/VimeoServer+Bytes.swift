@@ -13,7 +13,7 @@ extension VimeoServer {
         let kind = Self.kind(exchange)
         change { $0.requests.append(kind.map { named.isEmpty ? "\($0)" : "\($0) \(named)" } ?? exchange.method) }
         guard let kind else { return exchange.reply(405) }
-        // As it was given, to the letter.
+        // Exactly as it was issued.
         guard let upload = found, exchange.target == "/upload/\(upload.number)?signature=s\(upload.number)" else {
             return exchange.reply(state.withLock { $0.behaviour.gone })
         }
@@ -30,7 +30,7 @@ extension VimeoServer {
                 exchange, 200, upload.number, 0,
                 [
                     ("Upload-Length", "\(upload.size)"), ("Cache-Control", "no-store"),
-                    // The service's own notes, of no use to others.
+                    // The service's own metadata, of no use to clients.
                     ("Upload-Metadata", "clip_id MQ==,no_value"),
                 ])
         case .patch: patch(exchange, upload, fault)
@@ -81,9 +81,9 @@ extension VimeoServer {
             guard let named = Self.range(range, of: length) else { return exchange.reply(400, [], "bad range") }
             (start, total) = named
         }
-        // Where the creation did not, the first bytes say how many there are to be.
+        // If the creation did not give the size, the first bytes do.
         if upload.size < 0 { upload.size = total ?? length }
-        // A gap would lose bytes; what overlaps is written over.
+        // A gap would lose bytes; overlapping bytes are written over.
         guard start <= held(upload.number), start + length <= upload.size, total ?? upload.size == upload.size else {
             return exchange.reply(400, [], "bad range")
         }
@@ -98,9 +98,10 @@ extension VimeoServer {
         exchange.reply(200)
     }
 
-    /// Where bytes begin and how many there are to be; `nil` for a range that is not theirs.
+    /// The first offset and the total size; `nil` for an invalid range.
     ///
-    /// As its own clients write it: also with a colon, with the end behind the last byte, and without the size.
+    /// Accepts the forms of the service's own clients: also with a colon, with the end after the last byte, and without
+    /// the size.
     private static func range(_ text: String, of length: Int64) -> (start: Int64, total: Int64?)? {
         let words = text.drop { !$0.isNumber }.split { "-/".contains($0) }
         guard text.hasPrefix("bytes"), words.count == 3, let first = Int64(words[0]), let end = Int64(words[1]),

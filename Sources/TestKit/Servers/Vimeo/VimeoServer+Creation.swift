@@ -1,6 +1,6 @@
 internal import Synchronization
 
-// What a creation may ask for, and what it gets.
+// Requests and answers of a creation.
 
 extension VimeoServer {
     /// The number of a new upload by PUT, as a creation would have made it.
@@ -61,12 +61,12 @@ extension VimeoServer {
         return Reply(status: size == 0 ? 200 : state.behaviour.created, body: shown(upload, state))
     }
 
-    /// What a creation of four steps is answered with.
+    /// The answer to a creation of the flow with four steps.
     private func ticket(_ number: Int, _ state: State) -> Reply {
         let uri = "/users/1/uploads/\(number)"
         let end = "\(uri)?video_file_id=\(1000 + number)&signature=c\(number)"
         let secure = state.account.hasNoLink ? "null" : "\"\(link(number))\""
-        // The link without TLS is there too, and no upload: it is not to be used.
+        // The answer also has the link without TLS, which is no upload and must not be used.
         let open = "\"\(link(number).replacing("/upload/", with: "/open/"))\""
         let user = Self.me(state).body
         return Reply(
@@ -80,7 +80,7 @@ extension VimeoServer {
     struct Wish {
         var type: String?
         var approach: String?
-        /// A count of bytes, as a number or in decimal.
+        /// A number of bytes, as a number or a decimal text.
         var size: Int64?
         var hasSize: Bool
         var hasUpload: Bool

@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-// What is said of a video, and what of it cannot be. The numbers are those of the service's own libraries.
+// The fields of a video, and the refused values. The numbers are those of the service's own libraries.
 
 extension VimeoServer {
     private static let views = ["anybody", "contacts", "disable", "nobody", "password", "unlisted", "users"]
@@ -15,7 +15,7 @@ extension VimeoServer {
         if let wrong = wrongWord(tree) ?? wrongPrivacy(tree) ?? wrongUsers(tree) {
             return .failure(Refusal(reply: refused(400, 2204, "the parameters are not valid", field: wrong)))
         }
-        // A size beside `upload` is that of a ticket, and says nothing of anything else.
+        // A size beside `upload` belongs to a ticket, and has no other meaning.
         let (upload, type) = (tree["upload"], tree["type"])
         let size = upload == nil ? tree["size"] : upload?["size"]
         return .success(
@@ -24,7 +24,7 @@ extension VimeoServer {
                 hasSize: size != nil, hasUpload: upload != nil, said: said(tree)))
     }
 
-    /// Words for who may see a video that this account may not use.
+    /// The error for values of `privacy.view` that this account may not use.
     static func forbidden(_ wish: Wish, _ account: Account) -> Reply? {
         guard let view = wish.said["view"], account.forbiddenViews.contains(view) else { return nil }
         let code = ["users": 2410, "disable": 2411, "contacts": 2412][view] ?? 2409
@@ -38,7 +38,7 @@ extension VimeoServer {
         }
         for name in ["view", "embed", "comments", "download", "add"] { said[name] = tree["privacy"]?[name]?.word }
         if let view = tree["privacy"]?.text {
-            // One word in the place of the whole: it is taken, and the password with it is lost.
+            // A single word instead of the object: it is accepted, and the password with it is lost.
             said["view"] = view
             said["password"] = nil
         }

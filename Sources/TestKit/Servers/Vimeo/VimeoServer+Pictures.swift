@@ -1,6 +1,6 @@
 internal import Synchronization
 
-// Thumbnails: made at the API, filled at the other host, and chosen.
+// Thumbnails: created at the API, filled at the other host, and selected.
 
 extension VimeoServer {
     package struct Picture: Sendable {
@@ -46,12 +46,12 @@ extension VimeoServer {
             return Reply(status: 204)
         }
         if kind == .choice {
-            // Its own client sends the word as a text.
+            // The service's own client sends the word as a text.
             let written = String(decoding: body, as: UTF8.self).filter { $0 != " " }
             guard written.contains("\"active\":true") || written.contains("\"active\":\"true\"") else {
                 return Self.refused(400, 2204, "the parameters are not valid", field: ("active", 2204))
             }
-            // One whose bytes never came cannot be shown.
+            // A thumbnail without bytes cannot be shown.
             guard !state.pictures[index].bytes.isEmpty else {
                 return Self.refused(400, 2204, "it has no image", field: ("active", 2204))
             }
@@ -70,7 +70,7 @@ extension VimeoServer {
     func takePicture(_ exchange: Exchange, _ number: Int) {
         change { $0.requests.append("image") }
         guard exchange.method == "PUT" else { return exchange.reply(405) }
-        // Its own client adds a parameter.
+        // The service's own client adds a parameter.
         guard exchange.target.split(separator: "?").last?.split(separator: "&").first == "signature=p\(number)",
             state.withLock({ state in state.pictures.contains { $0.number == number && !$0.isDeleted } })
         else { return exchange.reply(404) }

@@ -1,6 +1,6 @@
 internal import Core
 
-// Videos: how a ticket becomes one, what is said of it, and its end.
+// Videos: their creation from a ticket, their fields, and their removal.
 
 extension VimeoServer {
     static func complete(_ number: Int?, _ query: [String: String], _ state: inout State) -> Reply {
@@ -39,7 +39,7 @@ extension VimeoServer {
                 return Reply(status: 200, body: shown(state.uploads[index], state))
             }
         default:
-            // What is not public is there for who may see what is private.
+            // A video that is not public is visible to accounts that may see private ones.
             let view = state.uploads[index].fields["view"] ?? "anybody"
             guard view == "anybody" || state.account.scopes.contains("private") else {
                 return Self.refused(404, 5000, "the video was not found")
@@ -50,7 +50,7 @@ extension VimeoServer {
         }
     }
 
-    /// A video as every answer shows it: to its creation, to a change, to a question, and in the list.
+    /// A video in the form of every answer: to its creation, to a change, to a query, and in the list.
     func shown(_ upload: Upload, _ state: State) -> String {
         let states = state.behaviour.states
         let status = upload.isComplete ? states[min(upload.questions, states.count - 1)] : "uploading"
@@ -76,9 +76,9 @@ extension VimeoServer {
         return "{\(fields.joined(separator: ", "))}"
     }
 
-    /// What is said of its bytes.
+    /// The state of its bytes.
     private func part(_ upload: Upload, _ status: String, _ account: Account) -> String {
-        // The trap: a video that never ends.
+        // The trap: a video whose upload never ends.
         if upload.size == 0 { return "{}" }
         let stands =
             switch status {

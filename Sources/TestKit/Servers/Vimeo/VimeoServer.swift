@@ -2,80 +2,81 @@ internal import Core
 internal import Glibc
 package import Synchronization
 
-/// A server as Vimeo's: an API, and another host for bytes, told apart by their ports. What it takes and refuses is from the
+/// A server like Vimeo's: an API, and another host for bytes, distinguished by their ports. Its rules are from the
 /// service's API description and from its own clients; faults are scripted by the kind of request.
 package final class VimeoServer: Sendable {
-    /// What a request is about.
+    /// The kind of a request.
     package enum Kind: Hashable, Sendable {
         case create, ticket, complete, settings, video, removal, me, verify, list
         case head, patch, put, question
         case picture, image, choice, pictureQuestion, pictureRemoval
     }
 
-    /// What happens in place of an answer, once.
+    /// A fault instead of an answer, once.
     package enum Fault: Sendable {
-        /// It is done, and nobody hears of it.
+        /// The request is carried out, and the answer is lost.
         case loseReply
         case answer(Int, [(String, String)] = [], String = "")
-        /// The connection ends when so many bytes of the body have come.
+        /// The connection is closed after this many bytes of the body.
         case cut(after: Int)
-        /// Says that it has so many bytes less than it has, in an answer to bytes.
+        /// Reports this many bytes less than it has, in an answer to bytes.
         case claims(fewer: Int)
-        /// Takes its time with each piece, in ms.
+        /// Waits after each piece, in ms.
         case slow(Int)
         /// The bytes are kept, and the answer to them is this status.
         case refused(Int)
-        /// It is done, and the answer cannot be read.
+        /// The request is carried out, and the answer cannot be read.
         case garbled(Garbling)
     }
 
-    /// What stands in the place of an answer of success.
+    /// The content that replaces a successful answer.
     package enum Garbling: Sendable, CaseIterable {
         case html, empty, half, coded, fields
     }
 
-    /// What an interrupted request leaves: its bytes, what was there before it, or nothing at all.
+    /// The result of an interrupted request: its bytes are kept, only the earlier bytes are kept, or nothing at all.
     package enum Keeping: Sendable { case bytes, none, nothing }
-    /// What the number in `Range` is.
+    /// The meaning of the number in `Range`.
     package enum RangeMeaning: Sendable { case count, lastIndex }
-    /// How an answer to too many calls says when that ends.
+    /// The form in which an answer to too many calls gives the end of the limit.
     package enum Reset: Sendable { case date, seconds, nothing }
 
     package struct Account: Sendable {
         package var token = "vimeo-token-1"
         package var scopes = ["public", "private", "upload", "edit", "delete"]
         package var hasUser = true
-        /// `nil`: the answer has no block of it.
+        /// `nil`: the answer has no quota.
         package var quota: (free: Int64, max: Int64, isCount: Bool)? = (1 << 40, 1 << 40, false)
         package var reset: String?
-        /// The tighter quota is that of the whole storage.
+        /// Whether the tighter quota is that of the whole storage.
         package var isLifetime = false
         package var largest = Int64.max
-        /// The two older ways are offered.
+        /// Whether the two older flows are offered.
         package var isLegacy = true
-        /// What `POST /me/videos` answers as the approach, where it is not what was asked for.
+        /// The approach in the answer of `POST /me/videos`, where it differs from the requested one.
         package var otherApproach: String?
         package var hasNoLink = false
-        /// Of `privacy.view`, what this kind of account may not use: `disable` and `unlisted` of the least one.
+        /// Values of `privacy.view` that this kind of account may not use: `disable` and `unlisted` for the smallest
+        /// one.
         package var forbiddenViews: Set<String> = []
     }
 
     package struct Behaviour: Sendable {
         package var keeps = Keeping.bytes
-        /// Bytes are counted and thrown away, for a measurement.
+        /// Whether bytes are counted and dropped, for a measurement.
         package var discards = false
-        /// What a creation is answered with.
+        /// The status of the answer to a creation.
         package var created = 201
         package var range = RangeMeaning.count
-        /// What a video's state is when all of its bytes are there, one for each question; the last stays.
+        /// The states of a video when all of its bytes are there, one for each query; the last stays.
         package var states = ["available"]
-        /// Its clock, before or behind that of this machine, in ms.
+        /// The difference of its clock from this machine's, in ms.
         package var ahead: Int64 = 0
-        /// What a link is answered with that is no more.
+        /// The status of the answer for a link that does not exist any more.
         package var gone = 404
-        /// The most calls of the API in so many ms.
+        /// The maximum number of API calls in a number of ms.
         package var rate: (calls: Int, in: Int64, reset: Reset)?
-        /// A video that is made does not show in the list before it is so old, in ms.
+        /// The age that a new video needs before it appears in the list, in ms.
         package var showsAfter: Int64 = 0
     }
 
@@ -83,22 +84,22 @@ package final class VimeoServer: Sendable {
         package enum Flow: Sendable { case tus, streaming, ticket }
         package let number: Int
         package let flow: Flow
-        /// Less than 0: a ticket whose creation named none, until its first bytes do.
+        /// Less than 0 for a ticket whose creation gave no size, until its first bytes do.
         package internal(set) var size: Int64
         package var bytes: [UInt8] = []
-        /// It has a page: from its creation on, but for a ticket, which has none until it is ended.
+        /// Whether it has a page: from its creation on, except for a ticket, which has none until it is completed.
         package var isVideo: Bool
         package var isDeleted = false
-        /// Its link has ended.
+        /// Whether its link has expired.
         package var isExpired = false
         /// ms since 1970; `nil`: now.
         package var created: Int64?
         package var fields: [String: String] = [:]
         package var questions = 0
-        /// Bytes that came and were thrown away.
+        /// Bytes that were received and dropped.
         package var discarded: Int64 = 0
         var held: Int64 { Int64(bytes.count) + discarded }
-        /// One of no bytes never is.
+        /// An upload of no bytes is never complete.
         package var isComplete: Bool { size > 0 && held == size }
 
         package init(
@@ -119,18 +120,18 @@ package final class VimeoServer: Sendable {
         package var uploads: [Upload] = []
         package var pictures: [Picture] = []
         package var faults: [Kind: [Fault]] = [:]
-        /// What happens each time.
+        /// Faults of every request.
         package var always: [Kind: Fault] = [:]
-        /// `create`, `patch 1000`: each request, with the offset that it named.
+        /// `create`, `patch 1000`: each request, with its offset.
         package var requests: [String] = []
         /// Requests to the host for bytes that carried a token.
         package var tokensAtBytes = 0
         package var agents: Set<String> = []
         /// Bytes of bodies that came to the host for bytes.
         package var received: Int64 = 0
-        /// When calls of the API came, in ms.
+        /// The times of API calls, in ms.
         var calls: [Int64] = []
-        /// `POST /me/videos 3.4`: each call of the API, with the version that it wants.
+        /// `POST /me/videos 3.4`: each call of the API, with its requested version.
         package var versions: [String] = []
 
         /// ms since 1970.
@@ -144,7 +145,7 @@ package final class VimeoServer: Sendable {
     package let state = Mutex(State())
     private let api: FakeServer
     private let bytes: FakeServer
-    /// A lock of its own: links are made while the state's is held.
+    /// A separate lock: links are made while the state's is held.
     private let door = Mutex<String?>(nil)
 
     package var url: String { api.url }
@@ -176,19 +177,19 @@ package final class VimeoServer: Sendable {
     /// Videos that a person sees in the account.
     package var videos: [Upload] { state.withLock { $0.uploads.filter { $0.isVideo && !$0.isDeleted } } }
 
-    /// Where the bytes of an upload go.
+    /// The address for the bytes of an upload.
     package func link(_ number: Int) -> String {
         "\(door.withLock { $0 } ?? bytes.url)/upload/\(number)?signature=s\(number)"
     }
 
-    /// The origin of that host, which is another than the API's.
+    /// The origin of that host, which differs from the API's.
     package var bytesURL: String { bytes.url }
-    /// Where the host for bytes listens.
+    /// The port of the host for bytes.
     package var bytesPort: Int { bytes.port }
-    /// Links to videos lead here, to what stands before the host for bytes.
+    /// Makes links to videos lead to this address, to a server before the host for bytes.
     package func lead(to url: String) { door.withLock { $0 = url } }
 
-    /// Where the bytes of a thumbnail go.
+    /// The address for the bytes of a thumbnail.
     func pictureLink(_ number: Int) -> String { "\(bytes.url)/picture/\(number)?signature=p\(number)" }
 
     // MARK: The API
@@ -282,7 +283,7 @@ package final class VimeoServer: Sendable {
         exchange.reply(reply.status, reply.headers, reply.body)
     }
 
-    /// What is wrong with the request's token or version.
+    /// The error for an invalid token or version of the request.
     private func refusal(_ exchange: Exchange, _ kind: Kind) -> Reply? {
         let account = state.withLock { $0.account }
         // The name of the scheme has no case (RFC 9110, section 11.1).
@@ -290,7 +291,7 @@ package final class VimeoServer: Sendable {
         guard words.count == 2, words[0].lowercased() == "bearer", words[1] == account.token else {
             var reply = Self.refused(401, 8003, "a valid user token must be passed")
             if kind == .verify {
-                // The answers about tokens have a shape of their own, without a number.
+                // Answers about tokens have their own form, without a number.
                 reply.headers = [("Content-Type", "application/vnd.vimeo.auth+json")]
                 reply.body = #"{"error": "invalid_token", "error_description": "the token is not valid"}"#
             }
@@ -301,11 +302,11 @@ package final class VimeoServer: Sendable {
             .create: "upload", .complete: "upload", .settings: "edit", .removal: "delete", .list: "private",
             .picture: "upload", .choice: "edit", .pictureRemoval: "edit",
         ]
-        // An application of its own may ask for what is public, and what its token is.
+        // An application without a user may only query public data, and its token.
         if !account.hasUser, ![.verify, .video, .pictureQuestion].contains(kind) {
             return Self.refused(401, 8002, "no user credentials were provided")
         }
-        // Who is refused has called as well.
+        // A refused call counts as well.
         if let limited = tooMany() { return limited }
         if let scope = needed[kind], !account.scopes.contains(scope) {
             return Self.refused(403, 3200, "the token lacks the scope \(scope)")
@@ -314,7 +315,7 @@ package final class VimeoServer: Sendable {
         return hasBody && !Self.isJSON(exchange) ? Self.refused(400, 2205, "the body is not of JSON's type") : nil
     }
 
-    /// The service's own description has a type of its own for what is said of a video.
+    /// The service's API description has a separate content type for the fields of a video.
     private static func isJSON(_ exchange: Exchange) -> Bool {
         let type = (exchange.header("content-type") ?? "").prefix { $0 != ";" }.lowercased()
         return type == "application/json" || type.hasPrefix("application/vnd.vimeo.") && type.hasSuffix("+json")

@@ -51,11 +51,11 @@ indirect enum VimeoTree: Codable, Sendable {
 
     var text: String? { if case .text(let text) = self { text } else { nil } }
     var flag: Bool? { if case .flag(let flag) = self { flag } else { nil } }
-    /// As a text, also of a flag.
+    /// As a text; also for a flag.
     var word: String? { text ?? flag.map { "\($0)" } }
     var items: [VimeoTree] { if case .list(let items) = self { items } else { [] } }
 
-    /// A count of bytes: a number, or a text in decimal.
+    /// A number of bytes: a number, or a decimal text.
     var count: Int64? {
         switch self {
         case .whole(let whole): whole
@@ -64,7 +64,7 @@ indirect enum VimeoTree: Codable, Sendable {
         }
     }
 
-    /// What `?fields=uri,upload.status` leaves of an answer; of a list, of each of its items.
+    /// The part of an answer that `?fields=uri,upload.status` selects; for a list, of each of its items.
     static func trimmed(_ body: String, to fields: String) -> String {
         let paths = fields.split(separator: ",").map { $0.split(separator: ".").map(String.init) }
         guard let tree = try? JSONDecoder().decode(VimeoTree.self, from: Data(body.utf8)) else { return body }
