@@ -55,7 +55,7 @@ package struct UsagePartView: Codable, Sendable, Hashable {
     package var files: Int64
 }
 
-/// One limit of a quota, and what is left of it.
+/// One limit of a quota, with the remaining amount.
 package struct QuotaView: Codable, Sendable, Hashable {
     /// `policy`, `destinations.nas`, `folder door`.
     package var place: String
