@@ -94,7 +94,7 @@ struct House: Sendable {
     let upkeepBell = Nudge()
     /// Folders of removable media may have a new state.
     let cardBell = Nudge()
-    /// An entry of a list is over, and is to be removed from it one day.
+    /// Work has ended and entered a list, from which it is to be removed later.
     let listBell = Nudge()
     /// The files of `metrics` may be due.
     let reportBell = Nudge()

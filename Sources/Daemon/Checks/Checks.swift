@@ -80,7 +80,7 @@ package enum Checks {
             switch folder.afterUpload {
             case .delete: fate = "deletes"
             case .move: fate = "moves"
-            // A source that is kept for a while is removed one day all the same.
+            // A source that is kept for a while is still removed later.
             case .keep where folder.retention.isLimited: fate = "deletes one day"
             case .keep, .leave: continue
             }

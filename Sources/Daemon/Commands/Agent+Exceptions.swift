@@ -73,7 +73,7 @@ package struct ExceptionsReply: Codable, Sendable, Hashable {
 }
 
 extension Agent {
-    /// A year: a longer exception belongs into the configuration.
+    /// A year: a longer exception belongs in the configuration.
     private static let longest: Int64 = 366 * 86_400
 
     package func allow(_ request: AllowRequest, by who: String) async throws -> ExceptionsReply {

@@ -44,7 +44,7 @@ extension Agent {
 /// Receives the bytes of one file into the staging folder, and records it when it is complete and durable.
 ///
 /// The asset is *staged* from its creation: it has no source, and later steps treat it like an asset whose source has
-/// been removed. Nothing is acknowledged before the transaction at the end, and a start removes the rest of an
+/// been removed. Nothing is acknowledged before the transaction at the end, and a start removes what is left of an
 /// unfinished reception.
 struct Reception: Sendable {
     let house: House
@@ -83,7 +83,7 @@ struct Reception: Sendable {
         }
     }
 
-    /// Also when the task is cancelled: the next start removes the rest, which has no use until then.
+    /// Also when the task is cancelled: the next start removes the copy, which has no use until then.
     private func giveUp(_ number: Int64) async {
         let staging = house.staging
         do {

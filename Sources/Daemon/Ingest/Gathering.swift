@@ -48,7 +48,7 @@ actor Gathering {
         let isFull = grouping.count >= Self.most
         for file in files {
             guard let folder = house.folder(file.folder), let rule = folder.group,
-                // A skipped file leads no group; if it gets content one day, it arrives again.
+                // A skipped file leads no group; if it gets content later, it arrives again.
                 file.look.size > 0 || folder.empty == .upload
             else {
                 alone.append(file)

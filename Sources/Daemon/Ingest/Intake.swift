@@ -7,8 +7,8 @@ internal import Store
 struct Intake: Sendable {
     let house: House
 
-    /// Records a batch of settled files. Waits while the state cannot be written: files that `Watch` could not deliver,
-    /// it finds again, so no file is lost.
+    /// Records a batch of settled files. Waits while the state cannot be written: `Watch` finds the files again that it
+    /// holds back meanwhile, so no file is lost.
     ///
     /// - Parameters:
     ///   - isUnit: Whether the files travel together.
@@ -90,7 +90,7 @@ struct Intake: Sendable {
             keeping: export != nil ? .export : keeping(in: folder))
     }
 
-    /// The destination's own metadata have names that a folder's metadata cannot use for it.
+    /// The templates for metadata: the destination's own take precedence over the folder's with the same names.
     private func metadata(of folder: FolderSettings, for destination: String) -> [String: Template] {
         folder.metadata.merging(house.settings(ofDestination: destination)?.templates ?? [:]) { $1 }
     }

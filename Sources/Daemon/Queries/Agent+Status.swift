@@ -85,7 +85,7 @@ extension Agent {
             guard let hold = await dispatcher.holds(folder: one.folder, destination: one.destination).binding else {
                 continue
             }
-            // Uploads that have begun continue all the same.
+            // Uploads that have begun continue nevertheless.
             let begun = hold.sparesBegun ? try await house.store.begun(one) : 0
             if count == begun { continue }
             views.append(

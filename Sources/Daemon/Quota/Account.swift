@@ -90,7 +90,7 @@ final class Account: Sendable {
     let kind: QuotaBook.Class
     /// Whether nothing is reserved for it: its bytes stay on this machine.
     let isFree: Bool
-    /// Whether a person waived its quotas. Its bytes are counted all the same.
+    /// Whether a person waived its quotas. Its bytes are counted nevertheless.
     let isExcused: Bool
     /// Whether its bytes bypass our sockets: the destination reports how many it has sent.
     let countsNotes: Bool
@@ -109,7 +109,7 @@ final class Account: Sendable {
     /// The least that a request needs to begin.
     static let least = request + margin
     static let request = UncutPiece.request
-    /// A rest of answers this small is soon used up.
+    /// A remainder this small for answers is soon used up.
     private static let leastAnswer: Int64 = 4 << 10
     /// Minimum body size when a quota truncates a request.
     private static let leastPiece: Int64 = 32 << 10
@@ -194,8 +194,8 @@ final class Account: Sendable {
         if isOver { end(nil) }
     }
 
-    /// How much of a body may be sent in one request: all of it, or the rest of the quota where that is less. This also
-    /// uses the quota's last bytes. A body that is stopped only at the quota's end would lose its bytes in flight.
+    /// How much of a body may be sent in one request: all of it, or the remainder of the quota where that is less. This
+    /// also uses the quota's last bytes. A body that is stopped only at the quota's end would lose its bytes in flight.
     func allowance(for body: Int64) -> Int64 {
         guard !isFree, let room = ledger.room(for: self) else { return body }
         let available = state.withLock { max(0, $0.left) }.addingClamped(room)
@@ -358,7 +358,7 @@ final class Account: Sendable {
                 }
                 return false
             }
-            // An account that did not request the renewal continues with its rest, and requests more when that is used.
+            // An account that did not request the renewal first uses its remaining bytes, and then requests more.
             if !renewal.isNeeded {
                 if state.isLow { askForMore(&state) } else { gate.rate = nil }
                 return false

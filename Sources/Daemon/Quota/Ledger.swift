@@ -187,7 +187,7 @@ final class Ledger: Sendable {
     }
 
     /// Keeps this many bytes for an account in addition to its reservation, in place of its earlier promise. A promise
-    /// lasts while the work runs and not over a restart, since it would count bytes as sent that were never sent.
+    /// lasts while the work runs and not over a restart: after one it would count bytes as sent that were never sent.
     ///
     /// - Returns: The quota that leaves less than that; `nil` when the bytes are promised.
     @discardableResult

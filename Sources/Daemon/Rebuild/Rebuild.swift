@@ -68,7 +68,7 @@ package final class Rebuild: Sendable {
             await transport.stop()
             return report
         } catch {
-            // The next rebuild replaces any rest of it; the first error is the one that counts.
+            // The next rebuild replaces anything left of it; the first error is the one that counts.
             try? await store.discard()
             throw error
         }

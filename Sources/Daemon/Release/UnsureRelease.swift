@@ -9,7 +9,7 @@ internal import Store
 
 /// The next step for such a source.
 enum UnsurePlan: Hashable, Sendable {
-    /// The rest of the time that it has to stay unchanged.
+    /// The remaining time that it has to stay unchanged.
     case wait(Duration)
     case keep
     /// The source is released.
@@ -34,7 +34,7 @@ extension ReleaseUnsure {
 }
 
 extension FolderSettings {
-    /// Whether verified sources leave the folder, at once or one day.
+    /// Whether verified sources leave the folder, at once or later.
     var takesSources: Bool {
         switch afterUpload {
         case .delete, .move: true

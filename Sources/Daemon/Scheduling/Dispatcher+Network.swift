@@ -209,7 +209,7 @@ extension Dispatcher {
         return lane(to: destination, by: passage)
     }
 
-    /// - Parameter isExcused: Neither its quotas nor a rate limit hold it. Its bytes are counted all the same.
+    /// - Parameter isExcused: Neither its quotas nor a rate limit hold it. Its bytes are counted nevertheless.
     func lane(to destination: String, by passage: Admission.Passage, isExcused: Bool = false) -> Lane {
         let account = Account(
             SpendingAccount(destination: destination, folder: nil, network: passage.ledger),

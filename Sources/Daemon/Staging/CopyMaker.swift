@@ -34,7 +34,7 @@ struct CopyMaker: Sendable {
     fileprivate let exports: [Int64: Export]
     /// The destinations of each asset.
     fileprivate let destinations: [Int64: [any Destination]]
-    /// Whether progress is shown: a batch of small files is over before anybody could look.
+    /// Whether progress is shown: a batch of small files is over before it could be seen.
     fileprivate let isSeen: Bool
     fileprivate let stop: StopFlag
     fileprivate let house: House

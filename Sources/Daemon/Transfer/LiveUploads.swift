@@ -25,7 +25,7 @@ final class LiveUploads: Sendable {
     private let speeds = Mutex<[String: Speed]>([:])
     /// Uploads that are to end after the parts in flight.
     private let ending = Mutex<Set<String>>([])
-    /// Files arrived: uploads that read an earlier version in place may have ended in the state.
+    /// Files arrived: uploads that read an earlier version in place may have ended, according to the stored state.
     private let mayBeSuperseded = Atomic(false)
     private let clocks: any Clocks
     private let stops = Atomic(false)
@@ -60,7 +60,7 @@ final class LiveUploads: Sendable {
 
     /// Has to be followed by a ring of the dispatcher's bell.
     func reviewSuperseded() { mayBeSuperseded.store(true, ordering: .releasing) }
-    /// Whether running uploads may have ended in the state; resets the flag.
+    /// Whether running uploads may have ended, according to the stored state; resets the flag.
     func takeReview() -> Bool { mayBeSuperseded.exchange(false, ordering: .acquiringAndReleasing) }
 
     /// The position of the attempt that has just ended; removes it. 0 if unknown.

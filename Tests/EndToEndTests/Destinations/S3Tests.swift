@@ -76,7 +76,7 @@ struct S3Tests {
         try camera.drop(Clip(number: 1, size: 3_000_000, relative: "done.mp4"))
         try fixture.startDaemon()
         try await eventually("it goes", within: .seconds(20), every: .milliseconds(20)) { emulator.uploads.count == 1 }
-        // The rest of a beginning that got no answer.
+        // An unfinished upload, as a creation without an answer leaves it.
         emulator.change { $0.uploads["left"] = S3Emulator.Upload(key: "done.mp4") }
         try await eventually("one is complete", within: .seconds(20), every: .milliseconds(50)) {
             try await fixture.status()?.counts.completed == 1

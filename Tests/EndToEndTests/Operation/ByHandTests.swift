@@ -121,7 +121,7 @@ struct ByHandTests {
         let (_, told) = try await trial(scene, "web")
         #expect(told.ok && !told.counted)
         #expect(told.sent ?? 0 > 100 && told.received ?? 0 > 100)
-        // Without a daemon the rest of a quota is unknown, so the request is held.
+        // Without a daemon the remainder of a quota is unknown, so the request is held.
         scene.fixture.policyKeys = ["quotas: [{per: day, bytes: 1 GB}]"]
         try scene.fixture.writeConfiguration()
         #expect(try await trial(scene, "web").trial.hold?.kind == "quota")

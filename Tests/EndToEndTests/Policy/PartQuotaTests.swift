@@ -67,7 +67,7 @@ struct PartQuotaTests {
                 try allow("\(limit) MB")
                 _ = try await eventually("it is reloaded") { try await fixture.ask("reload") }
             }
-            // Another part would not fit into the rest, and the unused reservation was given back.
+            // Another part would not fit into the remainder, and the unused reservation was given back.
             try await eventually("both wait for more than \(limit) MB", within: .seconds(60), every: .milliseconds(50))
             {
                 try fixture.daemon?.mustRun()
