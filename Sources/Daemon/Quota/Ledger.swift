@@ -306,7 +306,7 @@ final class Ledger: Sendable {
 }
 
 extension NetworkClass {
-    /// The networks that quotas count: all that bytes may have left this machine by.
+    /// The networks that quotas count: all by which bytes may have left this machine.
     static let counting: Set<NetworkClass> = Set(allCases).subtracting([.local])
 }
 

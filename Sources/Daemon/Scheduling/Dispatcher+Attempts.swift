@@ -109,7 +109,7 @@ extension Dispatcher {
             upload.id, outcome, payments: payment.map { [$0] } ?? [], sent: house.live.takeLeft(upload.id))
     }
 
-    /// The costs of the endings are on disk.
+    /// Called when the costs of the endings are on disk.
     private func paid(_ endings: [Store.Ending]) {
         for ending in endings {
             guard let account = Lane.current?.accounts[ending.id] else { continue }

@@ -259,7 +259,7 @@ extension Dispatcher {
             return roomHold(of: destination)
         }
         if hold.kind.isOfDestination, let until = hold.until, until <= world.now {
-            // No upload that may be sent waits, for reasons of the uploads themselves.
+            // Each waiting upload has a reason of its own not to be sent, so none of them tries the destination.
             hold.until = nil
             hold.text += "; the next upload that may go tries it"
         }

@@ -81,7 +81,7 @@ actor Dispatcher {
     var keyRefusals: [String: KeyRefusals] = [:]
     /// Uploads that wait for more of a quota than was left; `nil` until the waits of an earlier run were forgotten.
     var short: [String: Shortfall]?
-    /// Uploads that waited so until a person waived their quotas: in their turn they would only wait again.
+    /// Uploads with such a wait until a person waived their quotas: in their turn they would only wait again.
     var shortAndExcused: Set<String> = []
     /// The known space at each destination.
     var rooms: [String: RemoteRoom] = [:]
@@ -163,8 +163,7 @@ actor Dispatcher {
             } catch let error as StoreError {
                 house.stateFailed(error)
                 // Not the bell, which rings for every file: the disk is tried every few seconds and not more often.
-                // Only a
-                // stop ends the sleep early, and the loop with it.
+                // Only a stop ends the sleep early, and the loop with it.
                 try? await Alarms.shared.sleep(for: .seconds(5))
             }
         }
