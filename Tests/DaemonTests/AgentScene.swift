@@ -8,21 +8,21 @@ import TestKit
 @testable import Config
 @testable import Daemon
 
-/// A daemon in this process, over a temporary folder and one scripted remote. Files come in by hand, so that a test
-/// knows their ids and nothing waits for a file to be quiet.
+/// A daemon in this process, over a temporary folder and one scripted remote. Files are added by hand, so that a test
+/// knows their ids and no file has to become quiet.
 struct AgentScene {
     let folder: TemporaryFolder
     let remote: ScriptedRemote
     let agent: Agent
-    /// What a reload reads.
+    /// The configuration that a reload reads.
     let written: Written
     private let running: Task<Void, any Error>
 
     /// - Parameters:
     ///   - retry: Waits between attempts; the test decides whether they pass or last.
     ///   - cap: Bytes that staged copies may take.
-    ///   - folder: Of an earlier daemon, to go on in its place.
-    ///   - shape: What else is set.
+    ///   - folder: The folder of an earlier daemon, to continue in its place.
+    ///   - shape: Further settings.
     ///   - solo: Uploads at the same time from the folder `solo`; the folder `cam` has no limit of its own.
     init(
         retry: Duration = .milliseconds(10), cap: Int64? = nil, solo: Int? = nil, clocks: any Clocks = SystemClocks(),
@@ -66,7 +66,7 @@ struct AgentScene {
         try await eventually("the daemon is ready") { !agent.isStarting }
     }
 
-    /// Asks the daemon to leave, and returns when it has.
+    /// Asks the daemon to stop, and returns when it has.
     func stop() async throws {
         running.cancel()
         try await running.value
@@ -95,7 +95,7 @@ struct AgentScene {
         try await eventually("\(count) uploads run") { remote.running.count == count }
     }
 
-    /// Whole and partial copies in the staging folder.
+    /// Complete and partial copies in the staging folder.
     var copies: [FilePath] {
         get throws {
             let staging = folder.path.appending("staging")
@@ -105,7 +105,7 @@ struct AgentScene {
 
     struct NotAdded: Error {}
 
-    /// The configuration as somebody might edit it.
+    /// The configuration, as a person might edit it.
     final class Written: Sendable {
         private let state: Mutex<(settings: Settings, mistake: ConfigErrors?)>
 

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Daemon
 
-/// Clocks on which time passes with every look, so that what is due comes due between any two of them.
+/// Clocks whose time advances with every reading, so that deadlines pass between any two readings.
 private final class TickingClocks: Clocks {
     private let looks = Atomic<Int64>(0)
     private let step: Duration
@@ -35,7 +35,7 @@ struct DispatcherTests {
         for number in 0..<5 { good.append(try await scene.add("good \(number)")) }
         try await scene.reach(.completed, good)
         #expect(scene.remote.objects.count == 5)
-        // Only a refusal is final: what may pass keeps being tried.
+        // Only a refusal is final: failures that may pass are tried again.
         if remedy == .giveUp { try await scene.reach(.failed, [bad]) }
         #expect(try await scene.state(bad) != .completed)
         try await scene.stop()
@@ -170,7 +170,7 @@ struct DispatcherTests {
         var ids: [String] = []
         for round in 0..<20 {
             ids.append(try await scene.add("\(round)"))
-            // Between the copy and the claim lies little; each round meets another moment of it.
+            // The time between the copy and the claim is short; each round hits another moment of it.
             for _ in 0..<round * 3 { await Task.yield() }
             _ = try await scene.agent.pause(Selection(all: true))
             try await scene.reach(.queued, ids)
@@ -214,7 +214,7 @@ struct VerbTests {
         let scene = try await AgentScene(cap: 10_000)
         let id = try await bring(scene, to: moment)
         _ = try await scene.agent.cancel(Selection(ids: [id]))
-        // The opening is let finish only now: the retry meets the transfer of the generation before.
+        // The opening may finish only now: the retry meets the transfer of the earlier generation.
         let retried = Task { try await scene.agent.retry(Selection(ids: [id])) }
         scene.remote.letGo()
         #expect(try await retried.value.uploads.map(\.generation) == [2])
@@ -234,16 +234,16 @@ struct VerbTests {
         scene.remote.letGo()
         #expect(try await scene.agent.retry(Selection(ids: [id])).uploads.map(\.generation) == [2])
         try await scene.reach(.completed, [id])
-        // What is completed needs none.
+        // A completed upload needs none.
         await #expect(throws: Refusal.self) { try await scene.agent.retry(Selection(ids: [id])) }
         try await scene.stop()
     }
 
-    /// A file `meant` of which this much has happened.
+    /// A file `meant` that has reached this moment.
     private func bring(_ scene: AgentScene, to moment: Moment) async throws -> String {
         switch moment {
         case .staging:
-            // The cap leaves no room for a second copy before the first upload is over.
+            // The cap leaves no space for a second copy before the first upload is over.
             scene.remote.standard = .waitUploading
             _ = try await scene.add("first", size: 8_000)
             try await scene.isRunning(1)
@@ -272,7 +272,7 @@ struct AgentTests {
     func stopDuringCopy() async throws {
         let scene = try await AgentScene()
         let large = try scene.folder.write("cam/large", [])
-        // All hole, but the copy reads it as any other.
+        // All hole, but the copy reads it like any other.
         try systemCall("truncate", on: "large") { large.withCString { truncate($0, 2 << 30) } }
         let id = try await scene.add(large)
         try await eventually("the copy has begun") { try !scene.copies.isEmpty }

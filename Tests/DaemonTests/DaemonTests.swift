@@ -50,7 +50,7 @@ struct NudgeTests {
 
 @Suite("Naming")
 struct NamingTests {
-    /// 2026-11-20 08:09:10 UTC; the tests set no time zone, so only what is the same everywhere is claimed.
+    /// 2026-11-20 08:09:10 UTC; the tests set no time zone, so only values that are the same everywhere are tested.
     let naming = Naming(
         folder: "cam", relative: FilePath(bytes: Array("sub/clip\u{E4}.mp4".utf8) + [0xFF]), size: 42,
         modified: 1_795_162_150_000_000_000, sha256: [0xAB, 0xCD], id: "7")

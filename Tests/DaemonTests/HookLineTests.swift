@@ -70,7 +70,7 @@ struct HookLineTests {
         let back = probe.advanced(by: .seconds(20))
         pass(&line, 4, at: back)
         #expect(line.trouble == nil)
-        // From the oldest on, however often each was tried.
+        // From the oldest on, regardless of the number of tries.
         for seq in [1, 2, 3] as [Int64] {
             #expect(line.next(at: back)?.seq == seq)
             pass(&line, seq, at: back)

@@ -5,26 +5,26 @@ import Synchronization
 
 @testable import Daemon
 
-/// A remote that does what a test tells it to, and remembers what it was asked. It holds its objects by name.
+/// A remote that acts as a test tells it, and records its requests. It holds its objects by name.
 final class ScriptedRemote: Destination {
     enum Act: Sendable {
         case take
         case fail(Remedy)
         /// Answers 403.
         case refuseKey
-        /// Sends every byte, of which nothing stays, and then fails.
+        /// Receives every byte, keeps none, and then fails.
         case lose(Remedy)
-        /// Left out of its bundle when it was begun there; alone it is taken.
+        /// Left out of its bundle when it was begun there; alone it is accepted.
         case leaveOut
-        /// Says that it has nothing yet, and then fails.
+        /// Reports that it has nothing yet, and then fails.
         case failAfterWord(Remedy)
-        /// Says what it calls the upload, and then fails.
+        /// Reports its name for the upload, and then fails.
         case failNamed(Remedy)
-        /// Waits before it has made anything, until the test lets it go on.
+        /// Waits before it has made anything, until the test lets it continue.
         case waitOpening
-        /// Waits with an object made and no byte accepted, until the test lets it go on or the daemon stops it.
+        /// Waits with an object made and no byte accepted, until the test lets it continue or the daemon stops it.
         case waitUploading
-        /// Takes it in four parts, and waits with each until the test lets that arrive.
+        /// Accepts it in four parts, and waits with each until the test lets that arrive.
         case waitParts
     }
 
@@ -60,10 +60,10 @@ final class ScriptedRemote: Destination {
 
     var requestSize: RequestSize? { state.withLock { $0.requestSize } }
     func recall(_ size: RequestSize) { state.withLock { $0.requestSize = size } }
-    /// From now on it knows no better.
+    /// Sets the request size that it has learned from now on.
     func learn(_ size: RequestSize?) { state.withLock { $0.requestSize = size } }
 
-    /// What is done with every name that has no act of its own.
+    /// The act for every name that has none of its own.
     var standard: Act {
         get { state.withLock { $0.standard } }
         set { state.withLock { $0.standard = newValue } }
@@ -72,17 +72,17 @@ final class ScriptedRemote: Destination {
     private static let failure = Failure(
         .transient, code: "scripted", message: "as the test says", at: WallTime(milliseconds: 0), retryable: true)
 
-    /// What it calls uploads as soon as they are opened.
+    /// Its name for uploads as soon as they are opened.
     var mediaID: String? {
         get { state.withLock { $0.mediaID } }
         set { state.withLock { $0.mediaID = newValue } }
     }
-    /// The right that it gives anew when the next one is opened.
+    /// The right that it renews when the next upload is opened.
     func renew(_ news: CredentialNews) { state.withLock { $0.renewal = news } }
 
     func set(_ act: Act, for name: FilePath) { state.withLock { $0.acts[name] = act } }
 
-    /// Lets everything that waits go on, and from now on takes what comes.
+    /// Lets all waiting uploads continue, and accepts all from now on.
     func letGo() {
         let bells = state.withLock { state in
             state.standard = .take
@@ -92,7 +92,7 @@ final class ScriptedRemote: Destination {
         for bell in bells { bell.ring() }
     }
 
-    /// From now on answers 403 to all, those that wait included.
+    /// Answers 403 to all from now on, including waiting uploads.
     func refuseAll() {
         let bells = state.withLock { state in
             (state.standard, state.acts) = (.refuseKey, [:])
@@ -110,15 +110,15 @@ final class ScriptedRemote: Destination {
         state.withLock { $0.moments.removeValue(forKey: moment) }?(order)
     }
 
-    /// What the files had in them that were taken, by the number of the object.
+    /// The contents of the accepted files, by the number of the object.
     var contents: [[UInt8]] { state.withLock { $0.contents } }
 
     var running: [FilePath] { state.withLock { Array($0.running.keys) } }
-    /// Those of them that wait to be let go on, or are on the way there: what is about to fail runs for a moment too.
+    /// Uploads that wait for the test, or will in a moment: an upload that is about to fail runs for a moment too.
     var waiting: Set<FilePath> { state.withLock { $0.waiting } }
     /// Every upload call so far, in order.
     var began: [FilePath] { state.withLock { $0.began } }
-    /// What the remote holds: more than once where it was sent twice.
+    /// The objects at the remote: more than once for a file that was sent twice.
     var objects: [FilePath] { state.withLock { $0.objects.map(\.name) } }
 
     func upload(_ order: UploadOrder, notes: any UploadNotes) async throws -> RemoteObject {
@@ -148,7 +148,7 @@ final class ScriptedRemote: Destination {
             (failure.kind, failure.http) = (.auth, 403)
             throw UploadError(failure, remedy: .authenticate)
         }
-        // As every destination must: something may be there from the moment that it is asked for.
+        // As every destination must: an object may exist from the moment of the request.
         var checkpoint = order.checkpoint ?? Checkpoint()
         checkpoint["asked"] = "1"
         try await notes.record(checkpoint)
@@ -184,7 +184,7 @@ final class ScriptedRemote: Destination {
         reach("opened", order)
         notes.spent(order.file.size)
         try await notes.accepted(order.file.size, checkpoint)
-        // A file that cannot be read is nothing that this remote is asked about.
+        // A file that cannot be read is no concern of this remote.
         let content = (try? Self.read(order.file)) ?? []
         state.withLock { $0.contents.append(content) }
         reach("sent", order)
@@ -198,7 +198,7 @@ final class ScriptedRemote: Destination {
         return Array(content.prefix(got))
     }
 
-    /// As an engine does it: asks before each part whether it is to end there.
+    /// Like an engine: asks before each part whether to end there.
     private func takeParts(
         _ order: UploadOrder, _ checkpoint: Checkpoint, _ bell: Nudge, _ notes: any UploadNotes
     ) async throws {
@@ -216,7 +216,7 @@ final class ScriptedRemote: Destination {
     /// Every part that was begun so far, in order.
     var parts: [Int] { state.withLock { $0.parts } }
 
-    /// Lets arrive what is on its way, and does otherwise as before.
+    /// Lets the parts in flight arrive, without any other change.
     func step() {
         for bell in state.withLock({ Array($0.running.values) }) { bell.ring() }
     }
@@ -226,7 +226,7 @@ final class ScriptedRemote: Destination {
     /// The names of every bundle so far.
     var bundles: [[FilePath]] { state.withLock { $0.bundles } }
 
-    /// Leaves out what it is to fail with; waits as it is told for names without an act of their own.
+    /// Leaves out the uploads that are to fail; waits as told for names without an act of their own.
     func upload(together orders: [UploadOrder], notes: any BundleNotes) async throws -> [String: RemoteObject] {
         let bell = Nudge()
         let names = orders.map(\.name)
@@ -268,7 +268,7 @@ final class ScriptedRemote: Destination {
         return true
     }
 
-    /// What it says of every name that has no finding of its own.
+    /// Its finding for every name that has none of its own.
     func find(_ finding: Finding, except findings: [FilePath: Finding] = [:]) {
         state.withLock { ($0.finding, $0.findings) = (finding, findings) }
     }
@@ -284,9 +284,9 @@ final class ScriptedRemote: Destination {
 
     func check() async -> CheckResult { CheckResult(.ok, "scripted") }
 
-    /// From now on it says so of its room.
+    /// The report of its space from now on.
     func tell(_ space: RemoteSpace?) { state.withLock { ($0.tellsSpace, $0.space) = (true, space) } }
-    /// From now on nobody gets to it who asks for its room.
+    /// Makes questions for its space fail from now on.
     func hideSpace() { state.withLock { ($0.tellsSpace, $0.isUnreachable) = (true, true) } }
     /// How often it was asked.
     var looks: Int { state.withLock { $0.looks } }

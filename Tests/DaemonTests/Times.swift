@@ -5,7 +5,7 @@ import Testing
 
 @testable import Daemon
 
-/// Moments of 2026-11-24, as this machine's clocks show them, and rules that go by them.
+/// Moments of 2026-11-24, as this machine's clocks show them, and rules that use them.
 enum Times {
     static let night = PolicyRules(windows: [Window(from: 22 * 60, to: 6 * 60)])
 
@@ -20,7 +20,7 @@ enum Times {
 }
 
 extension AgentScene {
-    /// Moves the clocks on, and wakes who waits for them.
+    /// Advances the clocks, and wakes the tasks that wait for them.
     func goOn(_ clocks: ManualClocks, to wall: WallTime) {
         clocks.advance(by: .milliseconds(wall.milliseconds - clocks.wall().milliseconds))
         agent.house.dispatchBell.ring()

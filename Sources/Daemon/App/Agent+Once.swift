@@ -4,21 +4,22 @@ internal import Linux
 internal import Store
 internal import Watch
 
-// A run that ends by itself.
+// A run that ends by itself: `run --once`.
 
 extension Agent {
-    /// Scans, uploads and releases, and returns when nothing is left that may go now, or when the task is cancelled.
+    /// Scans, uploads and releases, and returns when nothing is left that may be sent now, or when the task is
+    /// cancelled.
     ///
-    /// - Parameter patience: How long to stay, once everything is at rest, for what may go by then: waits that end, files
-    ///   that stop changing.
+    /// - Parameter patience: How long to wait, once all loops are at rest, for uploads that may be sent within that
+    ///   time: those with waits that end, and files that stop changing.
     package func runOnce(patience: Duration = .zero) async throws -> OnceView {
         try await run { try await self.awaitEnd(patience) }
-        // What came of it, and not what stood there up to `metrics.every` before.
+        // The files show the result of the run, and not the state of up to `metrics.every` ago.
         await writeReports(house.settings.metrics)
         return try await leftovers()
     }
 
-    /// A state that cannot be written for so long is a matter for a person.
+    /// If the state cannot be written for this long, a person has to act.
     private static let longestTrouble: Duration = .seconds(10)
 
     private func awaitEnd(_ patience: Duration) async throws {
@@ -35,19 +36,20 @@ extension Agent {
                 leaveAt = last
                 guard now < last, try await mayGo(by: last, now) else { return }
             }
-            // The second for what rings no bell: the end of the patience, and a state that cannot be written.
+            // Woken every second, since no bell rings for two conditions: the end of the patience, and a state that
+            // cannot be written.
             await house.rest.bell.wait(atMost: .seconds(1))
         }
     }
 
-    /// Nothing moves, and nothing will before a deadline or an event.
+    /// Whether no work is under way, and none will begin before a deadline or an event.
     func isAtRest() async -> Bool {
         let before = house.rest.rings
         let bells = [
             house.stagerBell, house.dispatchBell, house.releaseBell, house.removalBell, house.roomBell,
             house.gatheringBell,
         ]
-        // Without anybody who could tell them, nobody waits for hooks either.
+        // Hooks are waited for only if there is a `Reporting` to make their notices.
         if let hooks { guard house.hookBell.isWaiting, await hooks.isAtRest else { return false } }
         guard watcher.isAtRest, bells.allSatisfy(\.isWaiting), await stager.isAtRest, await dispatcher.isIdle,
             await gathering.isAtRest
@@ -56,8 +58,8 @@ extension Agent {
         return watcher.isAtRest && bells.allSatisfy(\.isWaiting) && house.rest.rings == before
     }
 
-    /// Something waits that a deadline may set free in time. A file that changes has no deadline, and is given the time; one
-    /// that is too young has one.
+    /// Whether some upload waits that a deadline may release in time. A file that changes has no deadline, and is given
+    /// the time; a file that is too young has one.
     private func mayGo(by last: MonotonicTime, _ now: MonotonicTime) async throws -> Bool {
         let states = watcher.states()
         if states.contains(where: { $0.settling > $0.young.files }) { return true }
@@ -85,7 +87,7 @@ extension Agent {
         }
         let states = watcher.states()
         view.young = states.reduce(0) { $0 + $1.young.files }
-        // Those that keep the run from being done come first.
+        // Files that keep the run from being done come first.
         let waiting = watcher.settlingFiles()
         let files = waiting.filter { !$0.isYoung } + waiting.filter(\.isYoung)
         view.settling = files.prefix(OnceView.most).map { file in
@@ -93,7 +95,7 @@ extension Agent {
                 folder: file.folder, path: file.path.display, size: file.size,
                 reason: file.explanation, isYoung: file.isYoung)
         }
-        // A file that changed while it was copied is written down already, and counted.
+        // A file that changed while it was copied is already recorded and counted.
         let listed = Set(view.uploads.map(\.path))
         let named = view.settling.count
         view.settling.removeAll { listed.contains($0.path) }
@@ -110,7 +112,7 @@ extension Agent {
         }
         let kept = house.unsureReleases.byName
         view.kept = kept.values.map(\.text).sorted()
-        // Written down, it is what somebody wants: as in `check`.
+        // If `release_unsure` is set, keeping the source is intended: as in `check`.
         let isLeft = kept.keys.contains { house.folder($0)?.releaseUnsure == nil }
         view.absent = watcher.states().map(FolderView.init).filter {
             $0.state.hasPrefix("absent") || $0.state.hasPrefix("failed")

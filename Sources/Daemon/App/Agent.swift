@@ -11,7 +11,7 @@ internal import Synchronization
 internal import Transport
 internal import Watch
 
-/// The daemon: opens the rooms, connects them, and runs their loops until it is cancelled.
+/// The daemon: opens the modules, connects them, and runs their loops until it is cancelled.
 ///
 /// ```
 /// let agent = try await Agent.start(loaded.settings, kinds: DestinationTable.builtIn, log: log)
@@ -21,7 +21,7 @@ package final class Agent: Sendable {
     let house: House
     let dispatcher: Dispatcher
     let watcher: Watcher
-    /// Rung when the watcher says something new of a folder.
+    /// Rung when the watcher reports news of a folder.
     let watchNews = Bells()
     let intake: Intake
     let fileSystems: FileSystems
@@ -34,7 +34,7 @@ package final class Agent: Sendable {
     let gathering: Gathering
     let cards: Cards
     private let removals: RemoteRemovals
-    /// `nil` where nobody can write an event down.
+    /// `nil` where there is no way to encode an event.
     let hooks: Hooks?
     /// Folders that were never watched before.
     let firstWatch: Mutex<Set<String>>
@@ -44,26 +44,27 @@ package final class Agent: Sendable {
     let reporting: Reporting?
     let reportDisks = (metrics: SlowDisk(patience: .seconds(5)), status: SlowDisk(patience: .seconds(5)))
     let isStopping = Atomic(false)
-    /// A check that somebody asked for is under way.
+    /// Whether a requested check is under way.
     let isChecking = Atomic(false)
     private let kinds: [DestinationKind]
     private let transport: Transport
     private let isReady = Atomic(false)
 
-    /// Opens the state and the staging folder, and makes the destinations. Uploads that an earlier process left under
-    /// way are queued again; nothing is sent yet.
+    /// Opens the state and the staging folder, and makes the destinations. Uploads that an earlier process left running
+    /// are queued again; nothing is sent yet.
     ///
     /// - Parameters:
-    ///   - reloading: Where the settings came from; without it they stay as they are.
+    ///   - reloading: The source of the settings; without it they cannot be reloaded.
     ///   - reporting: Without it the files of `metrics` are not written.
-    ///   - countsLinks: What a run left reserved is bounded by what the machine's links have sent since.
-    /// - Throws: `StateLocked`, `StoreError`, `SystemError`, or what a destination says of its settings.
+    ///   - countsLinks: Whether the bytes that an earlier run left reserved are bounded by the bytes that the machine's
+    ///     links have sent since.
+    /// - Throws: `StateLocked`, `StoreError`, `SystemError`, or a destination's error about its settings.
     package static func start(
         _ settings: Settings, kinds: [DestinationKind], clocks: any Clocks = SystemClocks(), log: Log,
         reloading: Reloading? = nil, reporting: Reporting? = nil, countsLinks: Bool = false
     ) async throws -> Agent {
         let staging = stagingArea(settings.staging)
-        // With copies there, a database that is missing is a loss and no beginning.
+        // If the staging folder contains copies, a missing database is a loss and not a first start.
         let store = try await Store.open(
             settings.state, clocks: clocks, sorting: sorting(settings),
             linkBytes: countsLinks ? Store.askKernel(clocks) : Store.askNobody,
@@ -71,7 +72,7 @@ package final class Agent: Sendable {
         do {
             return try await start(settings, kinds, clocks, log, reloading, reporting, store, staging)
         } catch {
-            // Whoever tries again would find the state locked.
+            // Otherwise the next try would find the state locked.
             await store.close()
             throw error
         }
@@ -158,7 +159,7 @@ package final class Agent: Sendable {
     /// Runs until the task is cancelled; then stops every transfer at once, with its checkpoint stored, and returns.
     package func run() async throws { try await run(until: nil) }
 
-    /// - Parameter end: One more loop: when it returns, the daemon leaves.
+    /// - Parameter end: One more loop: when it returns, the daemon stops.
     func run(until end: (@Sendable () async throws -> Void)?) async throws {
         await announceStart()
         do {
@@ -168,10 +169,10 @@ package final class Agent: Sendable {
                 isStopping.store(true, ordering: .releasing)
             }
         } catch is CancellationError {
-            // How a stop looks from inside.
+            // The normal end of a stop.
         } catch {
             await transport.stop()
-            // Whichever loop was the first to meet it.
+            // The error of the loop that failed first.
             throw (error as? StoreError).map(unusable) ?? error
         }
         isStopping.store(true, ordering: .releasing)
@@ -199,13 +200,13 @@ package final class Agent: Sendable {
             group.addTask { try await Upkeep(house: self.house, fileSystems: self.fileSystems).run() }
             if let end { group.addTask { try await end() } }
             for bell in [house.stagerBell, house.releaseBell, house.upkeepBell, house.roomBell] { bell.ring() }
-            // The first loop that ends, ends all: by the cancel, or by an error that none of them can mend.
+            // The first loop that ends, ends all: by cancellation, or by an error that no loop can repair.
             defer { group.cancelAll() }
             try await group.next()
         }
     }
 
-    /// Start-up is over: changing verbs are taken.
+    /// Whether start-up is still under way. Verbs that change something are accepted only after it.
     var isStarting: Bool { !isReady.load(ordering: .acquiring) }
 
     private func watch(tellsRest: Bool) async throws {
@@ -219,7 +220,8 @@ package final class Agent: Sendable {
                 if !alone.isEmpty { try await intake.take(alone) }
             },
             onSkipped: { [intake] in try await intake.skipExisting($0) },
-            // Only now: a process that dies before would take the rest of the old files for new ones.
+            // Recorded only after the scan: if it were recorded before and the process died, the next start would take
+            // the rest of the old files for new ones.
             onScanned: { folders in
                 let first = self.firstWatch.withLock { first in folders.filter { first.contains($0) } }
                 if !first.isEmpty { try await store.noteWatched(first) }
@@ -230,7 +232,7 @@ package final class Agent: Sendable {
             })
     }
 
-    /// A damaged page may be met by any loop, as one failed step among others: then all of them end.
+    /// Any loop may meet a damaged page, as one failed step among others. Then all loops end.
     private func watchForDamage() async throws {
         guard let error = await house.store.damage.first() else { return }
         throw unusable(error)
@@ -262,14 +264,14 @@ package final class Agent: Sendable {
 
     private func warnOfLittleRoom() async {
         let folder = house.settings.state
-        // A file system that does not tell its space is no fault.
+        // A file system that does not report its free space is no fault.
         guard let free = try? await blocking({ try Space(at: folder).free }), free < Store.scarceRoom else { return }
         house.log.warning(
             "little room for the state: it works on, with more writes to the disk",
             ["path": folder.display, "free": "\(free)", "wanted": "\(Store.scarceRoom)"])
     }
 
-    /// - Throws: What the destination says of its settings.
+    /// - Throws: The destination's error about its settings.
     func make(_ destination: DestinationSettings) throws -> any Destination {
         try Self.make(destination, kinds, transport, house.secrets, house.clocks, house.log)
     }
@@ -298,7 +300,7 @@ package final class Agent: Sendable {
         return first
     }
 
-    /// Folders whose files of before are to be left alone.
+    /// Folders whose existing files are to be ignored.
     func skipping(_ settings: Settings) -> Set<String> {
         let skipping = settings.folders.filter { $0.watch.existing == .skip }.map(\.watch.name)
         return firstWatch.withLock { $0.intersection(skipping) }
@@ -319,7 +321,7 @@ package final class Agent: Sendable {
 
     static func method(_ copy: StagingSettings.Copy) -> StagingArea.Method {
         switch copy {
-        // What is uploaded in place has no copy; what was taken up before it was set so has.
+        // An asset that is uploaded in place has no copy; one that was taken up before the setting changed has one.
         case .auto, .inPlace: .auto
         case .copy: .copy
         case .reflink: .reflink

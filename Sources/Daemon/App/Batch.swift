@@ -1,7 +1,7 @@
 internal import Synchronization
 
-/// Totals that only grow while there is work: a batch begins when the first upload becomes ongoing on an idle daemon,
-/// and ends when none is.
+/// Totals for the progress display. They only grow while there is work: a batch begins when the first upload becomes
+/// ongoing on an idle daemon, and ends when no upload is ongoing.
 final class Batch: Sendable {
     struct Figures: Sendable, Hashable {
         var filesTotal = 0
@@ -10,10 +10,10 @@ final class Batch: Sendable {
         var bytesDone: Int64 = 0
     }
 
-    /// What was completed when the batch began; `nil` while idle.
+    /// The completed files and bytes when the batch began; `nil` while idle.
     private let start = Mutex<(files: Int, bytes: Int64)?>(nil)
 
-    /// - Parameters: Counters of the store, which the totals are derived from.
+    /// - Parameters: Counters of the store, from which the totals are derived.
     func figures(ongoing: Int, ongoingBytes: Int64, completed: Int, completedBytes: Int64) -> Figures {
         start.withLock { start in
             if ongoing == 0 { start = nil }

@@ -4,10 +4,11 @@ internal import Staging
 internal import Store
 
 extension House {
-    /// What each copy is to tell of itself, should the database be lost.
+    /// The facts that each copy carries with it, in case the database is lost.
     func origins(of batch: [AssetRecord]) async -> [Int64: Origin] {
         var origins: [Int64: Origin] = [:]
-        // A state that cannot be read now says so when the copy is to be recorded; until then the rest tells enough.
+        // If the state cannot be read now, recording the copy will fail and report it; until then the other facts are
+        // enough.
         let all = (try? await store.uploads(ofEach: batch.map(\.id))) ?? [:]
         for asset in batch {
             let uploads = all[asset.id] ?? []
@@ -26,6 +27,6 @@ extension House {
 }
 
 extension ReleaseToken {
-    /// One that nobody can guess.
+    /// A token that cannot be guessed.
     static func random() -> ReleaseToken { ReleaseToken(random: Chance.bytes(8)) }
 }

@@ -7,32 +7,33 @@ internal import Staging
 internal import Store
 internal import Synchronization
 
-/// What a reload replaces, as one value: nobody sees half of the new and half of the old.
+/// The configuration in force with its destinations. A reload replaces it as one value, so that every reader sees
+/// either the old or the new one whole.
 struct Setup: Sendable {
     var settings: Settings
     var staging: StagingArea
     var destinations: [String: any Destination]
-    /// Since when it is in force.
+    /// The time since which it is in force.
     var since: WallTime
 }
 
-/// What every part of the daemon shares: the rooms as they were opened at start, and the bells between the loops.
+/// The components and bells that all loops of the daemon share.
 struct House: Sendable {
     private let current: Current
     let store: Store
     let clocks: any Clocks
     let log: Log
-    /// The configured folders: every source is reached through them.
+    /// The configured folders, through which every source is reached.
     let sources: SourceFolders
     let live: LiveUploads
-    /// Copies that are being made.
+    /// Copies in progress.
     let making: LiveStaging
-    /// How fast bytes may go.
+    /// The rate limits.
     let lanes: Lanes
     let nameBook = NameBook()
     let secrets = SecretReader()
     let ledger: Ledger
-    /// What happened since the start, in numbers.
+    /// Counters since the start.
     let counters = Counters()
 
     private final class Current: Sendable {
@@ -63,57 +64,57 @@ struct House: Sendable {
         hookSlots = HookSlots { hookBell.ring() }
     }
 
-    /// What is in force now. Whoever asks it twice takes it once.
+    /// The configuration in force. A caller that needs several of its values reads it once.
     var setup: Setup { current.setup.withLock { $0 } }
     var settings: Settings { setup.settings }
     var staging: StagingArea { setup.staging }
     var destinations: [String: any Destination] { setup.destinations }
 
-    /// Only for ``Dispatcher/take(_:changed:)``, which sees to what runs.
+    /// Only for ``Dispatcher/take(_:changed:)``, which handles the running transfers.
     func replace(_ setup: Setup) { current.setup.withLock { $0 = setup } }
 
     let rest = Rest()
     /// Assets may be waiting to be copied.
     let stagerBell: Nudge
-    /// Uploads may be waiting to go.
+    /// Uploads may be waiting to be sent.
     let dispatchBell: Nudge
     /// Assets may be waiting for their release.
     let releaseBell: Nudge
-    /// Remote remains may be waiting to be removed.
+    /// Remote leftovers may be waiting to be removed.
     let removalBell: Nudge
-    /// Files came that travel with others.
+    /// Files arrived that travel with others.
     let gatheringBell: Nudge
-    /// Verified sources that are kept for a while may be due.
+    /// Verified sources that are kept for a while may be due for removal.
     let roomBell: Nudge
-    /// Hooks may have something to be told of.
+    /// Hooks may have notices to deliver.
     let hookBell: Nudge
     let hookSlots: HookSlots
     let questions = Questions()
-    /// Files came in, or the daemon has started: what is due once a day may be due.
+    /// Files arrived, or the daemon has started: the daily maintenance may be due.
     let upkeepBell = Nudge()
-    /// Folders of removable media may do otherwise than before.
+    /// Folders of removable media may have a new state.
     let cardBell = Nudge()
-    /// Something is over, and leaves its list one day.
+    /// Work has ended and entered a list, from which it is to be removed later.
     let listBell = Nudge()
-    /// What is written for those who do not ask may be due.
+    /// The files of `metrics` may be due.
     let reportBell = Nudge()
     let mediaReading = MediaReading()
     let troubles = Troubles()
-    /// Why that cannot be written, which holds nothing.
+    /// Reasons why the files of `metrics` cannot be written. They hold no upload.
     let reportTroubles = Troubles()
-    /// Why single assets wait for their copy, by their number.
+    /// Reasons why single assets wait for their copy, by asset number.
     let stagingHolds = Troubles()
-    /// Folders with verified sources that stay, since it cannot be known whether they are open for writing.
+    /// Folders with verified sources that stay, since it is unknown whether a program has them open for writing.
     let unsureReleases = Troubles()
-    /// Folders whose disk is away, with files that wait for it.
+    /// Folders whose disk is absent, with files that wait for it.
     let away = Troubles()
 
-    /// Says that the state cannot be written: once, whoever finds it and however often. The dispatcher then tries it
-    /// every few seconds until it can; ``stateWorks`` takes it back.
+    /// Reports that the state cannot be written: once, however many callers find it and however often. The dispatcher
+    /// then tries to write it every few seconds until it succeeds; ``stateWorks`` clears the report.
     func stateFailed(_ error: StoreError) {
         var text = "the state in \(settings.state.display) cannot be written: \(error.message)"
         let reason = text
-        // A disk that does not tell its space may be the very trouble.
+        // A disk that does not report its free space may be the cause itself.
         if error.isFull, let space = try? Space(at: settings.state) {
             text += "; \(space.free) bytes are free there, and \(Store.neededRoom) are needed"
         }
@@ -122,7 +123,8 @@ struct House: Sendable {
         dispatchBell.ring()
     }
 
-    /// Says that files wait for the disk of their folder: once, however many they are. ``disksAreBack(_:)`` takes it back.
+    /// Reports that files wait for the disk of their folder: once, however many files wait. ``disksAreBack(_:)`` clears
+    /// it.
     func diskIsAway(_ folder: String, _ reason: String) {
         guard away.set(folder, Hold(.absent, since: clocks.wall(), text: reason), news: "") else { return }
         log.notice("files of a folder wait for its disk", ["folder": folder, "reason": reason])
@@ -130,9 +132,9 @@ struct House: Sendable {
 
     func disksAreBack(_ folders: Set<String>) { for folder in folders { _ = away.clear(folder) } }
 
-    /// Called after each commit: what waits for the state goes on.
+    /// Called after each commit: the loops that wait for the state continue.
     var stateWorks: @Sendable () -> Void {
-        // Not `self`: the store keeps this, and would keep itself.
+        // Not `self`: the store keeps this closure, and would keep itself.
         let (troubles, log) = (troubles, log)
         let bells = [dispatchBell, stagerBell, releaseBell, removalBell, roomBell, cardBell, hookBell]
         return {
@@ -149,7 +151,7 @@ struct House: Sendable {
             ?? (name == FolderSettings.received.watch.name ? .received : nil)
     }
 
-    /// Of all that uploads may come from.
+    /// The names of all folders that uploads may come from.
     var folderNames: [String] { settings.folders.map(\.watch.name) + [FolderSettings.received.watch.name] }
 
     func settings(ofDestination name: String) -> DestinationSettings? {
@@ -162,7 +164,7 @@ struct House: Sendable {
     }
 }
 
-/// What stands in the way of everybody, by what it is about: shown by `status`, logged when it comes and when it goes.
+/// Obstacles that concern more than one upload, by subject: shown by `status`, and logged when they come and go.
 final class Troubles: Sendable {
     private let standing = Mutex<[String: (hold: Hold, news: String, count: Int)]>([:])
 
@@ -170,13 +172,13 @@ final class Troubles: Sendable {
     var all: [Hold] { standing.withLock { $0.values.map(\.hold) } }
     var byName: [String: Hold] { standing.withLock { $0.mapValues(\.hold) } }
 
-    /// - Parameter news: The part of the text whose change is worth telling; all of it by default.
-    /// - Returns: Whether this is news: worth a line in the log.
+    /// - Parameter news: The part of the text whose change is worth a report; the whole text by default.
+    /// - Returns: Whether this is news and deserves a line in the log.
     func set(_ about: String, _ hold: Hold, news: String? = nil) -> Bool {
         let news = news ?? hold.text
         return standing.withLock { standing in
             let isNews = standing[about]?.news != news
-            // It began when it began, however often it is found again.
+            // The obstacle keeps its first time, however often it is found again.
             let since = standing[about]?.hold.since ?? hold.since
             let count = (standing[about]?.count ?? 0) + 1
             standing[about] = (Hold(hold.kind, since: since, until: hold.until, text: hold.text), news, count)
@@ -184,9 +186,9 @@ final class Troubles: Sendable {
         }
     }
 
-    /// How often it was met since it came.
+    /// How often the obstacle was met since it came.
     func count(_ about: String) -> Int { standing.withLock { $0[about]?.count ?? 0 } }
 
-    /// - Returns: Whether there was any.
+    /// - Returns: Whether there was an obstacle.
     func clear(_ about: String) -> Bool { standing.withLock { $0.removeValue(forKey: about) != nil } }
 }

@@ -3,9 +3,9 @@ internal import Core
 internal import Linux
 internal import Store
 
-/// Keeps the lists of what is over short, and forgets what has been in the history for long enough.
+/// Keeps the lists of ended work short, and removes entries that have been in the history for long enough.
 ///
-/// It sleeps until the next of them is due, or until something else is over.
+/// It sleeps until the next entry is due, or until more work ends.
 struct ListKeeper: Sendable {
     let house: House
 
@@ -21,12 +21,12 @@ struct ListKeeper: Sendable {
                 next = .seconds(5)
             }
             await house.listBell.wait(atMost: next.map { $0 - Self.calm })
-            // Nothing is in a hurry here: what ends in a burst is looked at once.
+            // There is no hurry here: entries that end in a burst are handled together.
             try await Alarms.shared.sleep(for: Self.calm)
         }
     }
 
-    /// - Returns: When there is something to do again, if nothing happens until then.
+    /// - Returns: The time until there is something to do again, if nothing happens until then.
     private func pass() async throws -> Duration? {
         let lists = house.settings.lists
         var next: [Duration?] = []
@@ -36,7 +36,7 @@ struct ListKeeper: Sendable {
             next.append(try await shorten(list, limits))
         }
         if let time = lists.history { next.append(try await forget(after: time)) }
-        // Rounded up: a look that comes too early is one for nothing.
+        // Rounded up: a pass that comes too early does nothing.
         return next.compactMap { $0 }.min().map { max(.seconds(1), $0 + .milliseconds(1)) }
     }
 

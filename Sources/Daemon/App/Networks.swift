@@ -3,41 +3,42 @@ internal import Linux
 internal import Names
 internal import Synchronization
 
-/// What is known of the networks, and how each destination is reached: one look.
+/// The state of the networks and the routes to each destination, from one inspection.
 struct NetworkPicture: Sendable {
-    /// `nil` where nobody needs to know what bytes cost, and where nobody can tell.
+    /// `nil` where no rule depends on the cost of bytes, and where the cost cannot be found out.
     var metering: Metering?
-    /// This machine's; `nil` where they could not be found out.
+    /// The addresses of this machine; `nil` where they could not be found out.
     var addresses: Set<IPAddress>?
     /// By the name of the destination.
     var reaches: [String: Reach] = [:]
-    /// Who may be asked for names, by the destination that needs them; `nil` where that was not found out.
+    /// The DNS servers that may be asked, by the destination that needs them; `nil` where that was not found out.
     var nameServers: [String: NameServers]?
-    /// Something was asked whose answer comes by itself in a moment, without news.
+    /// Whether a question is pending whose answer arrives in a moment by itself, without news.
     var isUnfinished = false
-    /// Some name waits for a DNS server that no allowed way leads to: another one may be written into resolv.conf(5).
+    /// Whether some name waits for a DNS server that no allowed interface leads to: another one may be written into
+    /// resolv.conf(5).
     var waitsForNameServer: Bool {
         nameServers?.values.contains { $0.interfaces.isEmpty && !$0.hasLocal && !$0.forbidden.isEmpty } ?? false
     }
 }
 
-/// Looks at the networks, and hears when they change. It decides nothing.
+/// Inspects the networks for the dispatcher, and reports when they change. It decides nothing.
 ///
-/// The kernel is always listened to: it wakes nobody while nothing happens, and tells when a destination can be reached
-/// again. NetworkManager and ModemManager are listened to while some rule depends on what bytes cost.
+/// It always listens to the kernel, which causes no wake-up while nothing happens, and reports when a destination can
+/// be reached again. It listens to NetworkManager and ModemManager while some rule depends on the cost of bytes.
 final class Networks: Sendable {
     private struct State {
         var tell: (@Sendable (NetworkNews.Kind) -> Void)?
         var news: NetworkNews?
         var managers: ManagerNews?
-        /// `nil` until the managers have answered, or turned out not to be there.
+        /// `nil` until the managers have answered, or have turned out not to run.
         var report: NetworkReport?
         var names: [String: Name] = [:]
     }
 
     private struct Name {
         var addresses: [IPAddress]?
-        /// `nil` where nothing is wrong.
+        /// `nil` where there is no trouble.
         var trouble: Trouble?
         var askedAt: MonotonicTime
         var isAsked = true
@@ -45,12 +46,12 @@ final class Networks: Sendable {
     }
 
     private enum Trouble {
-        /// No server may be asked, and why.
+        /// No DNS server may be asked, with the reason.
         case forbidden(String)
         case other
     }
 
-    /// How a name stands that a destination is known by.
+    /// The state of the lookup of a destination's host name.
     private enum Answer {
         case known([IPAddress])
         case asked
@@ -72,15 +73,15 @@ final class Networks: Sendable {
         self.busAddress = busAddress
     }
 
-    /// Listens to the kernel, from before the first look.
+    /// Listens to the kernel, from before the first inspection.
     ///
-    /// - Parameter tell: Told of every change, whoever noticed it; `mayForbid` is to be looked into at once.
-    /// - Throws: `SystemError` where it cannot: changes are then not heard of.
+    /// - Parameter tell: Called for every change, from any source; `mayForbid` has to be handled at once.
+    /// - Throws: `SystemError` where listening fails: changes are then not noticed.
     func listen(_ tell: @escaping @Sendable (NetworkNews.Kind) -> Void) throws {
         state.withLock { $0.tell = tell }
         let news = try NetworkNews { [weak self] kind in
             guard let self else { return }
-            // What a name means may be another thing in another network.
+            // In another network the name may have another address.
             if kind == .mayForbid { self.stopAsking() }
             self.doubtNames()
             self.state.withLock { $0.managers }?.lookAgain()
@@ -89,7 +90,7 @@ final class Networks: Sendable {
         state.withLock { $0.news = news }
     }
 
-    /// Listens to NetworkManager and ModemManager, or no longer.
+    /// Starts or stops listening to NetworkManager and ModemManager.
     func listenToManagers(_ isWanted: Bool) {
         let isNews = state.withLock { ($0.managers != nil) != isWanted }
         if !isNews { return }
@@ -124,7 +125,7 @@ final class Networks: Sendable {
         tell(.mayForbid)
     }
 
-    /// A destination could not be reached: what its name means may be another thing by now.
+    /// A destination could not be reached: its name may have another address by now.
     func doubtNames() {
         names.forget()
         state.withLock { state in
@@ -132,7 +133,7 @@ final class Networks: Sendable {
         }
     }
 
-    /// What was asked may go another way from now on.
+    /// From now on the questions may have to take another route.
     private func stopAsking() {
         let tasks = state.withLock { $0.names.values.compactMap(\.asking) }
         for task in tasks { task.cancel() }
@@ -147,15 +148,15 @@ final class Networks: Sendable {
         stopAsking()
     }
 
-    /// What the managers said last; `nil` before they did.
+    /// The latest report of the managers; `nil` before the first.
     var report: NetworkReport? { state.withLock { $0.report } }
 
     /// - Parameters:
-    ///   - sites: Where each destination is.
-    ///   - depends: Some rule depends on what bytes cost.
-    ///   - gatewaysMatter: Some rule knows networks by their gateways.
-    ///   - mayAsk: Whether bytes might go to a destination by some of these ways: without one, its name is not looked up
-    ///     either.
+    ///   - sites: The location of each destination.
+    ///   - depends: Whether some rule depends on the cost of bytes.
+    ///   - gatewaysMatter: Whether some rule identifies networks by their gateways.
+    ///   - mayAsk: Whether bytes might be sent to a destination by some of these interfaces: if by none, its name is
+    ///     not looked up either.
     func look(
         at sites: [String: DestinationSite], depends: Bool, gatewaysMatter: Bool,
         mayAsk: @escaping @Sendable (String, Metering, [NetworkPath]) -> Bool
@@ -212,14 +213,14 @@ final class Networks: Sendable {
             switch answer(host, servers) {
             case .known(let addresses): return try look.reach(addresses, port)
             case .asked: return .offline("the name \(printable(host)) is being looked up")
-            // Whoever tries it says why it does not work.
+            // An attempt to connect reports the reason.
             case .unknown: return .over(ways)
             case .forbidden(let text): return .offline(text)
             }
         }
     }
 
-    /// What is known of a name; asks for it where that is nothing, or old.
+    /// The known state of a name. Starts a lookup where nothing is known, or the answer is old.
     private func answer(_ host: String, _ servers: NameServers) -> Answer {
         let now = clocks.monotonic()
         let (answer, isToAsk) = state.withLock { state -> (Answer, Bool) in
@@ -234,7 +235,7 @@ final class Networks: Sendable {
                 case (nil, _): known.isAsked ? Answer.asked : .unknown
                 }
             var limit = known.addresses == nil ? Self.failuresAreGoodFor : Self.namesAreGoodFor
-            // Now there is somebody to ask.
+            // Now there is a server that may be asked.
             if case .forbidden? = known.trouble, !servers.interfaces.isEmpty || servers.hasLocal { limit = .zero }
             guard !known.isAsked, now.since(known.askedAt) > limit else { return (answer, false) }
             state.names[host]?.isAsked = true
@@ -243,7 +244,7 @@ final class Networks: Sendable {
         }
         if isToAsk {
             let task = Task { await self.ask(host, servers) }
-            // Where it has ended already, cancelling it later does nothing.
+            // If the task has already ended, cancelling it later does nothing.
             state.withLock { $0.names[host]?.asking = task }
         }
         return answer
@@ -259,7 +260,7 @@ final class Networks: Sendable {
             var name = Name(addresses: before?.addresses, askedAt: before?.askedAt ?? .longAgo, isAsked: false)
             switch answer {
             case .success(let addresses): name.addresses = addresses
-            // An old answer is better than none.
+            // The old addresses stay: an old answer is better than none.
             case .failure(let error as NameQuestion.Failure):
                 name.trouble = if case .notAllowed(let text) = error { .forbidden(text) } else { .other }
             case .failure(is CancellationError): name.askedAt = .longAgo
@@ -284,7 +285,7 @@ extension Metering {
         }
         var links = links
         for (index, link) in links.enumerated() where link.ssid == nil {
-            // The kernel does not tell everybody.
+            // The kernel does not report the SSID to every process.
             if let device = report.networkManager.devices[link.name], device.isCurrent {
                 links[index].ssid = device.ssid
             }

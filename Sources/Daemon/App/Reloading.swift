@@ -7,13 +7,13 @@ internal import Store
 internal import Synchronization
 internal import Watch
 
-/// How the daemon gets at its configuration again, and whom it tells.
+/// Access to the configuration for a reload, and the callbacks around it.
 package struct Reloading: Sendable {
-    /// Reads everything anew and checks it.
+    /// Reads and checks the whole configuration again.
     ///
     /// - Throws: `ConfigErrors`.
     package var load: @Sendable () async throws -> LoadedSettings
-    /// A reload begins, and is over, whatever came of it: for a supervisor.
+    /// Called when a reload begins, and when it is over, with any result: for a supervisor.
     package var began: @Sendable () -> Void
     package var ended: @Sendable () -> Void
 
@@ -27,14 +27,14 @@ package struct Reloading: Sendable {
     }
 }
 
-/// One reload after the other, in the order in which they were asked for.
+/// Runs reloads one after another, in the order of their requests.
 actor ReloadQueue {
     private var last: Task<ReloadView, any Error>?
 
     func run(_ body: @escaping @Sendable () async throws -> ReloadView) async throws -> ReloadView {
         let before = last
         let task = Task {
-            // How the one before ended is its caller's matter.
+            // The result of the reload before is handled by its own caller.
             _ = await before?.result
             return try await body()
         }
@@ -44,10 +44,10 @@ actor ReloadQueue {
 }
 
 extension Agent {
-    /// Puts the configuration as it stands in the files in force: all of it, or nothing of it.
+    /// Puts the configuration files, as they are now, in force: all of it, or nothing of it.
     ///
-    /// Ends in what a stop and a start with the new files would come to, without the stop: whatever did not change goes
-    /// on as it is, transfers and waits included.
+    /// The result is the same as that of a stop and a start with the new files, without the stop: whatever did not
+    /// change continues, including transfers and waits.
     package func reload() async throws -> ReloadView {
         try requireReady()
         guard let reloading else {
@@ -84,7 +84,7 @@ extension Agent {
             }
             return ReloadView(applied: false, errors: errors, warnings: warnings)
         }
-        // Everything that can fail comes before the first thing that changes.
+        // Every step that can fail comes before the first change.
         var setup = Setup(
             settings: new, staging: Self.stagingArea(new.staging), destinations: [:], since: house.clocks.wall())
         var errors: [ProblemView] = []
@@ -126,7 +126,7 @@ extension Agent {
             return !before.isSameRemote(as: after)
         }
         house.secrets.renew()
-        // Before the watcher hears of it: what settles in a new folder must find its settings.
+        // Before the watcher gets the change: a file that settles in a new folder must find its settings.
         await dispatcher.take(setup, changed: changed)
         if old.settings.folders.map(\.watch) != setup.settings.folders.map(\.watch) {
             watcher.change(setup.settings.folders.map(\.watch), skipExisting: skipping(setup.settings))

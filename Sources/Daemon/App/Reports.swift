@@ -2,11 +2,12 @@ internal import Config
 internal import Core
 internal import Linux
 
-/// How what the daemon says is written down for those who do not ask: by whoever answers those who do.
+/// Encodes metrics, status and events for files and hooks, in the same form as the API's answers. Provided by the
+/// program that serves the API.
 package struct Reporting: Sendable {
     package var metrics: @Sendable (MetricsView) throws -> [UInt8]
     package var status: @Sendable (StatusView) throws -> [UInt8]
-    /// What a hook is told.
+    /// The body of a notice to a hook.
     package var event: @Sendable (EventView) throws -> [UInt8]
 
     package init(
@@ -30,7 +31,7 @@ extension Agent {
         }
     }
 
-    /// Each for itself: one that cannot be written keeps no other from it, and nobody else from anything.
+    /// Writes each file independently: a file that cannot be written delays neither the other one nor anything else.
     func writeReports(_ settings: MetricsSettings) async {
         guard let reporting else { return }
         await writeReport("metrics.textfile", settings.textfile, reportDisks.metrics) {
@@ -50,11 +51,11 @@ extension Agent {
         }
         do {
             let content = try await content()
-            // A disk that does not answer must not keep a run from its end.
+            // A disk that does not answer must not keep a run from ending.
             try await disk.run { _ in try Files.publish(path, content, mode: 0o644) }
             if house.reportTroubles.clear(key) { house.log.notice("written again", ["path": path.display]) }
         } catch is CancellationError {
-            // The daemon leaves.
+            // The daemon stops.
         } catch {
             let text = "\(key) cannot be written: " + words(error, path.parent)
             if house.reportTroubles.set(key, Hold(.disk, since: house.clocks.wall(), text: text)) {

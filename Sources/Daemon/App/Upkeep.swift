@@ -3,7 +3,7 @@ internal import Core
 internal import Linux
 internal import Store
 
-/// What is due once a day, when files come in: tombstones whose sources are long gone, and a ledger that grows.
+/// Daily maintenance, run when files arrive: removes tombstones whose sources are long gone, and compacts the ledger.
 struct Upkeep: Sendable {
     let house: House
     let fileSystems: FileSystems
@@ -11,7 +11,7 @@ struct Upkeep: Sendable {
     func run() async throws {
         var last: MonotonicTime?
         while !Task.isCancelled {
-            // No timer: an idle daemon gathers nothing to tend, and a task that sleeps for a day was seen to wake
+            // No timer: an idle daemon collects nothing to clean up, and a task that sleeps for a day was seen to wake
             // libdispatch every second.
             await house.upkeepBell.wait()
             let now = house.clocks.monotonic()
@@ -26,8 +26,8 @@ struct Upkeep: Sendable {
         }
     }
 
-    /// A tombstone lives as long as its source stands: only one whose folder is there, on the file system that it was
-    /// seen on, and whose file is not, may go. The clock alone decides nothing.
+    /// A tombstone lives as long as its source exists. It is removed only if its folder is present, on the file system
+    /// that it was seen on, and its file is not. The clock alone decides nothing.
     private func tendTombstones() async throws {
         while true {
             let old = try await house.store.oldTombstones(limit: 500)
@@ -36,7 +36,7 @@ struct Upkeep: Sendable {
             let (fileSystems, sources) = (fileSystems, house.sources)
             let (renewed, gone) = try await blocking {
                 var (renewed, gone): ([StoredIdentity], [StoredIdentity]) = ([], [])
-                // Another card may have got a device number since: its lack of a file says nothing.
+                // Another medium may have got the device number since: the absence of the file there proves nothing.
                 fileSystems.forget()
                 let away = Set(
                     rules.values.filter { FolderGate(sources[$0.path], [$0.requirement]).missing() != nil }.map(\.name))

@@ -1,6 +1,6 @@
 package import Core
 
-/// One thing that was looked at.
+/// The result of one check.
 package struct CheckFinding: Codable, Sendable, Hashable {
     /// `config`, `folder`, `staging`, `state`, `control`, `metrics`, `busy`, `hook`, `network`, `destination`, `rights`; with `doctor` also `kernel`, `mount`,
     /// `clock`, `power`, `secret`, `daemon`.
@@ -8,7 +8,7 @@ package struct CheckFinding: Codable, Sendable, Hashable {
     package let name: String
     package let verdict: CheckResult.Verdict
     package let detail: String
-    /// What a destination said of its room.
+    /// The destination's report of its free space.
     package let space: SpaceView?
 
     package init(about: String, name: String, _ result: CheckResult) {
@@ -20,9 +20,9 @@ package struct CheckFinding: Codable, Sendable, Hashable {
     }
 }
 
-/// Everything that was looked at.
+/// The results of all checks.
 package struct CheckReport: Codable, Sendable, Hashable {
-    /// Nothing has failed. Warnings do not count.
+    /// Whether nothing has failed. Warnings do not count.
     package let ok: Bool
     package let checks: [CheckFinding]
 
@@ -32,7 +32,7 @@ package struct CheckReport: Codable, Sendable, Hashable {
     }
 }
 
-/// What is to be looked at: everything, one folder, one destination, or both of them.
+/// The subjects of a check: everything, one folder, one destination, or both of them.
 package struct CheckRequest: Codable, Sendable, Hashable {
     package var folder: String?
     package var destination: String?

@@ -8,10 +8,10 @@ internal import Staging
 internal import Store
 internal import Transport
 
-/// Looks at everything that a configuration names. Nothing is changed, and nothing is uploaded.
+/// Checks everything that a configuration names. Changes nothing, and uploads nothing.
 package enum Checks {
-    /// For a person who asks by hand, with the person's rights: the destinations are asked whatever it costs, and say what it did.
-    /// Only a network that is not `allowed` stays closed.
+    /// For a person who asks by hand, with the person's rights: the destinations are asked at any cost, and the
+    /// findings report the cost. Only a network that is not `allowed` stays closed.
     package static func byHand(_ settings: Settings, _ request: CheckRequest = CheckRequest()) async -> [CheckFinding] {
         let transport = Transport()
         let destinations = DestinationChecks(settings, transport)
@@ -24,7 +24,7 @@ package enum Checks {
         return findings
     }
 
-    /// All but the destinations.
+    /// All checks except those of destinations.
     ///
     /// - Parameter silent: Folders whose disk is known not to answer.
     static func local(
@@ -46,7 +46,7 @@ package enum Checks {
         return findings + network(survey, request)
     }
 
-    /// What a folder's `for` and `until_free` would let go of now.
+    /// The sources that a folder's `for` and `until_free` would release now.
     private static func retention(_ folder: FolderSettings, _ state: FilePath) async -> CheckFinding {
         func finding(_ verdict: CheckResult.Verdict, _ text: String) -> CheckFinding {
             CheckFinding(about: "folder", name: folder.watch.name, CheckResult(verdict, text))
@@ -72,7 +72,7 @@ package enum Checks {
         }
     }
 
-    /// Destinations whose word is worth little where a folder deletes or moves its sources because of it.
+    /// Destinations with weak verification, where a folder deletes or moves its sources after it.
     static func releaseDoubts(_ settings: Settings, _ request: CheckRequest) -> [CheckFinding] {
         var findings: [CheckFinding] = []
         for folder in settings.folders where request.means(folder: folder.watch.name) {
@@ -80,7 +80,7 @@ package enum Checks {
             switch folder.afterUpload {
             case .delete: fate = "deletes"
             case .move: fate = "moves"
-            // A source that is kept for a while goes one day all the same.
+            // A source that is kept for a while is still removed later.
             case .keep where folder.retention.isLimited: fate = "deletes one day"
             case .keep, .leave: continue
             }
@@ -96,7 +96,7 @@ package enum Checks {
         return findings
     }
 
-    /// What each `busy` says now, wherever it stands. Who is named twice is asked once.
+    /// The present answer of each `busy`, anywhere in the configuration. A source that is named twice is asked once.
     private static func busy(_ settings: Settings) async -> [CheckFinding] {
         var said: [BusyRule: CheckResult] = [:]
         var findings: [CheckFinding] = []
@@ -114,7 +114,7 @@ package enum Checks {
         return findings
     }
 
-    /// Whether each hook could be told, as far as that shows without telling it.
+    /// Whether each hook could be notified, as far as that can be seen without doing it.
     private static func hooks(_ settings: Settings) async -> [CheckFinding] {
         let courier = Courier(transport: Transport(), secrets: SecretReader(), clocks: SystemClocks())
         var findings: [CheckFinding] = []
@@ -136,7 +136,7 @@ package enum Checks {
         return findings
     }
 
-    /// Who is asked for names, where some rule depends on the network.
+    /// The DNS servers to ask, where some rule depends on the network.
     private static func nameServers(_ survey: NetworkSurvey) -> CheckResult? {
         guard !survey.nameServers.isEmpty else { return nil }
         let local = survey.localNameServers.map(\.description).joined(separator: ", ")
@@ -158,7 +158,8 @@ package enum Checks {
         return CheckResult(.ok, "\(all): asked by allowed networks alone")
     }
 
-    /// Each interface with what it costs, what decided, and what would change it; and which destinations could not be reached.
+    /// Each interface with its cost, the reason for it, and the change that would alter it; and the destinations that
+    /// could not be reached.
     private static func network(_ survey: NetworkSurvey, _ request: CheckRequest) -> [CheckFinding] {
         var findings = survey.troubles.map { CheckFinding(about: "network", name: "", CheckResult(.warning, $0)) }
         for interface in survey.interfaces where request.isAll {

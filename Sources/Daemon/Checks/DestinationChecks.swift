@@ -5,14 +5,14 @@ internal import Destinations
 internal import Linux
 internal import Transport
 
-/// Destinations that are to be asked whether they would take uploads.
+/// Destinations that are asked whether they would accept uploads.
 struct DestinationChecks: Sendable {
-    /// Why one could not be made of its settings.
+    /// The reason why a destination could not be made from its settings.
     struct Unmade: Error { let result: CheckResult }
 
     let all: [(name: String, destination: Result<any Destination, Unmade>)]
 
-    /// Of a configuration that no daemon runs with.
+    /// For a configuration that no daemon runs with.
     init(_ settings: Settings, _ transport: Transport) {
         all = settings.destinations.map { one in
             do {
@@ -29,23 +29,23 @@ struct DestinationChecks: Sendable {
         }
     }
 
-    /// Those that a daemon runs with, in the order of its configuration.
+    /// The destinations of a running daemon, in the order of its configuration.
     init(_ setup: Setup) {
         all = setup.settings.destinations.compactMap { one in
             setup.destinations[one.name].map { (one.name, .success($0)) }
         }
     }
 
-    /// Where each is, by its name.
+    /// The location of each destination, by its name.
     var sites: [String: DestinationSite] {
         Dictionary(
             all.compactMap { one in (try? one.destination.get()).map { (one.name, $0.site) } }, uniquingKeysWith: { $1 }
         )
     }
 
-    /// Asks all at the same time: each may wait for a server that does not answer.
+    /// Asks all in parallel: each may wait for a server that does not answer.
     ///
-    /// - Parameter network: Whether the questions obey `policy`.
+    /// - Parameter network: Whether `policy` applies to the questions.
     func findings(_ gate: some Gate, _ network: WebHook.Network, _ request: CheckRequest) async -> [CheckFinding] {
         await withTaskGroup(of: (Int, CheckFinding).self) { group in
             for (number, one) in all.enumerated() where request.means(destination: one.name) {

@@ -5,12 +5,12 @@ internal import Store
 internal import Synchronization
 internal import Transport
 
-/// Lets a question or a notice out of this machine for a person who asks for it: by a way that may be taken, and with a count of
-/// what it sends and what comes in for it.
+/// Sends a question or a notice for a person who asks for it: over a permitted interface, counting the bytes that are
+/// sent and received for it.
 protocol Gate: Sendable {
     /// - Parameters:
-    ///   - name: In whose name it counts: a destination, or a hook's account.
-    ///   - network: Whether it obeys `policy`.
+    ///   - name: The account to charge: a destination, or a hook's account.
+    ///   - network: Whether `policy` applies to it.
     func ask<R: Sendable>(
         _ name: String, _ network: WebHook.Network, _ question: @escaping @Sendable () async -> R
     ) async -> Result<Asked<R>, Held>
@@ -22,7 +22,7 @@ struct Asked<Answer: Sendable>: Sendable {
     let cost: Spending
 }
 
-/// What keeps a question or a notice here.
+/// The hold on a question or a notice.
 struct Held: Error {
     let hold: Hold
 }
@@ -60,13 +60,13 @@ struct DaemonGate: Gate {
     }
 }
 
-/// The gate where no daemon runs: by the configuration, the networks as they are, and the pauses that are on disk. Nothing is
-/// entered into a ledger: that is the daemon's alone.
+/// The gate without a daemon: uses the configuration, the present networks, and the pauses on disk. It enters nothing
+/// into a ledger, which belongs to the daemon alone.
 struct GateByHand: Gate {
     private let settings: Settings
     private let survey: NetworkSurvey
 
-    /// - Parameter survey: Has looked where each of those is that it will be asked for.
+    /// - Parameter survey: Contains the location of each destination that will be asked.
     init(_ settings: Settings, _ survey: NetworkSurvey) {
         self.settings = settings
         self.survey = survey
@@ -106,7 +106,7 @@ struct GateByHand: Gate {
             $0.scope == .all && $0.until.map { $0 > world.now } ?? true
         }
         world.everything = pause.map { Admission.Pause(since: $0.since, until: $0.until) }
-        // As for the daemon: what is not known holds nothing, there may be no battery at all.
+        // As for the daemon: an unknown supply holds nothing, since there may be no battery at all.
         world.power = (try? await blocking { try PowerSupplies().all() }).flatMap { Power($0, at: world.now) }
         if let busy = settings.policy.rules.busy, let answer = await BusyLook().ask(busy.source, busy.timeout) {
             world.busy[busy.source] = BusyWord(answer, since: world.now)
@@ -114,7 +114,7 @@ struct GateByHand: Gate {
         return world
     }
 
-    /// What only a daemon knows.
+    /// Facts that only a daemon knows.
     private func unknown(at now: WallTime) -> [Hold] {
         if settings.policy.rules.quotas.isEmpty { return [] }
         return [
@@ -126,7 +126,7 @@ struct GateByHand: Gate {
     }
 }
 
-/// Counts what leaves and what comes in, as the kernel does.
+/// Counts sent and received bytes, as the kernel does.
 final class Meter: Sendable {
     private let sent = Atomic<Int>(0)
     private let received = Atomic<Int>(0)
@@ -135,7 +135,7 @@ final class Meter: Sendable {
         Spending(bytes: Int64(sent.load(ordering: .relaxed)), received: Int64(received.load(ordering: .relaxed)))
     }
 
-    /// Counts a request, for whoever else wants to know as well.
+    /// Counts a request, in addition to its existing callbacks.
     func count(_ request: inout Request) {
         let (tellSent, tellReceived) = (request.onWire, request.onArrived)
         request.onWire = { [self] bytes in

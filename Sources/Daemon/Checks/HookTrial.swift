@@ -5,25 +5,25 @@ internal import Linux
 internal import Notices
 internal import Transport
 
-/// What came of telling a hook of a made-up event.
+/// The result of sending a hook a made-up event.
 package struct HookTrial: Codable, Sendable, Hashable {
     package var hook: String
-    /// It took it.
+    /// Whether the hook accepted it.
     package var ok: Bool
     package var detail: String
-    /// Bytes that were sent for it; absent for a command, whose bytes nobody counts.
+    /// Bytes that were sent for it; absent for a command, whose bytes are not counted.
     package var sent: Int64?
-    /// Bytes that came in for it.
+    /// Bytes that were received for it.
     package var received: Int64?
-    /// What keeps it from being told; nothing was sent.
+    /// The hold that kept it from being sent; nothing was sent.
     package var hold: HoldView?
-    /// The daemon did it, and what it cost stands in `usage`.
+    /// Whether the daemon did it, so that its cost is part of `usage`.
     package var counted: Bool
 
-    /// By hand, where no daemon runs: an address that obeys policy is told when the configuration, the networks and a pause
-    /// that stands on disk allow it.
+    /// By hand, without a daemon: a notice to an address that policy applies to is sent if the configuration, the
+    /// networks and the pauses on disk allow it.
     ///
-    /// - Parameter encode: The event as it travels.
+    /// - Parameter encode: Encodes the event for sending.
     package static func byHand(
         _ hook: Hook, _ settings: Settings, encode: (EventView) throws -> [UInt8]
     ) async throws -> HookTrial {

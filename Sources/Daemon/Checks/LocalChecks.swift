@@ -5,15 +5,16 @@ internal import Linux
 internal import Store
 internal import Watch
 
-/// What `check` looks at on this machine. Changes nothing: rights are asked for, not tried out.
+/// The parts of `check` on this machine. Changes nothing: rights are queried, not tried out.
 enum LocalChecks {
-    /// - Returns: Also the names of the folders whose disk does not answer: nothing more is to be asked of them.
+    /// - Returns: The findings, and the names of the folders whose disk does not answer: they are not to be asked
+    ///   again.
     static func all(_ settings: Settings, _ request: CheckRequest, silent known: Set<String>) async -> (
         findings: [CheckFinding], silent: Set<String>
     ) {
         var findings: [CheckFinding] = []
         var silent = known
-        // Of the daemon, where one runs: whoever asks by hand may have others.
+        // The rights of the daemon, where one runs: those of the person who asks may differ.
         let running = StateFiles.holder(of: settings.state).flatMap { ProcessRights(FilePath("/proc/\($0)")) }
         let rights = running ?? ProcessRights()
         for each in settings.folders where request.means(folder: each.watch.name) {
@@ -27,7 +28,7 @@ enum LocalChecks {
                             .warning,
                             "\(each.watch.path.display) has not answered for \(patience.inMilliseconds / 1000)s: look at the server that it "
                                 + "is on; its files are taken when it answers")))
-            // One that did not answer is told of above.
+            // A folder that did not answer is reported above.
             guard result?.verdict == .ok else { continue }
             for look in [
                 { openFiles(each, rights) }, { parents(each.watch) }, { targetParents(each) }, { copies(each) },
@@ -54,7 +55,7 @@ enum LocalChecks {
         if let remote = settings.control.remote, let token = try? await SecretReader().read(remote.token).reveal(),
             let complaint = complaint(aboutToken: Array(token.utf8))
         {
-            // One that cannot be read is told of by `doctor`, and by the start.
+            // A token that cannot be read is reported by `doctor`, and by the start.
             findings.append(CheckFinding(about: "control", name: "token", CheckResult(.warning, complaint)))
         }
         for path in [settings.metrics.textfile, settings.metrics.statusFile].compactMap({ $0 }) {
@@ -77,7 +78,7 @@ enum LocalChecks {
 
     /// - Returns: `nil` when the disk does not answer.
     private static func answered<R: Sendable>(_ look: @escaping @Sendable () -> R) async -> R? {
-        // A disk of its own for each: one that is silent keeps no other waiting.
+        // A disk of its own for each: one that does not answer does not delay the others.
         do { return try await SlowDisk(patience: patience).run { _ in look() } } catch { return nil }
     }
 
@@ -130,12 +131,13 @@ enum LocalChecks {
         }
     }
 
-    /// Whether it can be known of verified sources that nobody has them open for writing; `nil` where there is nothing to say.
+    /// Whether it can be known that no program has verified sources open for writing; `nil` where there is nothing to
+    /// report.
     private static func openFiles(_ folder: FolderSettings, _ rights: ProcessRights?) -> CheckResult? {
         guard folder.takesSources else { return nil }
         let path = resolved(folder.watch.path)
         let doubt: WriterSearch.Doubt
-        // One that cannot be opened is told of by its own line.
+        // A folder that cannot be opened is reported by its own line.
         guard let top = try? SourceFolders()[folder.watch.path].open() else { return nil }
         if WriterSearch.isElsewhere(top) {
             doubt = .elsewhere
@@ -146,7 +148,7 @@ enum LocalChecks {
         }
         switch folder.releaseUnsure ?? .standard(doubt) {
         case .keep:
-            // Written down, it is what somebody wants.
+            // If it is configured, it is intended.
             return CheckResult(
                 folder.releaseUnsure == nil ? .warning : .ok, UnsureWords.kept(folder.watch.name, doubt))
         case .after(let time):
@@ -162,7 +164,8 @@ enum LocalChecks {
         }
     }
 
-    /// Who could put another directory in the folder's place; `nil` when nobody could, or a requirement tells.
+    /// The users who could put another directory in the folder's place; `nil` when there are none, or a requirement
+    /// would notice.
     private static func parents(_ rule: WatchRule) -> CheckResult? {
         let requirement = rule.requirement
         if requirement.mount.map({ $0 != "/" }) ?? false { return nil }
@@ -181,7 +184,7 @@ enum LocalChecks {
             words + "the folder is absent then. Keep it below directories of root's, or set `require`")
     }
 
-    /// Who could have verified sources moved elsewhere; `nil` when nobody could.
+    /// The users who could cause verified sources to be moved elsewhere; `nil` when there are none.
     private static func targetParents(_ folder: FolderSettings) -> CheckResult? {
         guard case .move(let target) = folder.afterUpload else { return nil }
         let (base, _) = existing(target.fixedFolder)
@@ -192,7 +195,7 @@ enum LocalChecks {
                 + "them to a folder below directories of root's")
     }
 
-    /// That verified sources are copied when they are moved, where they are; `nil` else.
+    /// The finding that moving verified sources means copying them; `nil` if it does not.
     private static func copies(_ folder: FolderSettings) -> CheckResult? {
         guard case .move(let target) = folder.afterUpload else { return nil }
         let (base, _) = existing(target.fixedFolder)
@@ -205,7 +208,7 @@ enum LocalChecks {
             return CheckResult(
                 .ok, "\(base.display) is on another file system than \(folder.watch.path.display): \(copy)")
         }
-        // No name moves from one mount to another, even where both are of one file system (rename(2), EXDEV).
+        // No name moves from one mount to another, even where both belong to one file system (rename(2), EXDEV).
         guard let from = source.mount, let target = FileSystems.mount(of: to), from != target else { return nil }
         return CheckResult(
             .ok,
@@ -213,14 +216,14 @@ enum LocalChecks {
                 + "is mounted apart: name a directory that holds both")
     }
 
-    /// Why nothing in a folder would be looked at now; `nil` when it is there.
+    /// The reason why no file in a folder would be inspected now; `nil` when the folder is present.
     private static func absent(_ rule: WatchRule) -> String? {
         do throws(SystemError) {
             let folder = SourceFolders()[rule.path]
             return try FolderGate(folder, [rule.requirement]).missing(in: folder.open()).map { "absent: \($0)" }
         } catch {
             if error.isOfAnotherFolder { return "absent: \(error.reason)" }
-            // The rest is told by the questions that follow.
+            // The following checks report the rest.
             guard error.isMissing, (try? FileLook(at: rule.path)) == nil else { return nil }
             return "absent: \(rule.path.display) is not there; it is watched when it appears"
         }
@@ -228,10 +231,10 @@ enum LocalChecks {
 
     private static func staging(_ settings: StagingSettings, for folders: [FolderSettings]) -> CheckResult {
         let result = ownFolder(settings.path, what: "staged copies", key: "staging.path")
-        // A file system that does not tell its space is no fault of the configuration.
+        // A file system that does not report its free space is no fault of the configuration.
         guard result.verdict == .ok, let space = try? Space(at: existing(settings.path).base) else { return result }
         let free = shownBytes(space.free)
-        // What fails goes before what is only warned of.
+        // Failures come before warnings.
         for folder in folders where (folder.copy ?? settings.copy) == .reflink && folder.export == nil {
             if let refusal = unshared(folder, settings.path) { return refusal }
         }
@@ -252,7 +255,7 @@ enum LocalChecks {
     /// Why `copy: reflink` cannot work for a folder; `nil` when it can, or when that cannot be found out here.
     private static func unshared(_ folder: FolderSettings, _ staging: FilePath) -> CheckResult? {
         let (source, base) = (resolved(folder.watch.path), resolved(existing(staging).base))
-        // What keeps it from being found out is told by the lines about the places themselves, if it matters.
+        // If that cannot be found out, the lines about the places themselves report the cause, if it matters.
         guard let top = try? SourceFolders()[folder.watch.path].open(),
             let refusal = try? Files.refusesSharing(from: top, into: base)
         else { return nil }
@@ -273,17 +276,17 @@ enum LocalChecks {
                 "\(shownBytes(space.free)) free, and the queue needs \(shownBytes(Store.neededRoom)): make room there"
             )
         }
-        // A file system that does not tell its space is no fault of the configuration.
+        // A file system that does not report its free space is no fault of the configuration.
         guard result.verdict == .ok, let space = try? Space(at: existing(path).base), space.free < Store.scarceRoom
         else { return result }
         return CheckResult(
             .warning, "\(shownBytes(space.free)) free; keep \(shownBytes(Store.scarceRoom)) free for the queue")
     }
 
-    /// A file that is written anew again and again, in a folder that is mostly somebody else's and is not made.
+    /// A file that is written repeatedly, in a folder that usually belongs to another program and is not made.
     private static func report(_ path: FilePath, besides socket: FilePath) -> CheckResult {
         let folder = path.parent
-        // Made for the socket, with the daemon's start.
+        // This folder is made for the socket, at the start of the daemon.
         if folder == socket.parent { return ownFolder(folder, what: "the file", key: "metrics", mayForget: true) }
         do {
             guard try FileLook(at: resolved(folder)).isDirectory else {
@@ -306,7 +309,7 @@ enum LocalChecks {
 
     /// A folder of the daemon's own: writable, or to be made below one that is.
     ///
-    /// - Parameter key: What names it in the configuration.
+    /// - Parameter key: Its key in the configuration.
     private static func ownFolder(
         _ path: FilePath, what: String, key: String, mayForget: Bool = false
     ) -> CheckResult {
@@ -328,7 +331,7 @@ enum LocalChecks {
                 "there is no place for \(what): the kernel makes what is in \(base.display), and takes no folder there; set `\(key)` to "
                     + "another place")
         }
-        // As above: one that does not tell its kind is taken for a disk.
+        // As above: a file system that does not report its kind counts as a disk.
         if !mayForget, let space = try? Space(at: base), space.isMemory {
             return CheckResult(.warning, "is on a memory file system: a reboot forgets it; name a folder on a disk")
         }
@@ -339,7 +342,7 @@ enum LocalChecks {
     private static func existing(_ path: FilePath) -> (base: FilePath, isThere: Bool) {
         var base = path.normalised
         var isThere = true
-        // Whatever the reason: the question goes to the next folder above.
+        // For any reason: the next folder above is tried.
         while base != "/", !base.isEmpty, (try? FileLook(at: base)) == nil {
             base = base.parent
             isThere = false
@@ -347,7 +350,7 @@ enum LocalChecks {
         return (base, isThere)
     }
 
-    /// With links followed: a configured folder may be one.
+    /// With links resolved: a configured folder may be one.
     private static func resolved(_ path: FilePath) -> FilePath { Files.real(path) ?? path }
 
     private static func remedy(_ error: SystemError, _ right: String, at path: FilePath) -> String {

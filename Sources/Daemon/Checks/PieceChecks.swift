@@ -1,9 +1,10 @@
 internal import Config
 internal import Core
 
-/// Whether the quotas of a configuration can ever leave enough for what goes whole or not at all.
+/// Checks whether the quotas of a configuration can ever leave enough for pieces that cannot be cut.
 enum PieceChecks {
-    /// Of destinations whose pieces are larger than a quota of theirs, of `policy` or of a folder that uploads there.
+    /// Findings for destinations whose pieces are larger than one of their quotas, of `policy` or of a folder that
+    /// uploads there.
     static func findings(
         _ settings: Settings, _ destinations: DestinationChecks, _ request: CheckRequest
     ) -> [CheckFinding] {
@@ -17,10 +18,10 @@ enum PieceChecks {
                 policy: settings.policy.rules,
                 destinations: settings.destinations.filter { $0.name == one.name }.map { ($0.name, $0.policy.rules) },
                 folders: folders.map { ($0.watch.name, $0.policy.rules) })
-            // One sentence for each quota, and not for each folder that it is about.
+            // One sentence for each quota, and not for each folder that it concerns.
             var lines: [QuotaBook.Line] = []
             for folder in folders.map(\.watch.name) {
-                // One that counts metered networks only may be all that counts tomorrow.
+                // Metered, since a quota for metered networks only may be the one that counts tomorrow.
                 let kind = QuotaBook.Class(one.name, from: folder, isMetered: true)
                 lines += book.allNeverLeaving(piece.cost, for: kind).filter { !lines.contains($0) }
             }
@@ -32,7 +33,7 @@ enum PieceChecks {
         return findings
     }
 
-    /// Of files that wait now.
+    /// Findings for files that wait now.
     static func findings(
         _ waiting: [(folder: String, destination: String, files: Int, text: String)], _ request: CheckRequest
     ) -> [CheckFinding] {

@@ -1,11 +1,11 @@
 internal import Core
 internal import Linux
 
-/// What a check by the service's user lacks of the rights that the service has.
+/// The rights that a check by the service's user lacks, compared with the service itself.
 enum ServiceGroups {
     static let unit = "sluice.service"
 
-    /// - Returns: `nil` where nothing is lacking, or whoever asks is another user than the service's.
+    /// - Returns: `nil` where nothing is missing, or where the caller is another user than the service's.
     static func finding(
         _ service: ServiceUnit?, user: UInt32 = Accounts.user, groups: Set<UInt32> = Accounts.groups
     ) -> CheckFinding? {

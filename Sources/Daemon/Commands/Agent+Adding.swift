@@ -4,12 +4,12 @@ internal import Linux
 internal import Store
 internal import Watch
 
-// Files that a person hands in.
+// Files that a person adds.
 
 extension Agent {
     package func add(_ request: AddRequest) async throws -> UploadsReply {
         try requireReady()
-        // No hexadecimal digit is a slash.
+        // A hexadecimal digit is never a slash.
         let isText = request.path.hasPrefix("/")
         guard let raw = isText ? Array(request.path.utf8) : bytes(hexadecimal: request.path) else {
             throw Refusal(.badRequest, "`path` takes an absolute path, or its bytes in hexadecimal")
@@ -24,12 +24,13 @@ extension Agent {
             return try await add(all: path, request)
         }
         let around = rules.filter { path.relative(to: $0.path) != nil }
-        // Several folders may share a path and tell their files apart by name and size; a person may also hand in what none takes.
+        // Several folders may share a path and select their files by name and size; a person may also add a file that
+        // no folder selects.
         let takers = around.filter { rule in
             path.relative(to: rule.path).map { NameRules(include: rule.include, exclude: rule.exclude).takes($0) }
                 ?? false
         }
-        let size = try? await blocking { try FileLook(at: path).size }  // the look below says what is wrong with it
+        let size = try? await blocking { try FileLook(at: path).size }  // the inspection below reports the error
         let taker = takers.first { rule in size.map { rule.limits.takes(size: $0) } ?? true } ?? takers.first
         guard let rule = taker ?? around.first, let relative = path.relative(to: rule.path) else {
             throw elsewhere(path)
@@ -46,7 +47,8 @@ extension Agent {
             (look, system) = try await blocking {
                 let top = try sources[rule.path].open()
                 let look = try top.look(at: relative)
-                // Of the file: another disk may be mounted below the folder, or stand where one stood before.
+                // The file's own device: another disk may be mounted below the folder, or at a place where one was
+                // mounted before.
                 fileSystems.forget()
                 return (look, fileSystems.identity(of: top, at: relative, device: look.device))
             }
@@ -69,7 +71,7 @@ extension Agent {
         return Refusal(error.isMissing ? .notFound : .badRequest, error.description)
     }
 
-    /// What a link names may lie anywhere, and be anybody's.
+    /// The target of a link may be anywhere, and belong to any user.
     private func linked(_ path: FilePath) -> Refusal {
         Refusal(
             .conflict,
@@ -77,10 +79,10 @@ extension Agent {
                 + "under its own path, in a folder that is configured")
     }
 
-    /// Everything in a folder and below it that the configured folders take there, a piece at a time.
+    /// Adds all files in a folder and below it that the configured folders select there, a piece at a time.
     ///
     /// - Returns: The newest hundred, how many there are, and how many files were refused.
-    /// - Throws: ``Refusal`` when no configured folder has anything to do with it, or takes nothing there.
+    /// - Throws: ``Refusal`` when no configured folder contains it, or selects a file there.
     private func add(all path: FilePath, _ request: AddRequest) async throws -> UploadsReply {
         if request.key != nil {
             throw Refusal(.badRequest, "`key` names one upload, and \(path.display) is a folder")
@@ -106,7 +108,7 @@ extension Agent {
                 refused += 1
                 refusal = refusal ?? Refusal(.badRequest, trouble)
             }
-            // What a folder leaves out for being empty is left out here as well.
+            // Files that a folder leaves out for being empty are left out here as well.
             let files = piece.files.filter { $0.look.size > 0 || house.folder($0.folder)?.empty == .upload }
             for start in stride(from: 0, to: files.count, by: Self.inOneGo) {
                 for result in try await record(Array(files[start..<min(start + Self.inOneGo, files.count)]), request) {
@@ -134,9 +136,10 @@ extension Agent {
     /// Files in one transaction.
     private static let inOneGo = 200
 
-    /// Writes files down as their folders say, in one transaction.
+    /// Records files by the settings of their folders, in one transaction.
     ///
-    /// - Returns: Of each the ids of its uploads, or why there are none; nothing for those whose folder is gone meanwhile.
+    /// - Returns: For each the ids of its uploads, or the reason why there are none; nothing for a file whose folder
+    ///   was removed meanwhile.
     private func record(_ files: [SettledFile], _ request: AddRequest) async throws -> [Result<[String], Refusal>] {
         var named: Set<String> = []
         let to = request.to.filter { named.insert($0).inserted }

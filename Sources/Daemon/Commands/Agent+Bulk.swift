@@ -4,12 +4,12 @@ internal import Linux
 internal import Staging
 internal import Store
 
-// What ends uploads and begins them again: some by their ids, or all that a filter lets through, however many.
+// Commands that end uploads and start them again: some by their ids, or all that match a filter, however many.
 
 extension Agent {
-    /// Views in an answer that is about more uploads than a person named.
+    /// The most views in an answer about more uploads than a person named.
     private static let shown = 100
-    /// Uploads in one transaction: a long one would keep everybody else waiting.
+    /// Uploads in one transaction: a long one would delay all other work.
     private static let piece = 200
 
     package func cancel(_ selection: Selection) async throws -> UploadsReply {
@@ -40,7 +40,7 @@ extension Agent {
         return reply
     }
 
-    /// How an upload is over.
+    /// The word for how an upload ended.
     private static func word(_ row: UploadRow) -> String {
         row.upload.state == .removed
             ? "\((row.upload.ended ?? .removed).rawValue) and in the history" : row.upload.state.rawValue
@@ -113,7 +113,8 @@ extension Agent {
             default: try await retry(row)
             }
         }
-        // What waits is tried at once, as by `resume`. What was begun again a moment ago needs no more than that.
+        // Waiting uploads are tried at once, as by `resume`. Uploads that were started again a moment ago need no more
+        // than that.
         let waiting = Set(rows.filter { $0.upload.ending == nil }.map(\.upload.destination))
         if !waiting.isEmpty { try await dispatcher.reconsider(waiting, isWanted: true) }
         return try await reply(rows.map(\.upload.id))
@@ -149,7 +150,7 @@ extension Agent {
         _ = try await house.store.retry(row.upload.id, fromCopy: false)
     }
 
-    /// Side by side, so that they share transactions. One that cannot be retried does not keep the others from it.
+    /// In parallel, so that they share transactions. An upload that cannot be retried does not affect the others.
     private func retryAll(_ ids: [String]) async throws -> Done {
         try await withThrowingTaskGroup(of: (String, Refusal?).self) { group in
             for id in ids {
@@ -170,17 +171,18 @@ extension Agent {
         }
     }
 
-    /// What was done with a piece of the uploads.
+    /// The result for a piece of the uploads.
     private struct Done {
         var ids: [String]
         var refused = 0
-        /// Why the first of these was refused.
+        /// The reason for the first refusal.
         var refusal: Refusal?
     }
 
-    /// Does something with all uploads of a folder, of a destination or at all, the newest first, a piece at a time.
+    /// Applies a command to all uploads of a folder, of a destination or of the daemon, the newest first, a piece at a
+    /// time.
     ///
-    /// - Throws: The first refusal when every one was refused.
+    /// - Throws: The first refusal when every upload was refused.
     private func throughout(
         _ selection: Selection, _ lists: Set<String>, _ body: ([String]) async throws -> Done
     ) async throws -> UploadsReply {
@@ -202,7 +204,7 @@ extension Agent {
             count += done.ids.count
             refused += done.refused
             refusal = refusal ?? done.refusal
-            // Those that come from now on are newer: it ends.
+            // Uploads that arrive from now on are newer, so the loop ends.
             filter.after = last
         }
         if count == 0, let refusal { throw refusal }
@@ -212,7 +214,7 @@ extension Agent {
             refusal: refusal?.message)
     }
 
-    /// The uploads as they are now.
+    /// The present views of the uploads.
     func reply(_ ids: [String]) async throws -> UploadsReply {
         UploadsReply(uploads: await views(try await ids.asyncCompactMap { try await self.house.store.row($0) }[...]))
     }

@@ -2,14 +2,14 @@ internal import Core
 internal import Linux
 internal import Store
 
-/// What a person lets off, and for how long.
+/// A request to waive rules for a while.
 package struct AllowRequest: Codable, Sendable, Hashable {
     /// Uploads: ids, unique prefixes of at least 6 characters, or keys.
     package var ids: [String]
     package var folder: String?
     /// `window`, `metered`, `quota`.
     package var kinds: [String]
-    /// Seconds; 0 takes back what was allowed.
+    /// In seconds; 0 takes the exceptions back.
     package var duration: Int64
 
     package init(ids: [String] = [], folder: String? = nil, kinds: [String], duration: Int64) {
@@ -20,11 +20,11 @@ package struct AllowRequest: Codable, Sendable, Hashable {
     }
 }
 
-/// A limit of a person's for all transfers.
+/// A rate limit that a person sets for all transfers.
 package struct LimitRequest: Codable, Sendable, Hashable {
-    /// Bytes a second; absent takes the limit back.
+    /// In bytes a second; absent takes the limit back.
     package var rate: Int64?
-    /// Seconds.
+    /// In seconds.
     package var duration: Int64?
 
     package init(rate: Int64?, duration: Int64?) {
@@ -40,11 +40,11 @@ package struct ExceptionView: Codable, Sendable, Hashable {
     package var name: String?
     /// `window`, `metered`, `quota`; `rate`.
     package var kind: String
-    /// Bytes a second, of a `rate`.
+    /// In bytes a second, for a `rate`.
     package var rate: Int64?
     package var since: String
     package var until: String
-    /// The user who said so.
+    /// The user who made the exception.
     package var by: String
 
     init(_ record: ExceptionRecord) {
@@ -60,10 +60,10 @@ package struct ExceptionView: Codable, Sendable, Hashable {
     }
 }
 
-/// What is in force after a change.
+/// The exceptions in force after a change.
 package struct ExceptionsReply: Codable, Sendable, Hashable {
     package var exceptions: [ExceptionView]
-    /// What was taken back of what was in force; absent where nothing was to be taken back.
+    /// The exceptions that were in force and are taken back; absent where nothing was to be taken back.
     package var ended: [ExceptionView]?
 
     package init(exceptions: [ExceptionView], ended: [ExceptionView]? = nil) {
@@ -73,7 +73,7 @@ package struct ExceptionsReply: Codable, Sendable, Hashable {
 }
 
 extension Agent {
-    /// A year: who wants longer wants another configuration.
+    /// A year: a longer exception belongs in the configuration.
     private static let longest: Int64 = 366 * 86_400
 
     package func allow(_ request: AllowRequest, by who: String) async throws -> ExceptionsReply {
@@ -159,7 +159,7 @@ extension Agent {
             ended: ended.map { $0.map { ExceptionView($0) } })
     }
 
-    /// What was allowed to an upload, or to all of its folder.
+    /// The exceptions for an upload and for its folder.
     func exceptions(id: String, folder: String?) async -> [ExceptionView] {
         await dispatcher.exceptions.filter { exception in
             exception.scope == .upload && exception.name == id || exception.scope == .folder && exception.name == folder

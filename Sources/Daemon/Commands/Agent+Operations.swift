@@ -5,7 +5,7 @@ internal import Staging
 internal import Store
 internal import Watch
 
-// What an operator asks of the daemon.
+// Commands and queries of an operator.
 
 extension Agent: Operations {
     package func list(_ query: ListQuery) async throws -> UploadPage {
@@ -23,7 +23,7 @@ extension Agent: Operations {
         filter.until = query.until
         filter.after = query.after
         filter.states = try states(query)
-        // Before the rows: what happens in between is told again by the events, never missed.
+        // Read before the rows: events repeat a change in between, and none is missed.
         let seq = await house.store.seq
         if let state = query.state, Self.shownStates[state] != nil {
             let (uploads, next) = try await uploads(shownAs: state, filter, limit: query.limit)
@@ -31,7 +31,7 @@ extension Agent: Operations {
             return UploadPage(uploads: uploads, counts: try await counts(), seq: seq, next: next)
         }
         let rows = try await house.store.rows(filter)
-        // Rows of names that the configuration has no more may still be there; where none are, it is a slip.
+        // Rows of names that are no longer configured may still exist; where there are none, the name is a mistake.
         if rows.isEmpty { try requireKnown(folder: query.folder, destination: query.destination) }
         let shown = rows.prefix(query.limit)
         return UploadPage(
@@ -40,7 +40,7 @@ extension Agent: Operations {
     }
 
     private func states(_ query: ListQuery) throws -> [UploadState] {
-        // What has left the lists is shown to whoever asks for the history.
+        // Uploads that have left the lists are shown only in the history.
         var states = UploadState.allCases.filter { $0 != .removed }
         if let list = query.list {
             guard ListQuery.lists.contains(list) else {
@@ -80,13 +80,13 @@ extension Agent: Operations {
         let media = MediaView(try await mediaFacts(of: row.asset))
         let waste = try await house.store.waste(of: row.upload.id)
         let isOver = row.upload.state.isTerminal
-        // Of the last attempt the destination may have some yet.
+        // The destination may still have bytes of the last attempt.
         let wasted = waste.total + (isOver || !waste.beginsAnew ? 0 : waste.unsettled)
         return UploadDetail(
             upload: await view(row), attempts: attempts, media: media, wasted: wasted > 0 ? wasted : nil)
     }
 
-    // MARK: Hold and let go
+    // MARK: Pause and resume
 
     package func pause(_ selection: Selection) async throws -> UploadsReply {
         try requireReady()
@@ -97,7 +97,7 @@ extension Agent: Operations {
         if !scopes.isEmpty {
             let now = house.clocks.wall()
             let until = selection.duration.map { now.advanced(by: .seconds($0)) }
-            // Before it is there: nothing may be cut in between.
+            // Before the pause is set: no transfer may be cut in between.
             if selection.afterPart { await dispatcher.spare(scopes) }
             for place in scopes {
                 try await house.store.setPause(
@@ -140,7 +140,8 @@ extension Agent: Operations {
         let scopes = try scopes(selection)
         if !scopes.isEmpty {
             for place in scopes { try await house.store.clearPause(place.scope, place.name) }
-            // The pause goes first: one that cuts, for a moment, would cut what it has spared.
+            // The pauses are removed first: a pause that is no longer gentle for a moment would cut the transfers that
+            // it has spared.
             try await dispatcher.reloadPauses()
             await dispatcher.spareNoMore(scopes)
             try await dispatcher.takeBackWishes()
@@ -158,7 +159,7 @@ extension Agent: Operations {
         return try await reply(rows.map(\.upload.id))
     }
 
-    /// The pauses that a selection without ids means.
+    /// The pauses that a selection without ids refers to.
     private func scopes(_ selection: Selection) throws -> [PausedPlace] {
         if !selection.ids.isEmpty {
             guard selection.folder == nil, selection.destination == nil, !selection.all else {
@@ -200,8 +201,9 @@ extension Agent: Operations {
         return try await selection.ids.asyncCompactMap { try await self.find($0) }
     }
 
-    /// By id, unique prefix of at least 6 characters, key, path, the remote's own name or address, or the end of a path that only one file has; a path or
-    /// key that several uploads have means the newest one, as long as it is for one destination.
+    /// Finds an upload by id, unique prefix of at least 6 characters, key, path, the remote's own name or address, or
+    /// the end of a path that only one file has. A path or key of several uploads refers to the newest one, as long as
+    /// it is for one destination.
     private func find(_ reference: String) async throws -> UploadRow {
         let found = try await candidates(reference)
         if !found.isEmpty || reference.hasPrefix("/") { return try one(found, reference) }
@@ -211,7 +213,7 @@ extension Agent: Operations {
                 + (reference.utf8.count < 6 ? ": an id's beginning needs at least 6 characters" : ""))
     }
 
-    /// All that ``find(_:)`` may mean.
+    /// All uploads that ``find(_:)`` may refer to.
     func candidates(_ reference: String) async throws -> [UploadRow] {
         let store = house.store
         if reference.hasPrefix("/") {
@@ -233,15 +235,15 @@ extension Agent: Operations {
         return try await rows(endingIn: reference)
     }
 
-    /// What a path as a person gives it may mean: as shown, else as it stands, for a name may hold what looks like an
-    /// escape.
+    /// The paths that a person's text may refer to: as displayed, else literally, since a name may contain text that
+    /// looks like an escape.
     func paths(_ reference: String) -> [FilePath] {
         [FilePath(display: reference), FilePath(reference)].compactMap { $0 }
     }
 
     /// Uploads of the files whose paths end in the whole names of `reference`: of each file the newest ones.
     private func rows(endingIn reference: String) async throws -> [UploadRow] {
-        // As shown, else as it stands, like a whole path.
+        // As displayed, else literally, like a whole path.
         let shown = FilePath(display: reference)
         let asItStands = FilePath(reference)
         for end in [shown, shown == asItStands ? nil : asItStands].compactMap({ $0 }) {
@@ -262,7 +264,7 @@ extension Agent: Operations {
     private func one(_ found: [UploadRow], _ reference: String) throws -> UploadRow {
         guard let first = found.first else { throw Refusal(.notFound, "no upload of `\(reference)` is known") }
         if found.count == 1 { return first }
-        // What tells them apart: the file, else where it goes.
+        // The names that distinguish them: the file, else the destination.
         let areOneFile = found.allSatisfy { $0.asset.path == first.asset.path }
         let names = found.prefix(5).map {
             "\($0.upload.id) (\(areOneFile ? $0.upload.destination : $0.asset.path.display))"
@@ -272,7 +274,7 @@ extension Agent: Operations {
 }
 
 extension Array {
-    /// As `compactMap`, one after the other.
+    /// Like `compactMap`, one element after another.
     func asyncCompactMap<R>(_ make: (Element) async throws -> R?) async rethrows -> [R] {
         var out: [R] = []
         for element in self { if let made = try await make(element) { out.append(made) } }

@@ -33,7 +33,7 @@ extension Agent {
         return [only]
     }
 
-    /// - Returns: `nil` for one that a file may have.
+    /// - Returns: `nil` for a name that a file may have.
     private static func problem(ofName name: String) -> String? {
         if name.isEmpty || name.utf8.count > 255 { return "has 1 to 255 bytes" }
         if name == "." || name == ".." || name.contains("/") { return "is a file's name alone, without a folder" }
@@ -41,16 +41,17 @@ extension Agent {
     }
 }
 
-/// Takes the bytes of one file into the staging folder, and writes it down when it is whole and durable.
+/// Receives the bytes of one file into the staging folder, and records it when it is complete and durable.
 ///
-/// An asset that is *staged* from its birth: there is no source, and everybody downstream meets what they meet when a source has
-/// been removed. Up to the transaction at the end nobody was told anything, and a start removes what there is.
+/// The asset is *staged* from its creation: it has no source, and later steps treat it like an asset whose source has
+/// been removed. Nothing is acknowledged before the transaction at the end, and a start removes what is left of an
+/// unfinished reception.
 struct Reception: Sendable {
     let house: House
     let stager: Stager
     let intake: Intake
 
-    /// Room is asked for in steps of at least this.
+    /// Space is requested in steps of at least this.
     private static let step: Int64 = 16 << 20
 
     /// - Returns: The ids of its uploads.
@@ -82,7 +83,7 @@ struct Reception: Sendable {
         }
     }
 
-    /// Also when the task is cancelled: what stays is swept by the next start, and of no use until then.
+    /// Also when the task is cancelled: the next start removes the copy, which has no use until then.
     private func giveUp(_ number: Int64) async {
         let staging = house.staging
         do {
@@ -106,7 +107,7 @@ struct Reception: Sendable {
             let count = Int64(bytes.count)
             if arrived + count > room.size {
                 let name = draft.file.relative.display
-                // Where the cache is nearly full, no more than is there already.
+                // Where the cache is nearly full, no more than the present bytes.
                 do { try await stager.change(&room, arrived: arrived, more: max(count, Self.step), of: name) } catch {
                     guard let refusal = error as? Refusal, refusal.code == .noRoom, count < Self.step else {
                         throw error
@@ -173,7 +174,7 @@ struct Reception: Sendable {
             headers: request.headers, url: request.url)
     }
 
-    /// What the disk has said, as something that can be done about it.
+    /// The error of the disk, as a refusal that a person can act on.
     private func refusal(_ error: any Error) -> any Error {
         switch error {
         case StagingError.full(let error): Refusal(.noRoom, "no room in \(house.staging.folder.display): \(error)")
@@ -187,10 +188,10 @@ struct Reception: Sendable {
 }
 
 extension Stager {
-    /// So many may be handed over at a time: each has a descriptor and a buffer.
+    /// The most receptions at a time: each has a descriptor and a buffer.
     private static let mostReceptions = 16
 
-    /// Waits until what an earlier run left is swept.
+    /// Waits until the leftovers of an earlier run are removed.
     func enter() async throws {
         try await swept.waitForEnd()
         if receptions >= Self.mostReceptions {
@@ -205,20 +206,20 @@ extension Stager {
         receptions -= 1
         promised = promised - room
         redeemed = redeemed + room
-        // What waits for room may have it now, and who waits for rest too.
+        // Copies that wait for space may have it now. The ring also wakes the check for rest.
         house.stagerBell.ring()
     }
 
-    /// Promises room for `more` bytes behind those that have arrived, in place of what was promised before.
+    /// Promises space for `more` bytes after those that have arrived, in place of the earlier promise.
     ///
-    /// - Throws: ``Refusal`` when there is none. It does not wait as copies do: somebody else does.
+    /// - Throws: ``Refusal`` when there is none. It does not wait as copies do: a caller is waiting.
     func change(_ room: inout StagingRoom.Promise, arrived: Int64, more: Int64, of name: String) async throws {
         let before = redeemed
         guard let now = try await self.room() else {
             throw Refusal(
                 .unavailable, house.troubles["staging"]?.text ?? "the staging folder cannot be asked for its space")
         }
-        // What has arrived is on the disk, and no longer to be found there.
+        // The bytes that have arrived are already subtracted from the free space of the disk.
         let wanted = StagingRoom.Promise(size: arrived + more, need: more)
         let others = promised - room + redeemed - before
         if let obstacle = now.obstacle(for: FilePath(name), size: wanted.size, need: wanted.need, others) {
@@ -231,9 +232,9 @@ extension Stager {
 }
 
 extension StagingRoom {
-    /// Why bytes that are handed over are not taken.
+    /// The reason why bytes that are handed over are refused.
     ///
-    /// - Parameter news: Of ``obstacle(for:size:need:_:)``.
+    /// - Parameter news: The subject from ``obstacle(for:size:need:_:)``.
     fileprivate func refusal(of name: String, _ news: String, _ others: Promise, arrived: Int64) -> String {
         let file = FilePath(name).display
         if news == "max_size", let cap {

@@ -3,11 +3,11 @@ internal import Core
 internal import Linux
 internal import Watch
 
-/// Which folders are to be looked through now.
+/// A request to scan folders now.
 package struct RescanRequest: Codable, Sendable, Hashable {
-    /// By its name; all when it is absent.
+    /// The folder's name; all folders when it is absent.
     package var folder: String?
-    /// The answer comes when they were.
+    /// Whether the answer comes after the scan.
     package var wait: Bool
 
     package init(folder: String? = nil, wait: Bool = false) {
@@ -19,10 +19,10 @@ package struct RescanRequest: Codable, Sendable, Hashable {
 package struct RescanView: Codable, Sendable, Hashable {
     package var name: String
     package var path: String
-    /// As `status` says it.
+    /// As in `status`.
     package var state: String
-    /// Files that were come across, and the new ones among them; absent where nobody waited. What settles already is not
-    /// among them.
+    /// Files that the scan found, and the new ones among them; absent without `wait`. Files that were already settling
+    /// are not among them.
     package var files: Int?
     package var new: Int?
     /// Files that have not settled yet.
@@ -39,7 +39,7 @@ package struct RescanView: Codable, Sendable, Hashable {
 }
 
 package struct RescanReply: Codable, Sendable, Hashable {
-    /// Whether they were looked through; `false` where nobody waited.
+    /// Whether the scan is over; `false` without `wait`.
     package var done: Bool
     package var folders: [RescanView]
 
@@ -55,7 +55,7 @@ extension Agent {
         try requireKnown(folder: request.folder, destination: nil)
         if let name = request.folder, let path = house.folder(name)?.watch.path { try await requireOwn(path) }
         let folders = request.folder.map { Set([$0]) }
-        // What waits for its folder or for its target is tried as well.
+        // Files that wait for their folder or for their target are tried as well.
         let named = folders ?? Set(house.settings.folders.map(\.watch.name))
         await stager.retry(named)
         try await releaser.retry(named)
@@ -63,24 +63,25 @@ extension Agent {
             watcher.rescan(folders)
             return RescanReply(done: false, folders: views(states(of: folders), counted: false))
         }
-        // The bell first: what is told between the order and the first look at the board is not missed.
+        // The bell first: news between the request and the first check of the states is not missed.
         return try await watchNews.lend { bell in
             let asked = watcher.rescan(folders)
             while true {
                 let states = states(of: folders)
-                // A reload may have taken a folder away meanwhile; nobody waits for that, nor for a server that is gone.
+                // A reload may have removed a folder meanwhile. The request waits neither for such a folder nor for a
+                // server that does not answer.
                 if states.allSatisfy({ $0.isStuck || $0.lookedSince.map { $0 >= asked } ?? false }) {
                     return RescanReply(done: true, folders: views(states, counted: true))
                 }
                 try Task.checkCancellation()
                 if watchNews.isOver { throw Refusal(.unavailable, "the daemon is stopping") }
-                // The limit for a file system that stops to answer, which nobody tells.
+                // A limit, since a file system that stops answering causes no news.
                 await bell.wait(atMost: .seconds(5))
             }
         }
     }
 
-    /// - Throws: ``Refusal`` where the folder's directory, or a link on the way to it, is somebody else's.
+    /// - Throws: ``Refusal`` where the folder's directory, or a link on the way to it, belongs to another user.
     private func requireOwn(_ path: FilePath) async throws {
         let folder = house.sources[path]
         do { _ = try await SlowDisk(patience: .seconds(3)).run { _ in try folder.open().path } } catch let error
@@ -88,7 +89,7 @@ extension Agent {
         {
             throw Refusal(.conflict, error.description)
         } catch {
-            // Whatever else keeps it from being opened is its state.
+            // Any other error while opening it shows in its state.
         }
     }
 

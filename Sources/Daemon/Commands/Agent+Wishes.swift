@@ -1,7 +1,7 @@
 internal import Config
 internal import Core
 
-// What a person may ask of uploads that they hand in, and whether it can be had.
+// Wishes of a person for added uploads, and whether they can be met.
 
 extension Agent {
     func checkWishes(to destinations: [String], key: String?, context: [String: String]) throws {
@@ -17,7 +17,7 @@ extension Agent {
         if let key, key.isEmpty || key.utf8.count > 1024 { throw Refusal(.badRequest, "a key has 1 to 1024 bytes") }
     }
 
-    /// What is to differ in the requests of these uploads.
+    /// Checks the settings for the requests of these uploads.
     func checkRequests(_ headers: [String: String], url: String?, for destinations: [String]) throws {
         try checkHeaders(headers, for: destinations)
         guard let url else { return }
@@ -28,7 +28,7 @@ extension Agent {
         }
     }
 
-    /// Their values may be secrets, and are in no message.
+    /// The values may be secrets, and appear in no message.
     private func checkHeaders(_ headers: [String: String], for destinations: [String]) throws {
         if headers.isEmpty { return }
         func refuse(_ problem: String) -> Refusal { Refusal(.badRequest, "`headers` \(problem)") }
@@ -37,7 +37,8 @@ extension Agent {
             throw refuse("has a name twice; they are the same in upper and lower case")
         }
         for (name, value) in headers.sorted(by: { $0.key < $1.key }) {
-            // RFC 9110, sections 5.1 and 5.6.2: a token. Of values only what no recipient reads in two ways.
+            // RFC 9110, sections 5.1 and 5.6.2: a name is a token. Of values only those that all recipients read in the
+            // same way.
             guard isToken(name), (1...64).contains(name.utf8.count) else {
                 throw refuse(
                     "takes names of 1 to 64 letters, digits and `-`, not `\(printable(String(name.prefix(70))))`")

@@ -1,5 +1,5 @@
-// What other programs write by hand: everything that has a default may be left out, and a misspelt key must not turn
-// "this destination" into "everything".
+// Decoding of requests that other programs write by hand. Every key with a default may be left out, and a misspelt key
+// must not turn "this destination" into "everything".
 
 extension AddRequest {
     private enum Key: String, CodingKey, CaseIterable { case path, to, key, context, headers, url, again }
@@ -114,7 +114,7 @@ private func refuseOtherKeys<Key: CodingKey & CaseIterable>(than known: Key.Type
     }
 }
 
-/// As it travels: the decoder has made `afterPart` of `after_part`.
+/// The form on the wire: the decoder has turned `after_part` into `afterPart`.
 private func snakeCase(_ name: String) -> String {
     name.reduce(into: "") { $0 += $1.isUppercase ? "_\($1.lowercased())" : "\($1)" }
 }

@@ -1,13 +1,13 @@
-/// What `pause`, `resume`, `cancel`, `retry` and `remove` are about.
+/// The uploads that `pause`, `resume`, `cancel`, `retry` and `remove` apply to.
 package struct Selection: Codable, Sendable, Hashable {
     /// Ids, unique prefixes of at least 6 characters, or keys.
     package var ids: [String]
     package var all: Bool
     package var folder: String?
     package var destination: String?
-    /// Seconds; for `pause`.
+    /// In seconds; for `pause`.
     package var duration: Int64?
-    /// For `pause`: what is on its way arrives.
+    /// For `pause`: whether the parts in flight may arrive.
     package var afterPart: Bool
 
     package init(

@@ -5,12 +5,12 @@ internal import Store
 internal import Synchronization
 internal import Watch
 
-// What a person asks the daemon to try: with its rights, through the gate and the ledger of its uploads.
+// Checks that a person asks the daemon for: with its rights, through the gate and the ledger of its uploads.
 
 extension Agent {
-    /// Looks at everything that the running configuration names. A destination that is held is not asked.
+    /// Checks everything that the running configuration names. A destination that is held is not asked.
     ///
-    /// - Throws: `Refusal`, also while another one is under way.
+    /// - Throws: `Refusal`, also while another check is under way.
     package func check(_ request: CheckRequest) async throws -> CheckReport {
         try requireReady()
         try requireKnown(folder: request.folder, destination: request.destination)
@@ -20,12 +20,12 @@ extension Agent {
         defer { isChecking.store(false, ordering: .releasing) }
         let setup = house.setup
         let destinations = DestinationChecks(setup)
-        // Which way each goes is known, and no name is looked up for it once more.
+        // The way of each destination is known, so no name is looked up again.
         var survey = await NetworkSurvey.look(setup.settings, [:])
         survey.note(await dispatcher.interfaces)
         survey.choices = await dispatcher.choices()
         survey.withoutEffect = await withoutEffect()
-        // Whoever asks a disk that does not answer waits for it for ever, and another one with each check.
+        // A question to a disk that does not answer never returns, and each check would add another one.
         let silent = Set(watcher.states().filter(\.isStuck).map(\.folder))
         let waiting = await dispatcher.neverGoing(try await house.store.backlog())
         return CheckReport(
@@ -36,7 +36,7 @@ extension Agent {
                     DaemonGate(house: house, dispatcher: dispatcher), .policy, request)))
     }
 
-    /// Tells a hook of a made-up event. Nothing of it is stored or tried again.
+    /// Sends a made-up event to a hook. Nothing of it is stored or tried again.
     package func tryHook(_ name: String) async throws -> HookTrial {
         try requireReady()
         guard let hook = house.settings.hooks.first(where: { $0.name == name }) else {

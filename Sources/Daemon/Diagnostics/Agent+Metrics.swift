@@ -6,15 +6,15 @@ internal import Store
 internal import Synchronization
 internal import Watch
 
-// Everything in numbers. Costs as much as there are folders and destinations, however many uploads there are, and nothing
-// while nobody asks.
+// All metrics. The cost depends on the number of folders and destinations and not on that of uploads, and there is none
+// between requests.
 
 extension Agent {
     package func metrics() async throws -> MetricsView {
         var view = MetricsView()
         let setup = house.setup
         let destinations = setup.settings.destinations.map(\.name)
-        // What may happen is 0 until it does, so that its first time is seen as well.
+        // Counters start at 0, so that the first increase is seen as well.
         for name in destinations {
             for end in UploadEnd.allCases { view.set(.uploads, [name, end.rawValue], 0) }
             for metric in [Metric.uploadBytes, .verifyFailures] { view.set(metric, [name], 0) }
@@ -57,7 +57,7 @@ extension Agent {
                 view.set(.queueBytes, [name, state.rawValue], 0)
             }
         }
-        // Of destinations that are not configured any more as well: their uploads wait for a person.
+        // Includes destinations that are no longer configured: their uploads wait for a person.
         for tally in try await house.store.tallies() where states.contains(tally.state) && tally.uploads > 0 {
             view.set(.queueItems, [tally.destination, tally.state.rawValue], tally.uploads)
             view.set(.queueBytes, [tally.destination, tally.state.rawValue], max(0, tally.bytes))
@@ -77,7 +77,7 @@ extension Agent {
             if let space = await dispatcher.rooms[name]?.space, space.unit == .bytes, let left = space.left {
                 view.set(.remoteFree, [name], left)
             }
-            // Without an interface nobody has asked what it costs, or it leads to no network.
+            // Without an interface, either the cost was not determined, or no network is involved.
             guard case .open(let passage)? = await dispatcher.reached[name]?.way, let interface = passage.interface
             else {
                 continue
@@ -108,7 +108,7 @@ extension Agent {
 
     private func enterRoom(_ view: inout MetricsView, _ setup: Setup) async {
         let (staging, state) = (setup.staging, setup.settings.state)
-        // What cannot be asked is left out: no number is better than a wrong one.
+        // A number that cannot be read is left out: no number is better than a wrong one.
         if let used = try? await house.store.stagedBytes() { view.set(.stagingUsed, [], used) }
         if let free = try? await blocking({ try staging.free() }) { view.set(.stagingFree, [], free) }
         if let free = try? await blocking({ try Space(at: state).free }) { view.set(.stateFree, [], free) }
@@ -116,7 +116,8 @@ extension Agent {
     }
 
     private func enterQuotas(_ view: inout MetricsView) async throws {
-        // A copy: nobody who decides has looked since the last stretch ended, as when nothing waits.
+        // A copy: the scheduler may not have refreshed the book since the last period ended, for example when no upload
+        // waits.
         var book = house.ledger.book
         let now = house.clocks.wall()
         for recount in book.advance(to: now, in: .local) {

@@ -1,9 +1,9 @@
 internal import Core
 internal import Synchronization
 
-/// One thing that is measured: its name as Prometheus knows it, what it means, and by what its numbers are told apart.
+/// A metric: its name in Prometheus, its meaning, and the labels of its values.
 ///
-/// Names are never those of files: every label has as many values as the configuration has names, and no more.
+/// Labels never contain names of files: each label has as many values as the configuration has names, and no more.
 /// `docs/operations.md` has the same table; a test compares the two.
 package struct Metric: Hashable, Sendable {
     package enum Kind: String, Hashable, Sendable { case counter, gauge, histogram }
@@ -24,7 +24,7 @@ package struct Metric: Hashable, Sendable {
     package static func == (a: Metric, b: Metric) -> Bool { a.name == b.name }
     package func hash(into hasher: inout Hasher) { hasher.combine(name) }
 
-    // MARK: What happened since the start
+    // MARK: Since the start
 
     static let files = Metric(
         "files_detected_total", .counter, ["folder"], "Files that were taken up, new versions of known ones among them")
@@ -60,7 +60,7 @@ package struct Metric: Hashable, Sendable {
     static let hookFailures = Metric(
         "hook_attempts_failed_total", .counter, ["hook"], "Tries to tell a hook something that failed")
 
-    // MARK: How it stands
+    // MARK: Present state
 
     static let hookWaiting = Metric("hook_waiting_notices", .gauge, ["hook"], "Notices that wait for the hook")
     static let hookOldest = Metric(
@@ -134,7 +134,7 @@ package struct Metric: Hashable, Sendable {
     ]
 }
 
-/// What `/metrics` shows: for each metric its numbers, told apart by the values of its labels.
+/// The content of `/metrics`: for each metric its values by their labels.
 package struct MetricsView: Sendable, Hashable {
     package enum Value: Sendable, Hashable {
         case whole(Int64)
@@ -168,12 +168,12 @@ package struct MetricsView: Sendable, Hashable {
     }
 }
 
-/// How often something took how long.
+/// A histogram of durations.
 package struct Histogram: Sendable, Hashable {
-    /// Upper ends in seconds: a small file in the house, to a long recording over a slow line.
+    /// Upper bounds in seconds: from a small file in the local network to a long recording over a slow line.
     package static let bounds: [Double] = [0.1, 0.5, 1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400]
 
-    /// Below each of ``bounds`` and above the one before; the last is above all of them.
+    /// Counts below each of ``bounds`` and above the one before; the last count is above all of them.
     package private(set) var counts = [Int64](repeating: 0, count: bounds.count + 1)
     package private(set) var sum: Double = 0
 
@@ -185,12 +185,12 @@ package struct Histogram: Sendable, Hashable {
     }
 }
 
-/// What is counted where it happens, from the start of the process on. From any task; cheap.
+/// Counters that are increased where the events happen, since the start of the process. From any task; cheap.
 final class Counters: Sendable {
     private struct State {
         var counts: [Metric: [[String]: Int64]] = [:]
         var durations: [String: Histogram] = [:]
-        /// That were sent and have come in, by destination and network.
+        /// Bytes that were sent and received, by destination and network.
         var network: [[String]: (sent: ByteCounter, received: ByteCounter)] = [:]
     }
 
@@ -204,7 +204,8 @@ final class Counters: Sendable {
         state.withLock { $0.durations[destination, default: Histogram()].add(max(0, duration.inSeconds)) }
     }
 
-    /// Where bytes are counted that leave and come in in this name: asked for once for a transfer, since they come in small pieces.
+    /// The counters for bytes sent and received on this account: looked up once for a transfer, since bytes arrive in
+    /// small pieces.
     func network(_ account: SpendingAccount) -> (sent: ByteCounter, received: ByteCounter) {
         let labels = [account.destination, account.network.rawValue]
         return state.withLock { state in
@@ -225,7 +226,7 @@ final class Counters: Sendable {
     }
 }
 
-/// Bytes that have left or come in, by one destination and network.
+/// Bytes sent or received, for one destination and network.
 final class ByteCounter: Sendable {
     private let sum = Atomic<Int64>(0)
 

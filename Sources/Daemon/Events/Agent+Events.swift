@@ -2,10 +2,10 @@ internal import Core
 internal import Linux
 internal import Store
 
-// The stream of what happens.
+// The stream of events.
 
 extension Agent {
-    /// Pulled, not pushed: a reader that stops reading costs nothing, and finds the stored events when it goes on.
+    /// Readers pull events: a reader that stops reading costs nothing, and finds the stored events when it continues.
     package func events(since: Int64?) async throws -> AsyncStream<EventView> {
         let bell = Nudge()
         let board = board
@@ -25,7 +25,7 @@ extension Agent {
     }
 }
 
-/// One reader's place in the stream.
+/// One reader's position in the stream.
 private actor EventFeed {
     private let agent: Agent
     private let bell: Nudge
@@ -63,7 +63,8 @@ private actor EventFeed {
             mayReset = false
             let oldest = try await store.oldestEvent()
             let newest = await store.seq
-            // Gone from the ring, or of another database: the reader lists again and follows from here.
+            // The event is no longer stored, or belongs to another database: the reader has to list again and follow
+            // from here.
             if after + 1 < oldest || after > newest {
                 after = newest
                 ready = [SharedEvent(EventView(seq: newest, ts: agent.house.clocks.wall().description, type: "reset"))]

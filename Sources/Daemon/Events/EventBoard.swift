@@ -3,14 +3,15 @@ internal import Linux
 internal import Store
 internal import Synchronization
 
-/// An event that was made once for all who follow: a thousand of them wait with a number of these each, and a view is large.
+/// An event that is made once and shared by all readers: a thousand of them may wait with many events each, and a view
+/// is large.
 final class SharedEvent: Sendable {
     let view: EventView
     init(_ view: EventView) { self.view = view }
 }
 
-/// What happened lately, looked up and made into views once for all who follow: two hundred readers ask no more of the
-/// store than one does, and so cannot slow the uploads down.
+/// Recent events, read and made into views once for all readers: two hundred readers cost the store no more than one,
+/// and so cannot slow the uploads down.
 actor EventBoard {
     private let house: House
     /// Contiguous, oldest first: every event with a number above `floor`.
@@ -26,12 +27,12 @@ actor EventBoard {
     }
 
     private nonisolated let bells = Mutex(Bells())
-    /// Something was committed since the board last asked.
+    /// Whether something was committed since the board last asked.
     private nonisolated let isBehind = Atomic(true)
 
     /// A reader that is further behind asks the store itself.
     private static let capacity = 1024
-    /// Progress is looked at this often at most, however many look.
+    /// The shortest interval between updates of progress, for all readers together.
     private static let progressFreshness: Duration = .milliseconds(250)
 
     init(house: House) { self.house = house }
@@ -39,14 +40,14 @@ actor EventBoard {
     /// - Returns: The number for ``forget(_:)``.
     func listen(_ bell: Nudge) async -> Int {
         if listener == nil {
-            // At once, so that a second caller does not register again while this one waits.
+            // Set at once, so that a second caller does not register again while this one waits.
             listener = 0
             listener = await house.store.listen { [self] in
-                // In this order: whoever wakes must find that there is something to fetch.
+                // In this order: a reader that wakes must find that there is something to fetch.
                 isBehind.store(true, ordering: .releasing)
                 ringAll()
             }
-            // For what was committed while nobody listened yet.
+            // For commits before the listener was registered.
             isBehind.store(true, ordering: .releasing)
             ringAll()
         }
@@ -68,7 +69,7 @@ actor EventBoard {
         if seq < floor { return try await Self.fetch(after: seq, agent) }
         if seq >= last {
             while let filling { try await filling.value }
-            // Others may have filled it meanwhile, or moved on far beyond this reader.
+            // Other readers may have filled it meanwhile, or moved on far beyond this reader.
             if seq >= last, isBehind.exchange(false, ordering: .acquiringAndReleasing) {
                 try await fill(from: seq, agent)
             }
@@ -81,18 +82,18 @@ actor EventBoard {
     private var last: Int64 { recent.last?.view.seq ?? floor }
 
     private func fill(from seq: Int64, _ agent: Agent) async throws {
-        // Nobody has followed for a while: what lies between is of no use to this reader.
+        // No reader has followed for a while: this reader does not need the events between.
         if seq > last {
             recent = []
             floor = seq
         }
         let start = last
         let task = Task {
-            // Here, and not by whoever waits: of several, the one that began it may be the last to go on.
+            // Here, and not in a waiting caller: of several, the caller that began it may be the last to continue.
             defer { filling = nil }
             let views = try await Self.fetch(after: start, agent)
             recent += views
-            // A full batch: there may be more.
+            // The batch is full: there may be more.
             if views.count == 200 { isBehind.store(true, ordering: .releasing) }
             if recent.count > Self.capacity {
                 let surplus = recent.count - Self.capacity / 2
@@ -115,25 +116,25 @@ actor EventBoard {
         return views
     }
 
-    /// An event is as good as new for that long: what holds its upload now has held it then.
+    /// An event counts as new for this long: the present holds of its upload held it at that time too.
     private static let freshness: Duration = .seconds(10)
 
     static func view(of event: EventRecord, _ agent: Agent) async -> EventView {
         var op: UploadView?
         let age = Duration.milliseconds(agent.house.clocks.wall().milliseconds - event.at.milliseconds)
         let isNew = (.zero - freshness...freshness).contains(age)
-        // Without its object the event still says enough.
+        // Without its upload, the event is still useful.
         if let id = event.upload, let row = try? await agent.house.store.row(id) {
             op = isNew ? await agent.view(row) : await agent.viewWithoutHolds(row)
         }
         return EventView(seq: event.seq, ts: event.at.description, type: event.type, op: op, detail: event.detail)
     }
 
-    /// How far each running upload is. Their numbers are for the reader to set.
+    /// The progress of each running upload. The reader sets the sequence numbers.
     func progress(_ agent: Agent) async throws -> [EventView] {
         let now = house.clocks.monotonic()
         if let progress, now.since(progress.made) < Self.progressFreshness { return progress.views }
-        // Before the wait: others are content with what there is.
+        // Set before the wait: other callers use the earlier views.
         progress = (now, progress?.views ?? [])
         var views: [EventView] = []
         for id in house.live.ids {

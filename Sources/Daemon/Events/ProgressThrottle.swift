@@ -1,27 +1,28 @@
 internal import Core
 
-/// Whose progress is told to one reader now: of each upload seldom enough to be read, and of all of them together too.
+/// Decides which progress events one reader gets now: rarely enough to be readable, for each upload and for all
+/// together.
 ///
-/// Endings and changes of state do not pass here: they are always told.
+/// Ends and changes of state do not pass here: they are always sent.
 struct ProgressThrottle {
-    /// How far an upload is.
+    /// The progress of an upload.
     struct Progress: Hashable {
         var id: String
-        /// Bytes.
+        /// In bytes.
         var sent: Int64
         var total: Int64
     }
 
-    /// Between two looks.
+    /// The interval between checks.
     static let tick: Duration = .milliseconds(500)
-    /// Of all uploads together, 20 a second.
+    /// The most in one check: 20 a second for all uploads together.
     static let mostAtOnce = 10
-    /// Less than a thousandth is told only so long after what was told before.
+    /// A change of less than a thousandth is sent only this long after the event before.
     static let rest: Duration = .seconds(1)
 
     private var told: [String: (sent: Int64, at: MonotonicTime)] = [:]
 
-    /// - Returns: Those to be told now, the ones that were told longest ago first. They count as told.
+    /// - Returns: The uploads to report now, the one that was reported longest ago first. They count as reported.
     mutating func due(_ running: [Progress], now: MonotonicTime) -> [String] {
         let there = Set(running.map(\.id))
         told = told.filter { there.contains($0.key) }
@@ -30,7 +31,7 @@ struct ProgressThrottle {
             let change = abs(progress.sent - last.sent)
             return change > 0 && (change >= max(1, progress.total / 1000) || now.since(last.at) >= Self.rest)
         }
-        // Who was never told comes first; among equals the order of those that run.
+        // An upload that was never reported comes first; among equals the order of the running uploads counts.
         let ages = due.enumerated().map { (age: told[$1.id]?.at.nanoseconds ?? .min, index: $0, progress: $1) }
         let chosen = ages.sorted { ($0.age, $0.index) < ($1.age, $1.index) }.prefix(Self.mostAtOnce).map(\.progress)
         for progress in chosen { told[progress.id] = (progress.sent, now) }

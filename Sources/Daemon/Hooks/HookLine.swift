@@ -1,67 +1,68 @@
 internal import Core
 internal import Store
 
-/// What waits for one hook, and which of it is to be tried when. A value: the loop tells it what happened.
+/// The notices that wait for one hook, and when to try each. A value: the loop tells it of each event.
 ///
-/// One notice at a time is on its way to a hook. Of one upload they go in their order; where one notice alone fails, those of
-/// other uploads go on; where several in a row do, the hook is left alone for a while, and then asked with one.
+/// One notice at a time is sent to a hook. Notices of one upload are sent in order. If one notice alone fails, notices
+/// of other uploads continue. If several in a row fail, the hook is left alone for a while, and then tried with one
+/// notice.
 struct HookLine: Sendable {
     struct Waiting: Sendable, Hashable {
         let seq: Int64
         let at: WallTime
         let upload: String?
         var tries: Int
-        /// Tries for which only it was at fault, as far as anybody knows: whoever has fewer goes first.
+        /// Failed tries that only this notice caused, as far as is known: notices with fewer are sent first.
         var strikes = 0
-        /// As if it had been queued then, by the clock of this run.
+        /// The time of queuing, converted to the clock of this run.
         let queuedAt: MonotonicTime
-        /// Not to be tried before.
+        /// The earliest time for the next try.
         var due: MonotonicTime
     }
 
-    /// The most that waits for one hook; the oldest goes when there is more.
+    /// The most notices that wait for one hook; beyond that the oldest is dropped.
     static let capacity = 1000
-    /// Events that are looked at in one go.
+    /// The number of events that are read at once.
     static let batch = 200
 
     var hook: Hook
-    /// By number.
+    /// In the order of their numbers.
     private(set) var waiting: [Waiting] = []
-    /// The event that it is being told of.
+    /// The number of the event that is being sent.
     private(set) var running: Int64?
-    /// Tries without success since the last one that worked, and which notices they were about.
+    /// Failed tries since the last success, and the notices that failed.
     private(set) var failures = 0
     private var failed: Set<Int64> = []
     /// The hook is left alone until then.
     private var until: MonotonicTime?
-    /// Why the last try failed; `nil` after one that worked.
+    /// The reason for the last failure; `nil` after a success.
     private(set) var trouble: Hold?
     private var code = ""
-    /// What keeps notices from being sent at all.
+    /// The hold that keeps all notices from being sent.
     var hold: Hold?
-    /// Told already, and still to be forgotten by the store.
+    /// Delivered notices that the store still has to remove.
     var told: Set<Int64> = []
     var lastTold: WallTime?
-    /// Since the start.
+    /// Counters since the start.
     var (toldCount, givenUp, dropped) = (0, 0, 0)
-    /// It is losing notices, and said so.
+    /// Whether notices are being dropped, and this was logged.
     private(set) var isOverfull = false
 
     init(_ hook: Hook) { self.hook = hook }
 
     var oldest: WallTime? { waiting.first?.at }
 
-    /// What it lacks room for when these come.
+    /// The notices to drop when this many are added.
     func surplus(adding count: Int) -> [Int64] {
         waiting.filter { $0.seq != running }.prefix(max(0, waiting.count + count - Self.capacity)).map(\.seq)
     }
 
-    /// It takes what it is told, and has enough of that for now: more may wait where events are kept.
+    /// Whether the hook accepts notices, and has enough of them queued for now: the others can wait in the event store.
     var isBehind: Bool { failures == 0 && hold == nil && waiting.count > Self.capacity - Self.batch }
 
     mutating func add(_ new: [Waiting]) { waiting += new }
 
-    /// - Returns: How many there were still, and whether it is news that there is no room.
+    /// - Returns: How many of them still existed, and whether the overflow is news.
     mutating func drop(_ gone: [Int64]) -> (count: Int, isNews: Bool) {
         let before = waiting.count
         forget(gone.filter { !told.contains($0) })
@@ -80,15 +81,15 @@ struct HookLine: Sendable {
         if waiting.count < Self.capacity / 2 { isOverfull = false }
     }
 
-    /// What to try now: the oldest, but for what fails while others do not.
+    /// The notice to try now: the oldest one, except for notices that fail while others succeed.
     func next(at now: MonotonicTime) -> Waiting? {
         candidates.filter { isDue($0, at: now) }.min { ($0.strikes, $0.seq) < ($1.strikes, $1.seq) }
     }
 
-    /// When there is something to try, for nothing else happening.
+    /// The time of the next try if nothing else happens.
     var nextTry: MonotonicTime? { candidates.map(moment).min() }
 
-    /// The first of each upload.
+    /// The first notice of each upload.
     private var candidates: [Waiting] {
         if running != nil { return [] }
         var seen: Set<String> = []
@@ -100,7 +101,7 @@ struct HookLine: Sendable {
     }
 
     private func moment(_ one: Waiting) -> MonotonicTime {
-        // The trouble of a single notice is its own.
+        // The failure of a single notice delays only that notice.
         guard let until, failed.count > 1 || failed.contains(one.seq) else { return one.due }
         return max(until, one.due)
     }
@@ -109,12 +110,12 @@ struct HookLine: Sendable {
 
     mutating func begin(_ seq: Int64) { running = seq }
 
-    /// Nobody knows what came of it.
+    /// Ends a try whose result is unknown.
     mutating func stopped() { running = nil }
 
     mutating func succeeded(_ seq: Int64, at wall: WallTime, _ now: MonotonicTime) {
         running = nil
-        // Others that failed before did so because nobody was there.
+        // Other notices failed before because the hook could not be reached.
         if failed.count > 1 {
             for index in waiting.indices {
                 waiting[index].due = min(waiting[index].due, now)
@@ -127,14 +128,15 @@ struct HookLine: Sendable {
         toldCount += 1
     }
 
-    /// It was refused for good, which says that somebody is there.
+    /// Ends a try that was refused for good, which shows that the hook can be reached.
     mutating func refused(_ seq: Int64, _ reason: String, at wall: WallTime) {
         running = nil
         (failures, failed, until) = (0, [], nil)
         trouble = Hold(.backoff, since: wall, text: reason)
     }
 
-    /// - Returns: The notice as it is now; `nil` when it is gone. And whether the reason is another one than before.
+    /// - Returns: The notice after the failure; `nil` when it is gone. And whether the reason differs from the one
+    ///   before.
     mutating func failed(
         _ seq: Int64, _ reason: String, code: String, after: Duration?, at wall: WallTime, _ now: MonotonicTime,
         luck: Double
@@ -155,7 +157,7 @@ struct HookLine: Sendable {
         return (waiting[index], isNews)
     }
 
-    /// What has failed for too long, or too often.
+    /// Notices that have failed for too long, or too often.
     func hopeless(at now: MonotonicTime) -> [Int64] {
         if failures == 0 { return [] }
         return waiting.filter { one in
@@ -165,7 +167,7 @@ struct HookLine: Sendable {
         }.map(\.seq)
     }
 
-    /// Another configuration: whatever failed may work now.
+    /// Applies a new configuration: failed notices may succeed now.
     mutating func take(_ hook: Hook, at now: MonotonicTime) {
         if self.hook == hook { return }
         self.hook = hook

@@ -1,27 +1,27 @@
 internal import Synchronization
 
-/// How many programs and addresses of hooks may be at work at the same time, whatever they are for.
+/// The limit on programs and requests of hooks that run at the same time, for notices and uploads alike.
 ///
-/// Uploads that ask come before notices: who waits here gets the next place that is free.
+/// Uploads that ask come before notices: an upload that waits here gets the next free slot.
 final class HookSlots: Sendable {
     static let most = 4
 
     private struct State {
         var taken = 0
         var next = 0
-        /// Uploads that wait, in their order.
+        /// Waiting uploads, in order.
         var waiting: [(number: Int, continuation: CheckedContinuation<Bool, Never>)] = []
-        /// Cancelled before they stood in line.
+        /// Uploads that were cancelled before they could wait.
         var cancelled: Set<Int> = []
     }
 
     private let state = Mutex(State())
     private let onFree: @Sendable () -> Void
 
-    /// - Parameter onFree: Called when a place is free that nobody waits for.
+    /// - Parameter onFree: Called when a slot is free and no upload waits for it.
     init(onFree: @escaping @Sendable () -> Void) { self.onFree = onFree }
 
-    /// - Parameter reserve: Places that stay free, for uploads that may ask.
+    /// - Parameter reserve: Slots that stay free for uploads that may ask.
     func take(leaving reserve: Int) -> Bool {
         state.withLock { state in
             if state.taken >= Self.most - reserve { return false }
@@ -30,7 +30,7 @@ final class HookSlots: Sendable {
         }
     }
 
-    /// Waits for a place.
+    /// Waits for a slot.
     ///
     /// - Returns: `false` when the task was cancelled before there was one.
     func takeForUpload() async -> Bool {

@@ -4,30 +4,31 @@ internal import Linux
 internal import Notices
 internal import Store
 
-/// Tells hooks of events: each stored event at least once, however the daemon ends, and nothing that hooks do touches an upload.
+/// Delivers events to hooks: each stored event at least once, however the daemon ends. Nothing that hooks do affects an
+/// upload.
 ///
-/// Events that a hook wants become rows of the store in the transaction that notes how far it came, and stay there until they
-/// are told or given up. Everything else here is memory.
+/// An event that a hook wants becomes a row of the store. The same transaction records how far the hook has read. The
+/// row stays until the notice is delivered or given up. Everything else here is in memory.
 actor Hooks {
     private let house: House
     private let dispatcher: Dispatcher
     private let courier: Courier
-    /// The event as it travels.
+    /// Encodes an event for sending.
     private let encode: @Sendable (EventView) throws -> [UInt8]
     private(set) var lines: [String: HookLine] = [:]
-    /// The last event that was looked at, and the last that the store knows to be.
+    /// The last event that was read, and the last one recorded in the store.
     private var (seen, noted): (Int64, Int64) = (0, 0)
     private var tasks: [String: Task<Void, Never>] = [:]
-    /// Who was told last is asked last.
+    /// The hook that was served last is tried last.
     private var lastServed = ""
     private var isLoaded = false
-    /// Since when there is no place for one that is due.
+    /// The time since which a due notice waits for a slot.
     private var crowdedSince: WallTime?
-    /// The settings in force are those that it goes by.
+    /// Whether the settings in force have been applied here.
     private var isTaken = true
 
     static let forgotten = "notices of hooks that are not configured any more are forgotten"
-    /// So many events that nobody wanted are looked at once more after a crash, at most.
+    /// The most events without a notice that are read again after a crash.
     private static let stride: Int64 = 256
 
     init(
@@ -40,13 +41,13 @@ actor Hooks {
         self.encode = encode
     }
 
-    /// Nothing is on its way, and nothing could be.
+    /// Whether no notice is being sent, and none could be.
     var isAtRest: Bool {
         let now = house.clocks.monotonic()
         return isLoaded && tasks.isEmpty && !lines.values.contains { $0.hold == nil && $0.next(at: now) != nil }
     }
 
-    /// Tells until the task is cancelled. Without hooks it sleeps until a reload.
+    /// Delivers notices until the task is cancelled. Without hooks it sleeps until a reload.
     func run(_ agent: Agent) async throws {
         var reader: Int?
         defer { if let reader { agent.board.forget(reader) } }
@@ -74,7 +75,7 @@ actor Hooks {
         for task in tasks.values { await task.value }
     }
 
-    /// Takes over what an earlier run has left.
+    /// Takes over the notices that an earlier run has left.
     private func load() async throws {
         let marks = try await house.store.hookMarks()
         let notices = try await house.store.notices()
@@ -95,7 +96,7 @@ actor Hooks {
         isLoaded = true
     }
 
-    /// Other settings are in force.
+    /// Applies new settings.
     func take() async {
         isTaken = false
         do { try await takeNow() } catch {
@@ -105,7 +106,7 @@ actor Hooks {
 
     private func takeNow() async throws {
         let hooks = house.settings.hooks
-        // What happened until now is for the hooks of before.
+        // Events until now belong to the earlier hooks.
         let newest = await house.store.seq
         let forgotten = try await house.store.keepHooks(hooks.map(\.name), from: newest)
         if forgotten > 0 { house.log.notice(Self.forgotten, ["count": "\(forgotten)"]) }
@@ -127,19 +128,20 @@ actor Hooks {
 
     // MARK: Events
 
-    /// Writes down what hooks want of all that has happened.
+    /// Queues notices for all new events that hooks want.
     private func read(_ agent: Agent) async throws {
         let newest = await house.store.seq
         guard seen < newest else { return }
         while seen < newest {
-            // What comes fast is dropped for nobody who keeps taking it.
+            // Notices are not dropped for a hook that keeps accepting them, however fast events arrive.
             if lines.values.contains(where: \.isBehind) { return }
             let events = try await house.store.events(after: seen, limit: HookLine.batch)
             guard let last = events.last?.seq else {
                 seen = newest
                 break
             }
-            // Behind the events: a hook that a reload adds now is not among them, and they are none of its business.
+            // Read after the events: a hook that a reload adds now is not among the marks, and gets none of these
+            // events.
             try await queue(events, upTo: last, try await house.store.hookMarks(), agent)
             seen = last
         }
@@ -192,7 +194,7 @@ actor Hooks {
         }
     }
 
-    // MARK: Telling
+    // MARK: Delivery
 
     private func forgetTold() async throws {
         let keys = lines.flatMap { name, line in line.told.map { NoticeRecord.Key(hook: name, seq: $0) } }
@@ -234,7 +236,7 @@ actor Hooks {
                 }
             }
             lines[name]?.hold = nil
-            // Whatever happened while policy was asked.
+            // The state may have changed while policy was evaluated.
             guard tasks[name] == nil, let line = lines[name], let next = line.next(at: house.clocks.monotonic()) else {
                 await close(lane)
                 continue
@@ -269,7 +271,7 @@ actor Hooks {
             lines[hook.name]?.stopped()
             return
         }
-        // Dropped meanwhile, to make room.
+        // The notice was dropped meanwhile, to free space.
         guard let body else {
             lines[hook.name]?.stopped()
             lines[hook.name]?.forget([notice.seq])
@@ -329,16 +331,16 @@ actor Hooks {
 
     private var nextDeadline: Duration? {
         let now = house.clocks.monotonic()
-        // What policy holds is rung for.
+        // For notices that policy holds, the bell is rung.
         return lines.values.filter { $0.hold == nil }.compactMap(\.nextTry).filter { $0 > now }.map { $0.since(now) }
             .min()
     }
 
     // MARK: By hand
 
-    /// Tells it of a made-up event.
+    /// Sends a made-up event to a hook.
     ///
-    /// - Throws: `Refusal` when there is no place for that.
+    /// - Throws: `Refusal` when there is no free slot.
     func `try`(_ hook: Hook) async throws -> HookTrial {
         guard house.hookSlots.take(leaving: 0) else {
             throw Refusal(
@@ -361,7 +363,8 @@ actor Hooks {
         return views
     }
 
-    /// Why what waits for a hook waits: policy as it is now, else the last failure, else that there is no place for it.
+    /// The reason why notices to a hook wait: the present policy, else the last failure, else that there is no free
+    /// slot.
     func hold(of hook: Hook) async -> Hold? {
         guard let line = lines[hook.name] else { return nil }
         if case .web(let web) = hook.target, !line.waiting.isEmpty, tasks[hook.name] == nil,

@@ -4,34 +4,35 @@ internal import Linux
 internal import Store
 internal import Watch
 
-/// Says when a removable medium may be pulled out: when every file on it is staged, and again when every one is verified.
+/// Reports when a removable medium may be pulled out: when every file on it is staged, and again when every file is
+/// verified.
 ///
-/// It only watches. After a restart it says again what holds then.
+/// It only watches. After a restart it reports again what holds then.
 actor Cards {
     private let house: House
     private let states: @Sendable () -> [WatchState]
-    /// How many files of each folder wait for their groups.
+    /// The number of files of each folder that wait for their groups.
     private let gathering: @Sendable () async -> [String: Int]
-    /// The disk of these folders is there again.
+    /// Called when the disk of these folders is present again.
     private let onReturn: @Sendable (Set<String>) async throws -> Void
-    /// What is known of a medium that is plugged in.
+    /// The state of a medium that is plugged in.
     private struct Card {
         let medium: Medium
         var watch: CardWatch
         var work = CardWork()
     }
     private var cards: [Card] = []
-    /// What ``media`` was found out for.
+    /// The circumstances that ``media`` was computed for.
     private var seen: Circumstances?
     private var media: [Medium] = []
     private var listener: Int?
-    /// Never rung: only its time-out counts.
+    /// Never rung: only its time-out is used.
     private let pause = Nudge()
 
-    /// The least time between two looks; a look that takes long makes it longer.
+    /// The shortest interval between two inspections; a slow inspection makes it longer.
     private static let rhythm: Duration = .milliseconds(500)
 
-    /// A file system that can be pulled out, and the folders on it.
+    /// A file system that can be pulled out, with the folders on it.
     private struct Medium: Hashable {
         /// As in ``StoredIdentity/fileSystem``.
         let fileSystem: String?
@@ -40,7 +41,7 @@ actor Cards {
         let place: FilePath
     }
 
-    /// All that decides which media there are.
+    /// All facts that determine which media there are.
     private struct Circumstances: Hashable {
         struct Folder: Hashable {
             let name: String
@@ -58,7 +59,7 @@ actor Cards {
             }
         }
 
-        /// The folders that are there and were not, or stand on another device.
+        /// The folders that are present and were not, or that stand on another device.
         func returned(since before: Circumstances?) -> Set<String> {
             guard let before else { return [] }
             let known = Dictionary(before.folders.map { ($0.name, $0) }, uniquingKeysWith: { $1 })
@@ -70,7 +71,7 @@ actor Cards {
         }
     }
 
-    /// What is absent or does not answer is not asked.
+    /// An absent folder, or one that does not answer, is not asked.
     private static func isThere(_ state: WatchState) -> Bool {
         state.condition == .watching || state.condition == .scanning
     }
@@ -98,11 +99,11 @@ actor Cards {
         }
     }
 
-    /// What the store writes is of interest only while there is a medium.
+    /// Changes of the store matter only while there is a medium.
     private func listen(_ hasCards: Bool) async {
         if hasCards, listener == nil {
             listener = await house.store.listen { [bell = house.cardBell] in bell.ring() }
-            // For what was written just before.
+            // For changes that were written just before.
             house.cardBell.ring()
         } else if !hasCards, let old = listener {
             listener = nil
@@ -111,7 +112,7 @@ actor Cards {
     }
 
     private func look() async throws {
-        // In the order in which a file goes on: one that moves meanwhile is seen at its next station.
+        // In the order in which a file moves on: a file that moves during the inspection is seen at its next station.
         let states = states()
         let circumstances = Circumstances(house.setup, states)
         if circumstances != seen {
@@ -157,7 +158,7 @@ actor Cards {
             ])
     }
 
-    /// The media that are there, each with its folders.
+    /// The present media, each with its folders.
     private func media(_ states: [WatchState]) async -> [Medium] {
         let settings = house.settings
         let wanted = settings.folders.filter { folder in
@@ -173,7 +174,7 @@ actor Cards {
         let root = try? FileLook(at: "/").device
         var media: [UInt64: [(name: String, place: FilePath)]] = [:]
         for folder in folders {
-            // One that goes meanwhile is no medium.
+            // A folder that disappears meanwhile is no medium.
             guard let place = Files.real(folder.watch.path), let device = try? FileLook(at: place).device,
                 device != root
             else { continue }
@@ -187,7 +188,7 @@ actor Cards {
         }.sorted { $0.place.bytes.lexicographicallyPrecedes($1.place.bytes) }
     }
 
-    /// How the medium of a folder stands; `nil` where there is none.
+    /// The state of a folder's medium; `nil` where there is none.
     func view(_ folder: String) -> CardView? {
         guard let card = cards.first(where: { $0.medium.folders.contains(folder) }) else { return nil }
         let work = card.work

@@ -4,27 +4,28 @@ internal import Linux
 internal import Store
 internal import Watch
 
-/// Holds back settled files of folders with `group` until all that travels with them has settled too.
+/// Holds back settled files of folders with `group` until all files that travel with them have settled too.
 ///
-/// What it holds is in memory only: after a restart the scan finds it again.
+/// It keeps them in memory only: after a restart the scan finds them again.
 actor Gathering {
     private let house: House
     private let intake: Intake
     private let fileSystems: FileSystems
     private let reconsider: @Sendable (_ folder: String, _ relative: FilePath) -> Void
     private var grouping = Grouping()
-    /// Files that groups wait for: how they looked, and since when.
+    /// Files that groups wait for: their last status, and since when.
     private var expected: [SourcePath: (look: FileLook, since: MonotonicTime)] = [:]
     private let bell: Nudge
 
     private var saidFull = false
-    /// Files that were let go and are not recorded yet, by folder.
+    /// Files that were released and are not recorded yet, by folder.
     private var goingOn: [String: Int] = [:]
 
-    /// A file that no event told of is quiet for so long before it counts.
+    /// How long a file without events has to be quiet before it counts.
     private static let longestQuiet = QuietTimes().unheard
 
-    /// Sidecars whose video never comes are not remembered without end; a scan finds them again.
+    /// The number of waiting files is limited, since the videos of some sidecars never arrive; a scan finds the others
+    /// again.
     private static let most = 20_000
 
     init(
@@ -38,16 +39,16 @@ actor Gathering {
         bell = house.gatheringBell
     }
 
-    /// Keeps those that have a group.
+    /// Keeps the files that have a group.
     ///
-    /// - Returns: Those that go alone.
+    /// - Returns: The files that travel alone.
     func sift(_ files: [SettledFile]) async -> [SettledFile] {
         let now = house.clocks.monotonic()
         var alone: [SettledFile] = []
         let isFull = grouping.count >= Self.most
         for file in files {
             guard let folder = house.folder(file.folder), let rule = folder.group,
-                // One that is skipped leads nobody; when it is filled one day it comes again.
+                // A skipped file leads no group; if it gets content later, it arrives again.
                 file.look.size > 0 || folder.empty == .upload
             else {
                 alone.append(file)
@@ -76,11 +77,11 @@ actor Gathering {
             var listings: [FilePath: [FilePath]] = [:]
             for key in grouping.due(at: now) where !Task.isCancelled {
                 do { try await look(at: key, now, &listings) } catch let error as SystemError {
-                    // What stands in a folder is in the hands of others: one group that cannot be looked at waits alone.
+                    // Other programs control the content of a folder: a group that cannot be inspected waits alone.
                     if grouping.wait(key, for: "\(error)", isExpected: true, at: now) { tell(key, "\(error)") }
                 }
             }
-            // A group that came while another was looked at has its own time.
+            // A group that arrived during the inspection of another has its own time.
             await bell.wait(atMost: grouping.next.map { max(.milliseconds(10), $0.since(house.clocks.monotonic())) })
         }
     }
@@ -89,7 +90,7 @@ actor Gathering {
     {
         guard let group = grouping.all[key], let first = group.members.values.first else { return }
         guard let folder = house.folder(key.folder), let rule = folder.group else {
-            // The configuration has changed: they go alone.
+            // The configuration has changed: the files travel alone.
             return try await handOn(grouping.take(key), of: key.folder)
         }
         if try await dropChanged(key, group) { return bell.ring() }
@@ -99,7 +100,7 @@ actor Gathering {
             names = known
         } else {
             let (sources, root, below) = (house.sources, first.root, key.directory)
-            // A disk that is away: what waits here is found again when it is back.
+            // If the disk is absent, the files that wait here are found again when it is back.
             names = try await blocking { try sources[root].open().stream(below).names() }
             listings[directory] = names
         }
@@ -110,9 +111,9 @@ actor Gathering {
         }.map { key.directory.appending($0) }.filter { group.members[$0] == nil && taken.takes($0) }
         let neighbours = try await neighbours(others, first.root, key.folder)
         let missing = await comes(try await unknown(neighbours), first.root, folder)
-        // More came while the disk was asked.
+        // More files arrived while the disk was asked.
         guard let now = grouping.all[key], now.members.keys == group.members.keys else { return bell.ring() }
-        // One of before, too: a sidecar may come late, and a video may have another version.
+        // Also a recorded file: a sidecar may arrive late, and a video may have a new version.
         let before = neighbours.first {
             !rule.isSidecar($0.relative.name) && ($0.look.size > 0 || folder.empty == .upload)
         }
@@ -128,14 +129,14 @@ actor Gathering {
             if grouping.wait(key, for: reason, isExpected: false, at: house.clocks.monotonic()) { tell(key, reason) }
         } else {
             for one in others { expected[SourcePath(root: first.root, relative: one)] = nil }
-            // Sources wait for each other also when only a sidecar of before is still on its way.
+            // Sources wait for each other also when only a recorded sidecar is still being uploaded.
             let joins = leader ?? neighbours.first?.relative
             try await handOn(grouping.take(key), of: key.folder, asUnit: true, with: joins)
         }
     }
 
-    /// The video that these belong to, when it was taken within the last day and is not there any more: its release was
-    /// quicker than its sidecar.
+    /// The video that these files belong to, if it was taken up within the last day and is gone: it was released before
+    /// its sidecar arrived.
     private func gone(_ key: Grouping.Key, _ rule: GroupRule) async throws -> FilePath? {
         let start = FilePath(bytes: key.directory.appending(key.stem).bytes + [UInt8(ascii: ".")])
         let since = house.clocks.wall().advanced(by: .zero - Self.lateness)
@@ -160,12 +161,12 @@ actor Gathering {
         let identity: StoredIdentity
     }
 
-    /// Those that stand there.
+    /// The files among these that exist, with their status.
     private func neighbours(_ files: [FilePath], _ root: FilePath, _ folder: String) async throws -> [Neighbour] {
         if files.isEmpty { return [] }
         let (fileSystems, source) = (fileSystems, house.sources[root])
         return try await blocking {
-            // Another card may have got the device number since.
+            // Another medium may have got the device number since.
             fileSystems.forget()
             return try files.compactMap { relative in
                 let top = try source.open()
@@ -178,16 +179,16 @@ actor Gathering {
         }
     }
 
-    /// Those that were never taken: they are on their way through the watcher.
+    /// The files that were never taken up: the watcher is still handling them.
     private func unknown(_ files: [Neighbour]) async throws -> [(relative: FilePath, look: FileLook)] {
         if files.isEmpty { return [] }
         let known = try await house.store.known(files.map(\.identity))
         return zip(files, known).filter { !$0.1 }.map { ($0.0.relative, $0.0.look) }
     }
 
-    /// Those of them that may still settle: not what an ignore file leaves out. One that has been the same for much longer
-    /// than that takes is left out by another rule of its folder (its size, its age), or its marker never came: a group does
-    /// not wait for it.
+    /// The missing files that may still settle. A file that an ignore file excludes is not among them. A file that has
+    /// been unchanged for much longer than settling takes is excluded by another rule of its folder (its size, its
+    /// age), or its marker never arrived: a group does not wait for it.
     private func comes(
         _ missing: [(relative: FilePath, look: FileLook)], _ root: FilePath, _ folder: FolderSettings
     ) async -> [FilePath] {
@@ -203,7 +204,7 @@ actor Gathering {
                 coming.append(relative)
                 continue
             }
-            // Whoever has it open may pause.
+            // A program that has it open may pause its writing.
             let isOpen = try? await blocking {
                 try Lease.look(at: relative, in: sources[root].open()).writer == .somebody
             }
@@ -212,7 +213,7 @@ actor Gathering {
         return coming
     }
 
-    /// Takes out what changed or went since it settled; what changed settles anew.
+    /// Removes files that changed or disappeared since they settled; changed files settle again.
     ///
     /// - Returns: Whether there was any.
     private func dropChanged(_ key: Grouping.Key, _ group: Grouping.Group) async throws -> Bool {
@@ -232,24 +233,24 @@ actor Gathering {
             ["folder": key.folder, "group": key.directory.appending(key.stem).display, "reason": reason])
     }
 
-    // MARK: Told to others
+    // MARK: Reported to other components
 
     struct Waiting: Sendable {
         var files = 0
-        /// The first of them by their paths.
+        /// The first files by their paths.
         var first: [Member] = []
     }
 
     struct Member: Sendable {
         var file: SettledFile
-        /// What it waits for, with the key that says so.
+        /// The event that it waits for, with the configuration key that requires it.
         var reason: String
         var since: MonotonicTime
-        /// When it is looked at; `nil` where only another file ends its wait.
+        /// When it is inspected; `nil` where only another file ends its wait.
         var until: MonotonicTime?
     }
 
-    /// What waits, by its folder.
+    /// The waiting files, by folder.
     ///
     /// - Parameter most: Files to name in each.
     func waiting(naming most: Int) -> [String: Waiting] {
@@ -257,7 +258,7 @@ actor Gathering {
         for (key, group) in grouping.all {
             all[key.folder, default: Waiting()].files += group.members.count
             for member in group.members.values {
-                // Twenty thousand may wait: only those that come before the last one named are sorted in.
+                // Twenty thousand may wait: only files that come before the last named one are sorted in.
                 let before = all[key.folder]?.first.firstIndex {
                     member.path.shown < $0.file.path.shown
                 }
@@ -279,23 +280,23 @@ actor Gathering {
         return "waits for what may still come of its group: `group.wait: \(writtenTime(wait))`"
     }
 
-    /// How many files of each folder are here and nowhere else yet.
+    /// The number of files of each folder that are only here so far.
     var held: [String: Int] {
         grouping.all.reduce(into: goingOn.filter { $0.value > 0 }) {
             $0[$1.key.folder, default: 0] += $1.value.members.count
         }
     }
 
-    /// Every group has been looked at, and goes on only with another file.
+    /// Whether every group has been inspected, and waits only for another file.
     var isAtRest: Bool { grouping.all.values.allSatisfy { $0.reason != nil } }
 }
 
 extension GroupRule {
-    /// As ``key(of:isThere:)``, by what stands beside the file now. Waits for its disk.
+    /// Like ``key(of:isThere:)``, using the files beside it now. Waits for its disk.
     func key(of file: SettledFile, in sources: SourceFolders) async -> Grouping.Key {
         let source = sources.source(file.path)
         let plain = Grouping.Key(file)
-        // What cannot be looked at is not there for now: it joins when it settles.
+        // A file that cannot be inspected counts as absent for now: it joins when it settles.
         return
             (try? await blocking {
                 key(of: file) { (try? source.sibling($0).lookIfPresent()?.isRegular) == true }

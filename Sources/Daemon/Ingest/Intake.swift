@@ -3,16 +3,16 @@ internal import Core
 internal import Linux
 internal import Store
 
-/// Takes what settled from `Watch`, makes of it what the folder's settings say, and has it written down.
+/// Records settled files from `Watch` as assets and uploads, by the settings of their folder.
 struct Intake: Sendable {
     let house: House
 
-    /// Writes down a batch of settled files. Waits while the state cannot be written: what `Watch` holds back it sees
-    /// again, so nothing is lost.
+    /// Records a batch of settled files. Waits while the state cannot be written: `Watch` finds the files again that it
+    /// holds back meanwhile, so no file is lost.
     ///
     /// - Parameters:
-    ///   - isUnit: They travel together.
-    ///   - leader: The file that they belong to, which was taken before; a path below their folder.
+    ///   - isUnit: Whether the files travel together.
+    ///   - leader: The file that they belong to, which was taken up before; a path below their folder.
     func take(_ files: [SettledFile], asUnit isUnit: Bool = false, with leader: FilePath? = nil) async throws {
         let (empty, wanted) = await split(files)
         try await insist { try await house.store.skip(empty.map(\.identity)) }
@@ -38,13 +38,14 @@ struct Intake: Sendable {
         house.roomBell.ring()
     }
 
-    /// Has uploads stopped that read earlier versions in place. A crash before that needs nothing: they are over by the same record.
+    /// Stops uploads that read earlier versions in place. A crash before that does no harm: the same record ended them.
     func tookNewVersions() {
         house.live.reviewSuperseded()
         for bell in [house.dispatchBell, house.removalBell, house.releaseBell] { bell.ring() }
     }
 
-    /// Files that were in a folder before it was watched for the first time, and are not wanted (`existing: skip`).
+    /// Skips files that were in a folder before it was watched for the first time, and are not wanted (`existing:
+    /// skip`).
     func skipExisting(_ files: [SettledFile]) async throws {
         try await insist { try await house.store.skip(files.map(\.identity)) }
         house.log.info("left alone what was there before", ["files": "\(files.count)"])
@@ -59,7 +60,7 @@ struct Intake: Sendable {
         return (empty, wanted)
     }
 
-    /// - Parameter destinations: Names; those that the folder names, unless a person said others.
+    /// - Parameter destinations: Names; the folder's own unless a person gave others.
     func arrival(
         of file: SettledFile, _ folder: FolderSettings, to destinations: [String], key: String? = nil,
         context: [String: String] = [:], headers: [String: String] = [:], url: String? = nil, again: Bool = false,
@@ -68,7 +69,7 @@ struct Intake: Sendable {
         var naming = Naming(
             folder: file.folder, relative: file.relative, size: file.look.size, modified: file.look.modified)
         naming.facts = facts
-        // What a command makes has another name, and perhaps another type.
+        // The output of a command has another name, and perhaps another type.
         var sent = naming
         let export = folder.export(of: file.relative.name)
         if let export { sent = Naming(file.identity, as: naming.exported(export)) }
@@ -89,7 +90,7 @@ struct Intake: Sendable {
             keeping: export != nil ? .export : keeping(in: folder))
     }
 
-    /// A destination's own have names that a folder's cannot take from them.
+    /// The templates for metadata: the destination's own take precedence over the folder's with the same names.
     private func metadata(of folder: FolderSettings, for destination: String) -> [String: Template] {
         folder.metadata.merging(house.settings(ofDestination: destination)?.templates ?? [:]) { $1 }
     }
@@ -114,7 +115,7 @@ struct Intake: Sendable {
         case .newVersion(_, let uploads): tell("found a new version of a file that was taken before", arrival, uploads)
         case .renewed:
             house.log.info("settled again", ["folder": arrival.file.folder, "path": path])
-            // Of a version that was sent in part.
+            // An earlier version may have been sent in part.
             house.removalBell.ring()
         case .known:
             house.log.debug("known already", ["folder": arrival.file.folder, "path": path])
@@ -149,7 +150,7 @@ struct Intake: Sendable {
 }
 
 extension FolderSettings {
-    /// The command that makes what is uploaded of a file; `nil` where that is the file itself. A command takes videos; what
-    /// travels with them goes as it is.
+    /// The command that makes the file to upload; `nil` where the file itself is uploaded. A command processes videos;
+    /// files that travel with them are sent unchanged.
     func export(of name: FilePath) -> ExportSettings? { group?.isSidecar(name) == true ? nil : export }
 }

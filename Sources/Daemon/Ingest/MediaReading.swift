@@ -5,9 +5,9 @@ internal import Media
 internal import Staging
 internal import Store
 
-/// Reads what recordings say of themselves: our own readers, and `ffprobe` for other formats where it is installed.
+/// Reads the metadata in recordings: with our own readers, and with `ffprobe` for other formats where it is installed.
 ///
-/// That it cannot be read is no error: there is just nothing to tell.
+/// An unreadable file is no error: it has no metadata.
 struct MediaReading: Sendable {
     private let probe: FFProbe?
 
@@ -16,13 +16,14 @@ struct MediaReading: Sendable {
     /// Waits for the disk on this thread.
     ///
     /// - Parameters:
-    ///   - copy: Where the staged copy is, or is to be; the source is read where there is none.
-    ///   - source: `nil` for bytes without one.
-    ///   - name: The source's name. Only what it calls a recording or a picture is opened.
-    ///   - probes: Whether `ffprobe` may be started for what our own readers do not know: a process for each such file.
+    ///   - copy: The path of the staged copy, which may not exist yet; the source is read where there is none.
+    ///   - source: `nil` for bytes without a source.
+    ///   - name: The source's name. The file is opened only if its name is that of a recording or a picture.
+    ///   - probes: Whether `ffprobe` may be started for formats that our own readers do not know: a process for each
+    ///     such file.
     func facts(of source: SourceFile?, orOf copy: FilePath?, named name: FilePath, probes: Bool) -> MediaFacts {
         guard Self.isPromising(name) else { return MediaFacts() }
-        // What cannot be read has nothing to tell.
+        // An unreadable file has no metadata.
         if let copy, let file = try? Descriptor.open(copy, for: .reading) {
             return facts(of: file, shown: copy, named: name, probes: probes)
         }
@@ -46,24 +47,24 @@ struct MediaReading: Sendable {
 }
 
 extension Intake {
-    /// What the names and other texts of a file's uploads need to know of the recording: read only where a template of
-    /// its folder names such a fact, and before anything is written down, since a name does not change afterwards.
+    /// The facts of a recording for the names and other texts of its uploads. The file is read only where a template of
+    /// its folder uses such a fact, and before anything is recorded, since a name does not change afterwards.
     ///
-    /// - Parameter copy: Where the bytes are; the source by default.
+    /// - Parameter copy: The location of the bytes; the source by default.
     func facts(of file: SettledFile, at copy: FilePath? = nil) async -> MediaFacts {
         guard house.asksMedia(of: file.folder) else { return MediaFacts() }
         let (reading, source) = (house.mediaReading, house.sources.source(file.path))
-        // It throws nothing.
+        // The closure throws nothing.
         return
             (try? await blocking {
                 reading.facts(of: copy == nil ? source : nil, orOf: copy, named: file.relative.name, probes: true)
             }) ?? MediaFacts()
     }
 
-    /// What the recording says that the others of its group belong to: a sidecar says nothing of itself, and is to get a name
-    /// beside its video.
+    /// The facts of the recording that the other files of its group belong to: a sidecar has none of its own, and has
+    /// to get a name beside its video.
     ///
-    /// - Parameter leader: One that was taken before, below their folder.
+    /// - Parameter leader: A recording that was taken up before, below their folder.
     func facts(ofUnit files: [SettledFile], with leader: FilePath?) async -> MediaFacts {
         var recordings = files
         if let leader, var video = files.first {
@@ -79,10 +80,11 @@ extension Intake {
 }
 
 extension Stager {
-    /// What staged copies say of themselves, by their assets. Those that are uploaded from where they stand are read there.
+    /// The facts in staged copies, by their assets. Assets that are uploaded in place are read there.
     func facts(of assets: [AssetRecord]) async -> [Int64: MediaFacts] {
         let (reading, staging, house) = (house.mediaReading, house.staging, house)
-        // Where no template asks, only a person does (`show`): a burst of files must not wait for a process each.
+        // Without a template that needs the facts, only a person asks for them (`show`): a burst of files must not wait
+        // for a process each.
         let probed = Set(assets.filter { house.asksMedia(of: $0.folder) }.map(\.id))
         let found = try? await blocking { () -> [Int64: MediaFacts] in
             var found: [Int64: MediaFacts] = [:]
@@ -93,19 +95,19 @@ extension Stager {
             }
             return found
         }
-        // It throws nothing.
+        // The closure throws nothing.
         return found ?? [:]
     }
 }
 
 extension Agent {
-    /// What is known of an asset's recording; read now where nobody has asked `ffprobe` yet and the bytes are still there.
+    /// The facts of an asset's recording; read now where `ffprobe` was not asked yet and the bytes still exist.
     func mediaFacts(of asset: AssetRecord) async throws -> MediaFacts {
         let known = try await house.store.mediaFacts(of: asset.id)
         guard known.isEmpty else { return known }
         let (reading, copy, source) =
             (house.mediaReading, house.staging.path(asset.stagedName), house.source(of: asset))
-        // Whoever asks is not to wait for a disk that does not answer: then nothing is known.
+        // The caller must not wait for a disk that does not answer: in that case there are no facts.
         return
             (try? await SlowDisk(patience: .seconds(3)).run { _ in
                 reading.facts(of: source, orOf: copy, named: asset.identity.relative.name, probes: true)
@@ -114,7 +116,7 @@ extension Agent {
 }
 
 extension House {
-    /// What is made of a folder's files names what a recording says of itself.
+    /// Whether a setting of the folder uses facts of a recording.
     fileprivate func asksMedia(of name: String) -> Bool {
         guard let folder = folder(name) else { return false }
         return folder.namesMediaFacts
@@ -125,7 +127,7 @@ extension House {
 }
 
 extension FolderSettings {
-    /// One of its templates can only be filled when the recording was read.
+    /// Whether one of its templates needs facts of a recording.
     fileprivate var namesMediaFacts: Bool {
         var templates = [name] + metadata.values + context.values
         if let key { templates.append(key) }

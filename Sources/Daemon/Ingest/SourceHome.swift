@@ -3,12 +3,13 @@ internal import Core
 internal import Linux
 internal import Store
 
-/// Tells a file that was removed from one whose disk is not there.
+/// Distinguishes a removed file from one whose disk is absent.
 enum SourceHome {
-    /// Why nothing of the asset's folder can be read any more; `nil` when it is this file alone. Waits for the disk.
+    /// The reason why no file of the asset's folder can be read any more; `nil` when only this file is affected. Waits
+    /// for the disk.
     ///
-    /// - Parameter error: What reading the file ended with. A disk that is pulled out stays mounted for a while, and says
-    ///   this of everything on it.
+    /// - Parameter error: The error of reading the file. A disk that is pulled out stays mounted for a while, and
+    ///   returns this error for everything on it.
     static func absence(of asset: AssetRecord, after error: SystemError, _ house: House) -> String? {
         if error.isOfAnotherFolder { return "\(asset.root.display): \(error.reason)" }
         guard error.isOfDisk else { return nil }
@@ -21,32 +22,32 @@ enum SourceHome {
         return nil
     }
 
-    /// What the asset's folder must have by its own settings and lacks, so that nothing of it counts; `nil` when it lacks
-    /// nothing. Costs next to nothing where nothing is asked for.
+    /// The requirement in the settings of the asset's folder that is not met, so that none of its files count; `nil`
+    /// when all are met. Costs almost nothing where nothing is required.
     static func requirementMissing(of asset: AssetRecord, _ house: House) -> String? {
         house.folder(asset.folder)?.watch.requirement == FolderRequirement() ? nil : missing(asset, house)
     }
 
-    /// The same, also by what fstab(5) says.
+    /// The same, including the mounts in fstab(5).
     private static func missing(_ asset: AssetRecord, _ house: House) -> String? {
         guard let rule = house.folder(asset.folder)?.watch, rule.path == asset.root else { return nil }
         return FolderGate(house.sources[rule.path], [rule.requirement]).missing()
     }
 
     enum Whereabouts: Sendable {
-        /// Its name stands there.
+        /// A file with its name exists.
         case there
-        /// What it stood on is not there: its folder is gone, another file system shows through where its own was
-        /// mounted, or the folder lacks what it must have.
+        /// Its place is absent: its folder is gone, another file system shows through where its own was mounted, or the
+        /// folder does not meet its requirement.
         case away
-        /// Somebody removed it.
+        /// The file was removed.
         case gone
     }
 
-    /// Where the asset's source is. Waits for the disk.
+    /// The whereabouts of the asset's source. Waits for the disk.
     ///
-    /// A disk may come or go between any two questions: "removed" is said only when its disk was there, and the same one, before
-    /// and after the name was looked for.
+    /// A disk may appear or disappear between any two questions. So `gone` is returned only if the same disk was
+    /// present before and after the search for the name.
     static func whereabouts(of asset: AssetRecord, _ house: House) throws(SystemError) -> Whereabouts {
         if asset.keeping == .received { return .gone }
         do throws(SystemError) { return try found(asset, house) } catch {
@@ -58,14 +59,14 @@ enum SourceHome {
     private static func found(_ asset: AssetRecord, _ house: House) throws(SystemError) -> Whereabouts {
         let source = house.source(of: asset)
         for _ in 0..<10 {
-            // Whatever has its name there then: it is not what the folder is to hold.
+            // A file of that name would not count then: the folder has the wrong content.
             if requirementMissing(of: asset, house) != nil { return .away }
             if try source.isPresent() { return .there }
             if missing(asset, house) != nil { return .away }
-            // A file system may be mounted anywhere below the folder: the nearest directory that is left tells.
+            // A file system may be mounted anywhere below the folder: the nearest directory that still exists decides.
             guard let nearest = try nearestFolder(to: source) else { return .away }
             let before = nearest.uniqueMount
-            // Asked afresh: an answer from before the disk went would be the wrong one.
+            // Asked again: an answer from before the disk disappeared would be wrong.
             if let home = asset.identity.fileSystem,
                 FileSystems().identity(of: nearest, device: try nearest.look(at: "").device)?.name != home
             {
@@ -74,11 +75,11 @@ enum SourceHome {
             if try source.isPresent() { return .there }
             if try nearestFolder(to: source)?.uniqueMount == before { return .gone }
         }
-        // It comes and goes all the time.
+        // The disk appears and disappears repeatedly.
         return .away
     }
 
-    /// The nearest directory above a source that is there; `nil` when not even its folder is.
+    /// The nearest existing directory above a source; `nil` when not even its folder exists.
     private static func nearestFolder(to source: SourceFile) throws(SystemError) -> OpenFolder? {
         var relative = source.relative.parent
         while true {

@@ -3,10 +3,10 @@ internal import Core
 internal import Linux
 internal import Store
 
-// Which directories the configured folders are.
+// The directories of the configured folders.
 
 extension Agent {
-    /// The configured folders, with what earlier runs knew of their directories; what is new of them is kept.
+    /// The configured folders, with the directories that earlier runs recorded for them; new directories are recorded.
     static func sources(_ store: Store, _ log: Log) async throws -> SourceFolders {
         let remembered = try await store.folderIdentities()
         return SourceFolders(remembered: remembered) { news in
@@ -22,7 +22,8 @@ extension Agent {
                         "owner_before": Accounts.shown(before.owner),
                     ])
             }
-            // Told on a thread that waits for a disk. What is not kept is found again by the next start.
+            // Stored outside the calling thread, which waits for a disk. An identity that is not stored is found again
+            // by the next start.
             Task {
                 do { try await store.remember(identity, at: path) } catch {
                     log.warning(
@@ -38,7 +39,7 @@ extension Agent {
         guard let path = house.settings.folders.first(where: { $0.watch.name == name })?.watch.path else {
             throw Refusal(.notFound, "no folder with a path is called `\(printable(name))`")
         }
-        // In this order: a look in between remembers the directory that is accepted.
+        // In this order: an inspection in between records the directory that is accepted.
         try await house.store.forgetFolder(at: path)
         house.sources.accept(path)
         house.log.notice("a person accepted the directory of a folder", ["folder": name, "path": path.display])

@@ -3,7 +3,7 @@ internal import Core
 internal import Linux
 internal import Store
 
-// What goes when: the backlog as the store has it, the rules as the dispatcher has them, and what is known of the speed.
+// The plan: computed from the backlog in the store, the rules of the dispatcher, and the known speeds.
 
 extension Agent {
     package func plan(_ query: PlanQuery) async throws -> PlanView {
@@ -27,7 +27,7 @@ extension Agent {
                 rest: waiting.rest + waiting.unstaged)
             queue.leaves = leaves.folders[waiting.folder] ?? []
             let destination = house.destinations[waiting.destination]
-            // Known by their sum alone, they are taken for files of one size.
+            // Only their sum is known, so they are treated as files of one size.
             if queue.rest.files > 0 {
                 queue.piece = destination?.uncutPiece(ofSize: queue.rest.bytes / queue.rest.files)
             }
@@ -36,7 +36,7 @@ extension Agent {
                 let planned = Plan.Upload(
                     left: max(0, upload.size - sent), priority: upload.priority, isUnderWay: upload.isRunning,
                     isBegun: upload.isBegun,
-                    // What was begun goes on as it was cut then.
+                    // An upload that has begun continues with the pieces it was cut into.
                     piece: upload.isBegun
                         ? short[upload.id].map { UncutPiece(costing: $0.bytes) }
                         : destination?.uncutPiece(ofSize: upload.size))
@@ -44,7 +44,7 @@ extension Agent {
                     queue.uploads.append(planned)
                     continue
                 }
-                // It goes on its own.
+                // It is planned separately.
                 missing.remove(upload.id)
                 var single = Plan.Queue(folder: queue.folder, destination: queue.destination, uploads: [planned])
                 single.leaves = queue.leaves + own
@@ -62,7 +62,7 @@ extension Agent {
                 : [:])
         question.until = query.until
         let asked = question
-        // It may take a second, in which others have something to do.
+        // It may take a second, in which other tasks should run.
         let plan = try await blocking { Plan(asked) }
         return PlanView(
             plan, rates: rates,
@@ -83,18 +83,19 @@ extension Agent {
     }
 
     private func rate(to name: String, measured: Int64?, used: Int64?) -> PlanRateView {
-        // What was measured a moment ago may have been under a limit that ends; what was reached once can be reached.
+        // The recent measurement may have been limited by a rule that ends; a rate that was reached once can be reached
+        // again.
         if let measured, measured >= used ?? 0 {
             return PlanRateView(destination: name, rate: measured, source: "measured")
         }
         return PlanRateView(destination: name, rate: used, source: used == nil ? "unknown" : "usage")
     }
 
-    /// In an hour in which less was sent, most of it nothing went, whatever the line: it says nothing of how fast that is.
+    /// An hour with less traffic was mostly idle, on any line: it does not show the line's speed.
     private static let tellingHour: Int64 = 64 << 20
 
-    /// Bytes of files a second in the hour of the last week in which most went to a destination. Too little, where nothing
-    /// went for a part of that hour.
+    /// Bytes of files a second to each destination, in the busiest hour of the last week. Too low if part of that hour
+    /// was idle.
     private func bestHours() async throws -> [String: Int64] {
         let since = house.clocks.wall().advanced(by: .seconds(-7 * 86_400))
         var hours: [String: [WallTime: Int64]] = [:]
@@ -131,7 +132,7 @@ extension Agent {
 }
 
 extension Dispatcher {
-    /// What a person lets folders and uploads off, and until when.
+    /// The rules that a person waived for folders and uploads, and until when.
     fileprivate func leaves() -> (folders: [String: [Plan.Leave]], uploads: [String: [Plan.Leave]]) {
         var folders: [String: [Plan.Leave]] = [:]
         var uploads: [String: [Plan.Leave]] = [:]
@@ -147,11 +148,11 @@ extension Dispatcher {
         return (folders, uploads)
     }
 
-    /// All that a plan asks, but for the backlog and the rates.
+    /// The inputs of a plan, without the backlog and the rates.
     fileprivate func question() async throws -> Plan.Question {
         try await house.ledger.look()
         let settings = house.settings
-        // Paused folders may have been taken out of the configuration, as far as anything of them still waits.
+        // Paused folders may have been removed from the configuration while uploads of them still wait.
         let names = settings.folders.map(\.watch.name)
         let gone = pauses.filter { $0.scope == .folder && !names.contains($0.name) }.map(\.name)
         let slots = settings.folders.compactMap { folder in folder.policy.concurrency.map { (folder.watch.name, $0) } }
@@ -159,7 +160,7 @@ extension Dispatcher {
             admission: admission, world: plannedWorld, remotes: settings.destinations.map { remote($0.name) },
             origins: (names + gone).map { origin($0) }, folderSlots: Dictionary(slots, uniquingKeysWith: { $1 }),
             queues: [], rates: Plan.Rates())
-        // What a look in a minute will find is not known; a clock that was set is believed by then.
+        // The result of the check in a minute is unknown; a clock that was set is trusted by then.
         if !trust.isWatching { question.world.clockTrouble?.until = nil }
         question.limits = standing.compactMap { exception in
             if case .rate(let rate) = exception.kind { Plan.Limit(rate: rate, until: exception.until) } else { nil }

@@ -1,28 +1,28 @@
 internal import Core
 internal import Store
 
-// `list --state`: words of a view that say more than the stored state does.
+// `list --state`: the shown states, which are finer than the stored ones.
 
 extension ListQuery {
-    /// What `list` may say.
+    /// The values of `list`.
     package static let lists: [String] = ["ongoing", "completed", "failed", "cancelled", "history"]
-    /// What `state` may say.
+    /// The values of `state`.
     package static let states: [String] =
         Set(Agent.shownStates.keys).union(UploadState.allCases.filter { $0 != .removed }.map(\.rawValue)).sorted()
 }
 
 extension Agent {
-    /// The stored states behind each word.
+    /// The stored states behind each shown state.
     static let shownStates: [String: [UploadState]] = [
         "settling": [.staging], "staging": [.staging], "queued": [.queued], "waiting": [.staging, .queued],
         "opening": [.uploading], "uploading": [.uploading], "finishing": [.uploading],
         "paused": [.staging, .queued], "expired": [.cancelled],
     ]
 
-    /// Views in one turn: a thousand of them would take ten MiB.
+    /// Views in one turn: a thousand of them would use ten MiB.
     private static let turn = 200
 
-    /// Uploads whose view says `state`: looked through some at a time, and only where such ones can be.
+    /// Uploads whose view has this state: searched a piece at a time, and only where there can be any.
     func uploads(shownAs state: String, _ filter: Store.Filter, limit: Int) async throws -> (
         [UploadView], next: String?
     ) {
@@ -37,7 +37,7 @@ extension Agent {
                 part.after = after
                 for row in try await house.store.rows(part) { rows[row.upload.id] = row }
             }
-            // Each part gave as many as there may be: what is older than the last of them is for the next turn.
+            // Each part returned up to the limit: uploads older than the last of these are left for the next turn.
             let newest = rows.values.sorted { $0.upload.id > $1.upload.id }.prefix(filter.limit)
             for view in await views(newest) where state == "paused" ? view.isPaused : view.state == state {
                 if found.count == limit { return (found, found.last?.id) }
@@ -48,8 +48,8 @@ extension Agent {
         }
     }
 
-    /// What holds a whole class holds each of its uploads: then all are waiting and none is queued, and no row needs to be
-    /// looked at to know it. In the others those wait that have a reason of their own, which have an index.
+    /// A hold on a class holds each of its uploads: all of them are waiting and none is queued, which needs no row to
+    /// be read. In other classes, only uploads with a hold of their own wait, and these have an index.
     private func parts(of state: String, _ filter: Store.Filter) async throws -> [Store.Filter] {
         if state == "settling" {
             var part = filter
@@ -77,7 +77,7 @@ extension Agent {
         case "waiting" where everythingWaits: return [filter]
         default:
             var parts = [part([.queued]) { $0.classes = held }, part([.staging, .queued]) { $0.isHeld = true }]
-            // Copies wait for the staging folder, or for a source of their own.
+            // Copies wait for the staging folder, or for their own source.
             if state == "waiting", house.troubles["staging"] != nil || !house.stagingHolds.all.isEmpty {
                 parts.append(part([.staging]) { _ in })
             }

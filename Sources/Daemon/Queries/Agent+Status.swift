@@ -6,7 +6,7 @@ internal import Staging
 internal import Store
 internal import Watch
 
-// How all of it stands.
+// The status of the whole daemon.
 
 extension Agent {
     func counts() async throws -> Counts {
@@ -32,7 +32,7 @@ extension Agent {
         let done = await house.store.endSums().filter { $0.end == .completed || $0.end == .duplicate }
         let figures = batch.figures(
             ongoing: ongoing.reduce(0) { $0 + $1.uploads }, ongoingBytes: ongoing.reduce(0) { $0 + $1.bytes },
-            // Since the start: what has left the list was done all the same.
+            // Since the start: uploads that have left the list count too.
             completed: done.reduce(0) { $0 + Int($1.uploads) }, completedBytes: done.reduce(0) { $0 + $1.bytes })
         let sent = figures.bytesDone + live.reduce(0) { $0 + $1.sent } + (try await house.store.bytesBegun())
         let staging = house.staging
@@ -62,7 +62,7 @@ extension Agent {
             classes: try await classViews(), hooks: await hookViews())
     }
 
-    /// Rules that somebody may rely on.
+    /// Rules without an effect, which a person may rely on.
     func withoutEffect() async -> [(destination: String, words: String)] {
         var all: [(destination: String, words: String)] = []
         for destination in house.settings.destinations {
@@ -85,7 +85,7 @@ extension Agent {
             guard let hold = await dispatcher.holds(folder: one.folder, destination: one.destination).binding else {
                 continue
             }
-            // What is begun goes on all the same.
+            // Uploads that have begun continue nevertheless.
             let begun = hold.sparesBegun ? try await house.store.begun(one) : 0
             if count == begun { continue }
             views.append(
@@ -107,7 +107,7 @@ extension Agent {
         house.clocks.wall().advanced(by: .zero - house.clocks.monotonic().since(file.since))
     }
 
-    /// Directories of which files are not seen, or not at once, until somebody mends something.
+    /// Directories whose files are not seen, or not at once, until a person solves the problem.
     private func blind() -> [String] {
         var said: Set<FilePath> = []
         // Folders may share a path, and its troubles with it.
@@ -117,7 +117,7 @@ extension Agent {
         }
     }
 
-    /// Files that do not settle, which somebody should look at.
+    /// Files that do not settle, for a person to inspect.
     private func overdue(_ files: [WaitingFile]) -> [String] {
         let late = files.filter(\.isOverdue)
         let named = late.prefix(3).map { "\($0.path.display) does not settle: \($0.fullExplanation)" }
@@ -142,7 +142,7 @@ extension Agent {
         return views
     }
 
-    /// Uploads whose destination was taken out of the configuration: no other line would tell of them.
+    /// Uploads whose destination was removed from the configuration: no other line would report them.
     private func orphans(_ ongoing: [Tally]) -> [String] {
         let known = house.destinations
         var waiting: [String: Int] = [:]

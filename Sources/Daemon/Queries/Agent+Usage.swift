@@ -3,59 +3,59 @@ internal import Core
 internal import Linux
 internal import Store
 
-/// What is to be counted, and how it is told apart.
+/// The periods, filter and grouping of a request for usage.
 package struct UsageQuery: Sendable, Hashable {
-    /// So many days up to today; 0 for none.
+    /// The number of days up to today; 0 for none.
     package var days = 7
-    /// So many months up to this one; 0 for none.
+    /// The number of months up to this one; 0 for none.
     package var months = 3
     /// `destination`, `folder` or `network`; `nil` for sums alone.
     package var by: String?
-    /// Only what went there.
+    /// Only bytes to this destination.
     package var destination: String?
-    /// Only what came from there.
+    /// Only bytes from this folder.
     package var folder: String?
 
-    /// As long as the ledger reaches back.
+    /// The time that the ledger covers.
     package static let mostDays = 400
     package static let mostMonths = 13
 
     package init() {}
 }
 
-/// What was sent and has come in, and how the quotas stand.
+/// Sent and received bytes, and the state of the quotas.
 package struct UsageView: Codable, Sendable, Hashable {
     /// The oldest first.
     package var days: [UsagePeriodView]
     package var months: [UsagePeriodView]
-    /// How parts are told apart; absent when they are not.
+    /// The grouping of the parts; absent without one.
     package var by: String?
     package var quotas: [QuotaView]
 }
 
 package struct UsagePeriodView: Codable, Sendable, Hashable {
-    /// `2026-11-20`, `2026-11`: by the clock on the daemon's wall.
+    /// `2026-11-20`, `2026-11`: by the daemon's wall clock.
     package var name: String
     package var from: String
     package var until: String
-    /// That were sent.
+    /// Bytes that were sent.
     package var bytes: Int64
-    /// Bytes that came in.
+    /// Bytes that were received.
     package var received: Int64
     package var files: Int64
-    /// The most bytes first; absent when nobody asked for them.
+    /// The most bytes first; absent without a grouping.
     package var parts: [UsagePartView]?
 }
 
 package struct UsagePartView: Codable, Sendable, Hashable {
-    /// Empty for what was sent for no file of a folder.
+    /// Empty for bytes that belong to no file of a folder.
     package var name: String
     package var bytes: Int64
     package var received: Int64
     package var files: Int64
 }
 
-/// One limit of a quota, and what is left of it.
+/// One limit of a quota, with the remaining amount.
 package struct QuotaView: Codable, Sendable, Hashable {
     /// `policy`, `destinations.nas`, `folder door`.
     package var place: String
@@ -68,23 +68,23 @@ package struct QuotaView: Codable, Sendable, Hashable {
     /// `sent`, `received` or `both`: which bytes count. Of files: `sent`.
     package var direction: String
     package var limit: Int64
-    /// Bytes or files that count, without those that are reserved.
+    /// Counted bytes or files, without the reserved ones.
     package var used: Int64
-    /// For what is under way.
+    /// Reserved for running transfers.
     package var reserved: Int64
     package var left: Int64
-    /// When it began to count.
+    /// The start of the quota's period.
     package var from: String
-    /// When it begins anew.
+    /// The start of the next period.
     package var until: String
 }
 
-/// What may still go to a destination: by its own word, and by what is configured.
+/// The space and quotas that are left for uploads to a destination: by its own report, and by the configuration.
 package struct AllowanceView: Codable, Sendable, Hashable {
     package var destination: String
-    /// What it said of its room when it was asked last; absent where it says nothing, or was not asked yet.
+    /// Its latest report of its free space; absent where it reports none, or was not asked yet.
     package var space: SpaceView?
-    /// Those of the configuration that count what goes there.
+    /// The configured quotas that count bytes to it.
     package var quotas: [QuotaView]
 
     package init(destination: String, space: SpaceView?, quotas: [QuotaView]) {
@@ -100,7 +100,7 @@ package struct AllowancesReply: Codable, Sendable, Hashable {
 }
 
 extension Agent {
-    /// Nobody is asked for it.
+    /// Uses known values only: no destination is asked.
     package func allowances(of destination: String?) async throws -> [AllowanceView] {
         try requireKnown(folder: nil, destination: destination)
         let now = house.clocks.wall()
@@ -112,7 +112,7 @@ extension Agent {
             views.append(
                 AllowanceView(
                     destination: name, space: room?.space.map { SpaceView($0, askedAt: room?.askedAt) },
-                    // What is copied within this machine counts nowhere.
+                    // No quota counts copies within this machine.
                     quotas: await dispatcher.isFolderHere(name) ? [] : try await quotas(query, now)))
         }
         return views
@@ -165,7 +165,7 @@ extension Agent {
             by: grouping?.rawValue, quotas: try await quotas(query, now))
     }
 
-    /// A name that is spelt wrong would look like one for which nothing was sent.
+    /// Without this check, a misspelt name would look like one without traffic.
     private func check(
         _ what: String, _ name: String?, _ known: [String], _ rows: [UsageRow], _ of: (SpendingAccount) -> String?
     ) throws {
@@ -175,7 +175,7 @@ extension Agent {
             .notFound, "no \(what) is called `\(printable(name))`" + (near.map { "; did you mean `\($0)`?" } ?? ""))
     }
 
-    /// Those that count what was asked about.
+    /// The quotas that apply to the request.
     private func quotas(_ query: UsageQuery, _ now: WallTime) async throws -> [QuotaView] {
         let settings = house.settings
         var book = QuotaBook(
@@ -188,7 +188,8 @@ extension Agent {
             })
         var views: [QuotaView] = []
         for (recount, line) in zip(book.advance(to: now, in: .local), book.lines) {
-            // As it counted when it went: what was unknown then stands there as metered where it counted so.
+            // As counted at the time of sending: bytes over an unknown network are recorded as metered where they
+            // counted so.
             let networks = recount.isMetered ? [.metered] : NetworkClass.counting
             let spent = try await house.store.spent(
                 since: recount.since, destination: recount.destination, folder: recount.folder, networks: networks)
@@ -201,7 +202,7 @@ extension Agent {
 }
 
 extension QuotaBook.Line {
-    /// One for each of its limits.
+    /// One view for each of its limits.
     fileprivate func views(_ spent: Spending, _ reserved: Spending) -> [QuotaView] {
         guard let stretch else { return [] }
         let direction = quota.direction

@@ -6,7 +6,7 @@ internal import Staging
 internal import Store
 internal import Watch
 
-// Records become what people and programs see.
+// Conversion of records into the views for people and programs.
 
 extension Agent {
     func views(_ rows: ArraySlice<UploadRow>) async -> [UploadView] {
@@ -33,14 +33,14 @@ extension Agent {
         return await view(row, classHolds: holds)
     }
 
-    /// For what happened some time ago: what holds it now did not hold it then.
+    /// For past events: the present holds did not exist then.
     func viewWithoutHolds(_ row: UploadRow) async -> UploadView {
         view(row, holds: [], next: await neverHold(row) == nil ? nextAttempt(row.upload) : nil)
     }
 
     private func view(_ row: UploadRow, classHolds: [Hold]) async -> UploadView {
         let never = await neverHold(row)
-        // One that never goes has no moment at which it would.
+        // An upload that can never be sent has no next attempt.
         let next = never == nil ? nextAttempt(row.upload) : nil
         let holds = [never].compactMap { $0 } + classHolds + (await ownHolds(row))
         return view(row, holds: self.holds(row, holds, next: next), next: next)
@@ -50,30 +50,30 @@ extension Agent {
         await roomHold(row) + (await twinHold(row))
     }
 
-    /// That its quotas never let it go, as they are: what else holds it may end.
+    /// The hold of an upload that can never be sent under its present quotas: other holds may end.
     private func neverHold(_ row: UploadRow) async -> Hold? {
         guard row.upload.state == .queued else { return nil }
         return await dispatcher.neverHold(of: row.upload, size: row.asset.stagedSize)
     }
 
-    /// That its destination has no room for it.
+    /// The hold of an upload that its destination has no space for.
     private func roomHold(_ row: UploadRow) async -> [Hold] {
         let upload = row.upload
         guard upload.state == .queued,
             let hold = await dispatcher.roomHold(
                 of: upload.destination, missing: upload.missing,
                 name: row.asset.path.name.display),
-            // What was begun there is not held for it.
+            // An upload that has begun there is not held for it.
             !upload.isBegun
         else { return [] }
         return [hold]
     }
 
-    /// That another upload of the same content goes first, where the folder skips duplicates.
+    /// The hold of an upload that waits for another with the same content, where the folder skips duplicates.
     private func twinHold(_ row: UploadRow) async -> [Hold] {
         let upload = row.upload
         guard upload.state == .queued, house.folder(upload.folder)?.duplicates == .skip, let sha256 = row.asset.sha256,
-            // Only an explanation, which the next look may have.
+            // This is only an explanation, which the next request may have.
             let twin = try? await house.store.twin(of: upload, sha256: sha256),
             let other = try? await house.store.asset(twin.asset)
         else { return [] }
@@ -113,7 +113,7 @@ extension Agent {
             url: upload.url.map { redacted(printable($0)) })
     }
 
-    /// Of one that is not verified only its name and address there, if they are known.
+    /// For an upload that is not verified, only its remote name and address, if known.
     private func remote(_ upload: UploadRecord) -> RemoteView? {
         if upload.remote == nil, upload.named == nil { return nil }
         return RemoteView(id: upload.remoteID, url: upload.remoteURL, verifiedBy: upload.remote?.verifiedBy)
@@ -129,7 +129,7 @@ extension Agent {
         }
     }
 
-    /// When it leaves its list; `nil` also when the time for that is over, and something else keeps it there.
+    /// When it leaves its list; `nil` also when that time is over and something else keeps it there.
     private func expiry(_ upload: UploadRecord) -> WallTime? {
         let lists = house.settings.lists
         let time: Duration? =
@@ -143,7 +143,7 @@ extension Agent {
         guard let time, let since = upload.ranAt else { return nil }
         let (now, ran) = (house.clocks.wall(), Duration.milliseconds(max(0, house.store.ran - since)))
         guard ran < time else { return nil }
-        // Where it has run ever since and nobody set the clock, the same whenever it is asked.
+        // If the daemon has run since then and the clock was not set, the result is the same for every request.
         if let end = upload.finishedAt {
             let elapsed = Duration.milliseconds(now.milliseconds - end.milliseconds)
             if (.seconds(-2) ... .seconds(2)).contains(elapsed - ran) { return end.advanced(by: time) }
@@ -154,7 +154,7 @@ extension Agent {
     private func holds(_ row: UploadRow, _ classHolds: [Hold], next: WallTime?) -> [Hold] {
         let upload = row.upload
         if upload.state == .uploading, house.live.isToPause(upload.id) {
-            // It is held already, and what is on its way goes on.
+            // It is held already, while its parts in flight continue.
             let own = upload.pausedAt.map { Hold(.operator, since: $0, text: "pauses behind what is on its way") }
             return [own].compactMap(\.self) + classHolds.filter { $0.kind == .global }
         }
@@ -163,18 +163,18 @@ extension Agent {
         if let since = upload.pausedAt { holds.append(Hold(.operator, since: since, text: "paused")) }
         if upload.state == .queued {
             for var hold in classHolds where !upload.isBegun || !hold.sparesBegun {
-                // A window was closed before this file came, which it has held only since.
+                // A window that was closed before this file arrived holds it only since then.
                 hold.since = max(hold.since, upload.createdAt)
                 holds.append(hold)
             }
             if let hold = house.stagingHolds["\(upload.asset)"] { holds.append(hold) }
-            // A destination that is held says it better than the wait of one of its uploads.
+            // The hold of a destination explains more than the wait of one of its uploads.
             let own = ownHold(row.failure)
             if let until = next,
                 own == .metered || !holds.contains(where: { $0.kind == own || $0.kind.isOfDestination })
             {
                 let retry = house.retry(folder: upload.folder, destination: upload.destination)
-                // What a key is refused for waits by the hold of its destination.
+                // An upload that was refused for its key waits by the hold of its destination.
                 let rule =
                     own == .backoff && row.failure?.kind != .auth
                     ? "; the next attempt waits by `\(retry.written)`" : ""
@@ -191,14 +191,14 @@ extension Agent {
         return holds
     }
 
-    /// Why an upload waits for its next attempt.
+    /// The kind of the hold while an upload waits for its next attempt.
     private func ownHold(_ failure: Failure?) -> Hold.Kind {
         if failure?.code == BeforeUpload.waits { return .busy }
         if failure?.code == Failure.wastedOnMetered { return .metered }
         return failure?.kind == .quota ? .quota : .backoff
     }
 
-    /// By the clock alone: a quota may stand against it for good.
+    /// By the clock alone: a quota may block it for good.
     private func nextAttempt(_ upload: UploadRecord) -> WallTime? {
         let now = house.clocks.monotonic()
         guard upload.state == .queued, let until = upload.backoffUntil, until > now else { return nil }
@@ -208,7 +208,7 @@ extension Agent {
     private func progress(_ row: UploadRow, _ live: LiveUploads.Run?) -> ProgressView {
         let total = row.asset.stagedSize
         let acked = max(row.upload.acked, live?.acked ?? 0)
-        // What an attempt has sent that failed may be there or not: only the next one tells.
+        // Bytes of a failed attempt may have arrived or not: only the next attempt shows it.
         let isDoubted = row.upload.failingSince != nil || row.failure?.code == Failure.wastedOnMetered
         let sent = max(acked, live?.sent ?? (isDoubted ? 0 : row.upload.sent))
         let isDone = row.upload.ending == .completed
@@ -238,7 +238,7 @@ extension Agent {
     private func sourceState(_ row: UploadRow) -> String {
         let note = row.asset.sourceNote.map { ": \($0)" } ?? ""
         return switch row.asset.sourceState {
-        // A copy that was let go of while its source stood there: nobody comes for that any more.
+        // The copy was released while the source still existed: no further release follows.
         case .untouched where row.asset.state == .dropped && row.upload.ending == .cancelled: "kept" + note
         case .untouched, .releasing: "pending" + note
         case .released: "done" + note

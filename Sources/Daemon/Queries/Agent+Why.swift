@@ -4,42 +4,43 @@ internal import Linux
 internal import Store
 internal import Watch
 
-/// Why something goes or does not: one answer for each upload that was meant, or one for a file that is none yet.
+/// Explains why an upload or a file is sent or not: one answer for each matching upload, or one for a file without
+/// uploads.
 package struct WhyView: Codable, Sendable, Hashable {
     package var answers: [WhyAnswer]
 }
 
 package struct WhyAnswer: Codable, Sendable, Hashable {
-    /// Absent for a file that is no upload.
+    /// Absent for a file without an upload.
     package var id: String?
     package var destination: String?
     package var folder: String?
     package var path: String
-    /// As ``UploadView/state``; for a file that is no upload `settling`, `gathering`, `expected`, `left_alone`, `known`,
-    /// `outside`, `unknown`; for a folder that is watched `folder`.
+    /// As ``UploadView/state``; for a file without an upload `settling`, `gathering`, `expected`, `left_alone`,
+    /// `known`, `outside`, `unknown`; for a watched folder `folder`.
     package var state: String
     /// One sentence.
     package var text: String
-    /// What is in the way, the strongest first.
+    /// The holds, the strongest first.
     package var holds: [HoldView]
-    /// What persons let it off for a while.
+    /// The exceptions that persons made for it.
     package var exceptions: [ExceptionView]?
-    /// By which way it goes or would go; absent where nothing leaves this machine, and where no way may be taken.
+    /// The way that it uses or would use; absent where nothing leaves this machine, and where no way may be used.
     package var way: WayView?
 }
 
-/// By which way something leaves this machine.
+/// The interface that bytes leave this machine by, with the reason.
 package struct WayView: Codable, Sendable, Hashable {
-    /// Absent where it is left to the kernel.
+    /// Absent where the choice is left to the kernel.
     package var interface: String?
-    /// The address there that its packets come from, where it is known.
+    /// The local address of its packets, where it is known.
     package var address: String?
-    /// Why this one.
+    /// The reason for this choice.
     package var text: String
 }
 
 extension WayView {
-    /// - Returns: `nil` where no way may be taken.
+    /// - Returns: `nil` where no way may be used.
     init?(_ choice: Admission.WayChoice?) {
         guard let choice, choice.interface != nil || choice.reason == Admission.kernelsChoice else { return nil }
         self.init(interface: choice.interface, address: choice.source?.description, text: choice.reason)
@@ -47,7 +48,7 @@ extension WayView {
 }
 
 extension Agent {
-    /// Every upload that the reference may mean; else what becomes of the file at that path.
+    /// Answers for every upload that the reference may mean; if there is none, for the file at that path.
     package func why(_ reference: String) async throws -> WhyView {
         let rows = try await candidates(reference)
         if !rows.isEmpty {
@@ -66,7 +67,7 @@ extension Agent {
 
     private func answer(_ view: UploadView) async -> WhyAnswer {
         var holds = view.holds
-        // Its file settles once more.
+        // Its file settles again.
         if view.state == "settling", let file = watcher.settlingFiles().first(where: { $0.path.display == view.path }) {
             holds.append(HoldView(hold(file)))
         }
@@ -84,7 +85,7 @@ extension Agent {
             guard let remote = view.remote else { return "it was uploaded" }
             return "it was uploaded to \(remote.url ?? remote.id ?? view.destination)"
                 + (remote.verifiedBy.map { ", verified by \($0)" } ?? "")
-                // With a reason only: a source may just be what the folder wants kept.
+                // Only with a reason: a source may simply be configured to be kept.
                 + (["kept: ", "pending: "].contains { view.sourceState.hasPrefix($0) }
                     ? "; its source is \(view.sourceState)" : "")
         case "failed":
@@ -109,7 +110,7 @@ extension Agent {
         }
     }
 
-    // MARK: Folders that are watched
+    // MARK: Watched folders
 
     private func folderAnswers(_ isMeant: (WatchState) -> Bool) async -> [WhyAnswer] {
         var answers: [WhyAnswer] = []
@@ -139,7 +140,7 @@ extension Agent {
         return answers
     }
 
-    /// Why nothing in a folder is looked at; `nil` when it is there.
+    /// The reason why no file in a folder is inspected; `nil` when the folder is present.
     func absence(of folder: String) -> String? {
         guard case .absent(let reason)? = watcher.states().first(where: { $0.folder == folder })?.condition else {
             return nil
@@ -147,11 +148,11 @@ extension Agent {
         return "its folder \(folder) is absent: \(reason)"
     }
 
-    // MARK: Files that are no uploads
+    // MARK: Files without uploads
 
     private func answers(_ path: FilePath) async throws -> [WhyAnswer] {
         let answer = try await answer(path)
-        // By a link, or behind one.
+        // The path is a link, or leads through one.
         guard answer.state == "folder" else { return [answer] }
         return await folderAnswers { $0.folder == answer.folder }
     }
@@ -177,7 +178,7 @@ extension Agent {
         let (now, sources) = (house.clocks.wall(), house.sources)
         let (standing, found): (Standing, Found?)
         do {
-            // A folder on a server that is gone may never answer, and is asked by nobody who counts.
+            // A folder on a server that is gone may never answer, so it is asked on a thread of its own.
             (standing, found) = try await SlowDisk(patience: .seconds(3)).run { _ in
                 let standing = Standing.of(path, rules: rules, in: sources, now: now)
                 guard case .taken(let folder) = standing, let rule = rules.first(where: { $0.name == folder }),

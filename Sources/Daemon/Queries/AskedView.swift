@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// What a program is told that is asked before an upload, as JSON with snake_case names.
+/// The input of a program that is asked before an upload, as JSON with snake_case names.
 struct AskedView: Encodable, Sendable {
     var id: String
     var key: String?
@@ -9,7 +9,7 @@ struct AskedView: Encodable, Sendable {
     var path: String
     /// The remote name as it stands.
     var name: String
-    /// Bytes.
+    /// In bytes.
     var size: Int64
     var sha256: String?
     var mediaType: String

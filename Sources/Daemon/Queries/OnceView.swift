@@ -1,13 +1,13 @@
-/// What a daemon that ran once leaves behind, for whoever started it.
+/// The result of `run --once`, for the program that started it.
 package struct OnceView: Codable, Sendable, Hashable {
     /// A file that has not settled.
     package struct Unsettled: Codable, Sendable, Hashable {
         package var folder: String
         package var path: String
-        /// Bytes at the last look.
+        /// In bytes, at the last inspection.
         package var size: Int64
         package var reason: String
-        /// It is younger than its folder's `min_age`.
+        /// Whether it is younger than its folder's `min_age`.
         package var isYoung: Bool
 
         enum CodingKeys: String, CodingKey {
@@ -16,13 +16,13 @@ package struct OnceView: Codable, Sendable, Hashable {
         }
     }
 
-    /// A source that is verified at every destination, and still stands.
+    /// A source that is verified at every destination and still exists.
     package struct Unreleased: Codable, Sendable, Hashable {
         package var path: String
         package var reason: String
     }
 
-    /// Nothing is left that this run was to take: status 0. Else 75.
+    /// Whether no work of this run is left: status 0. Else 75.
     package var done: Bool
     /// Uploads that this run completed.
     package var completed: Int
@@ -31,19 +31,19 @@ package struct OnceView: Codable, Sendable, Hashable {
     /// Files younger than their folder's `min_age`, for a later run.
     package var young: Int
     package var failed: Int
-    /// At most ``most`` of those that wait or failed, the failed ones first.
+    /// At most ``most`` of the waiting and failed uploads, the failed ones first.
     package var uploads: [UploadView]
     package var settling: [Unsettled]
     package var unreleased: [Unreleased]
-    /// Folders with verified sources that stay, since it cannot be known whether they are open for writing, each with what would
-    /// change that.
+    /// Folders with verified sources that stay, since it is unknown whether they are open for writing, each with the
+    /// change that would end that.
     package var kept: [String]
     /// Folders that could not be scanned.
     package var absent: [FolderView]
-    /// What stands in the way of everybody.
+    /// Obstacles that concern more than one upload.
     package var troubles: [String]
 
-    /// Of each list, at most so many are named.
+    /// The most entries named in each list.
     package static let most = 20
 
     package init(completed: Int) {

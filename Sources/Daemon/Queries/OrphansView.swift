@@ -1,22 +1,22 @@
 internal import Core
 internal import Store
 
-/// Which unfinished uploads of a destination are wanted, and what is to become of them.
+/// A request for a destination's unfinished uploads, with the action to take.
 package struct OrphansRequest: Codable, Sendable, Hashable {
-    /// They are removed there.
+    /// Whether to remove them there.
     package var abort: Bool?
     package init(abort: Bool? = nil) { self.abort = abort }
 }
 
-/// Unfinished uploads at a destination that this installation began and knows nothing of any more, oldest first.
+/// Unfinished uploads at a destination that this installation began and no longer knows, oldest first.
 package struct OrphansReply: Codable, Sendable, Hashable {
     package struct Item: Codable, Sendable, Hashable {
         /// The destination's own name for it.
         package var id: String
-        /// What it was to become.
+        /// Its intended name.
         package var name: String
         package var begunAt: String?
-        /// Whether it is gone; absent when nothing was asked for.
+        /// Whether it was removed; absent when no removal was requested.
         package var removed: Bool?
 
         package init(id: String, name: String, begunAt: String?, removed: Bool? = nil) {
@@ -29,9 +29,9 @@ package struct OrphansReply: Codable, Sendable, Hashable {
 
     package var destination: String
     package var items: [Item]
-    /// So many more are unfinished there: uploads that go on, and those that others began.
+    /// The number of other unfinished uploads there: those that continue, and those that other programs began.
     package var others: Int
-    /// Bytes that were sent for the questions, and that came in for them.
+    /// Bytes that were sent and received for the questions.
     package var sent: Int64
     package var received: Int64
 
@@ -45,7 +45,7 @@ package struct OrphansReply: Codable, Sendable, Hashable {
 }
 
 extension Agent {
-    /// Asks a destination for unfinished uploads, and removes those of ours that no upload goes on with.
+    /// Asks a destination for unfinished uploads, and removes those of ours that no upload continues.
     ///
     /// - Throws: `Refusal`: no such destination, one that cannot be asked, policy, or its answer.
     package func orphans(_ name: String, _ request: OrphansRequest) async throws -> OrphansReply {
@@ -77,7 +77,7 @@ extension Agent {
         return reply
     }
 
-    /// One question to a destination, through the gate and the ledger of its uploads.
+    /// Sends one question to a destination, through the gate and the ledger of its uploads.
     ///
     /// - Throws: `Refusal`: policy, or the destination's answer.
     func ask<Answer: Sendable>(

@@ -1,12 +1,12 @@
 package import Core
 
-// What `plan` shows.
+// The views of `plan`.
 
-/// What is asked of a plan.
+/// The options of a plan.
 package struct PlanQuery: Sendable, Hashable {
-    /// Where it ends; `nil`: when all is sent, at the latest after a month.
+    /// The end of the plan; `nil`: when all is sent, at the latest after a month.
     package var until: WallTime?
-    /// Bytes a second of all transfers together, in place of what was measured.
+    /// Bytes a second for all transfers together, in place of measured rates.
     package var rate: Int64?
 
     package init(until: WallTime? = nil, rate: Int64? = nil) {
@@ -15,29 +15,29 @@ package struct PlanQuery: Sendable, Hashable {
     }
 }
 
-/// What goes when, as far as can be told now.
+/// The order and times of future uploads, as far as they can be predicted.
 package struct PlanView: Codable, Sendable, Hashable {
     package var from: String
     package var until: String
-    /// There was too much to plan, and it ends early.
+    /// Whether there was too much to plan, so that the plan ends early.
     package var isCut: Bool
     package var rates: [PlanRateView]
     package var steps: [PlanStepView]
     package var queues: [PlanQueueView]
-    /// What a person has to know to read it.
+    /// Facts that a person needs to read the plan.
     package var notes: [String]
 }
 
 package struct PlanRateView: Codable, Sendable, Hashable {
-    /// Absent: of all together.
+    /// Absent for all destinations together.
     package var destination: String?
-    /// Bytes a second; absent when nobody knows.
+    /// Bytes a second; absent when unknown.
     package var rate: Int64?
-    /// `given`, `measured` while it was sent to lately, `usage`: of the best hour of the last week, `unknown`.
+    /// `given`; `measured`, from recent transfers; `usage`, from the busiest hour of the last week; `unknown`.
     package var source: String
 }
 
-/// A stretch of time in which uploads of one folder go to one destination.
+/// A period in which uploads of one folder are sent to one destination.
 package struct PlanStepView: Codable, Sendable, Hashable {
     package var from: String
     package var to: String
@@ -45,48 +45,49 @@ package struct PlanStepView: Codable, Sendable, Hashable {
     package var destination: String
     /// Absent where any may be used.
     package var interface: String?
-    /// `unmetered`, `metered`, `unknown`, `local`, or `any`: nobody needs to know.
+    /// `unmetered`, `metered`, `unknown`, `local`, or `any`: no rule depends on it.
     package var network: String
-    /// That arrive in it.
+    /// Files that arrive in this period.
     package var files: Int64
     package var bytes: Int64
     package var rate: Int64
-    /// `done`, `held`, `until`: the plan ends.
+    /// The reason for its end: `done`, `held`, or `until` for the end of the plan.
     package var end: String
-    /// What ends it.
+    /// The holds that end it.
     package var holds: [HoldView]
 }
 
-/// All that waits of one folder for one destination.
+/// All waiting uploads of one folder to one destination.
 package struct PlanQueueView: Codable, Sendable, Hashable {
     package var folder: String
     package var destination: String
     package var files: Int64
     package var bytes: Int64
-    /// When the last of it is sent, also after the end of the plan; absent: not within a month, or nobody can say.
+    /// When its last upload is sent, also after the end of the plan; absent: not within a month, or unknown.
     package var ends: String?
-    /// What is not sent when the plan ends.
+    /// Files that are not sent when the plan ends.
     package var leftFiles: Int64
     package var leftBytes: Int64
-    /// Files among them that are not copied yet, and counted as if they were.
+    /// Files of the queue that are not copied yet, and are counted as if they were.
     package var copying: Int64
-    /// Files that somebody paused one by one, which are not planned.
+    /// Files that were paused one by one, which are not planned.
     package var paused: Int64
-    /// Seconds in which some of it goes, and in which it might go while others have the slots.
+    /// Seconds in which some of it is sent, and in which it could be sent while other uploads have the slots.
     package var going: Int64
     package var turns: Int64
-    /// What keeps it from going, the longest first.
+    /// The reasons why it waits, the longest first.
     package var waits: [PlanWaitView]
-    /// Why nobody can say when the last of it is sent; empty where somebody can, or where it is only not within a month.
+    /// The reasons why the end is unknown; empty where it is known, or where it is only not within a month.
     package var obstacles: [PlanObstacleView]
 }
 
-/// Something without which there is no end.
+/// An obstacle that leaves the end unknown.
 package struct PlanObstacleView: Codable, Sendable, Hashable {
-    /// `clock`: it is not believed; `speed`: it is not known; `never`: a quota never lets these files go, as it is.
+    /// `clock`: it is not trusted; `speed`: it is unknown; `never`: a quota in its present form never allows these
+    /// files.
     package var kind: String
     package var text: String
-    /// What it keeps.
+    /// The number of files with this obstacle.
     package var files: Int64
     package var bytes: Int64
 }
@@ -95,9 +96,9 @@ package struct PlanWaitView: Codable, Sendable, Hashable {
     package var kind: String
     package var text: String
     package var from: String
-    /// For the first time; absent when nobody knows.
+    /// The first end of the wait; absent when unknown.
     package var until: String?
-    /// In all, up to the end of the plan.
+    /// In total, up to the end of the plan.
     package var seconds: Int64
 }
 

@@ -1,12 +1,12 @@
 internal import Config
 
-/// What came of a reload, as it travels.
+/// The result of a reload, as in the API.
 package struct ReloadView: Codable, Sendable, Hashable {
-    /// Whether the new configuration is in force. If not, the old one is, and nothing was touched.
+    /// Whether the new configuration is in force. If not, the old one still is, and nothing was changed.
     package var applied: Bool
-    /// What is different now; empty when the files say what they said before.
+    /// The differences; empty when the configuration is the same as before.
     package var changes: [ChangeView]
-    /// Everything that is in the way of the new configuration.
+    /// Every error in the new configuration.
     package var errors: [ProblemView]
     package var warnings: [ProblemView]
 
@@ -26,7 +26,7 @@ package struct ChangeView: Codable, Sendable, Hashable {
     package var name: String?
     /// `added`, `removed`, `changed`.
     package var change: String
-    /// The keys that are set otherwise.
+    /// The keys with new values.
     package var keys: [String]
 
     init(_ change: SettingsChanges.Change) {
@@ -44,14 +44,14 @@ package struct ChangeView: Codable, Sendable, Hashable {
     }
 }
 
-/// One thing that is wrong in a configuration, or a warning.
+/// An error in a configuration, or a warning.
 package struct ProblemView: Codable, Sendable, Hashable {
     /// `FILE:LINE:COLUMN`, as editors read it, or `FILE`.
     package var place: String
-    /// Like `folders[0].path`; empty when it is about no key.
+    /// Like `folders[0].path`; empty when it concerns no key.
     package var key: String
     package var text: String
-    /// The line and a caret under the place, secrets covered.
+    /// The line with a caret under the place; secrets are hidden.
     package var excerpt: String?
 
     package init(place: String, key: String, text: String, excerpt: String? = nil) {

@@ -1,26 +1,26 @@
 internal import Core
 internal import Store
 
-/// From where on a destination's list is wanted.
+/// A request for a page of a destination's list.
 package struct RemoteRequest: Codable, Sendable, Hashable {
     /// ``RemoteReply/next`` of the page before.
     package var after: String?
     package init(after: String? = nil) { self.after = after }
 }
 
-/// What a destination holds, newest first: one page.
+/// A page of a destination's content, newest first.
 package struct RemoteReply: Codable, Sendable, Hashable {
     package struct Item: Codable, Sendable, Hashable {
         /// The destination's own name for it.
         package var id: String
         package var name: String?
         package var url: String?
-        /// The destination's own word.
+        /// In the destination's own words.
         package var state: String?
-        /// Bytes.
+        /// In bytes.
         package var size: Int64?
         package var createdAt: String?
-        /// The upload that made it, or is about to; absent for what others brought.
+        /// The upload that made it, or will make it; absent for objects of other programs.
         package var upload: String?
 
         package init(
@@ -38,9 +38,9 @@ package struct RemoteReply: Codable, Sendable, Hashable {
 
     package var destination: String
     package var items: [Item]
-    /// For the next page; absent for the last.
+    /// The start of the next page; absent for the last.
     package var next: String?
-    /// Bytes that were sent for the question, and that came in for it.
+    /// Bytes that were sent and received for the question.
     package var sent: Int64
     package var received: Int64
 
@@ -54,7 +54,8 @@ package struct RemoteReply: Codable, Sendable, Hashable {
 }
 
 extension Agent {
-    /// Asks a destination what it holds, through the gate and the ledger of its uploads, and says which of it is ours.
+    /// Asks a destination for its content, through the gate and the ledger of its uploads, and marks the objects that
+    /// are ours.
     ///
     /// - Throws: `Refusal`: no such destination, one that cannot be asked, policy, or its answer.
     package func remote(_ name: String, _ request: RemoteRequest) async throws -> RemoteReply {

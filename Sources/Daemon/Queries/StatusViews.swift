@@ -1,12 +1,12 @@
 package import Core
 
-// What `status` shows.
+// The views of `status`.
 
 package struct StatusView: Codable, Sendable, Hashable {
     package var version: String
     package var pid: Int32
     package var startedAt: String
-    /// The start-up sweep is still going on.
+    /// Whether the start-up sweep is still under way.
     package var starting: Bool
     package var counts: Counts
     /// The current batch: from the first ongoing upload on an idle daemon until none is ongoing.
@@ -26,28 +26,28 @@ package struct StatusView: Codable, Sendable, Hashable {
     package var settling: [SettlingView]
     /// How many times the kernel lost events since the start.
     package var overflows: Int
-    /// Bytes a second that all transfers together may take now; absent for no limit.
+    /// Present limit in bytes a second for all transfers together; absent for no limit.
     package var limit: Int64?
-    /// What persons have said to be otherwise for a while.
+    /// The exceptions that persons made for a while.
     package var exceptions: [ExceptionView]?
-    /// What is held of what waits: one for each folder and destination.
+    /// The holds on waiting uploads: one for each folder and destination.
     package var classes: [ClassView]?
     /// In the order of the configuration; absent without any.
     package var hooks: [HookView]?
 }
 
-/// Who is told of events, and how that goes.
+/// A hook, and the state of its notices.
 package struct HookView: Codable, Sendable, Hashable {
     package var name: String
     /// The program; or scheme, host and port.
     package var target: String
-    /// Notices that wait.
+    /// Waiting notices.
     package var waiting: Int
-    /// When the oldest of them happened.
+    /// When the event of the oldest notice happened.
     package var oldest: String?
-    /// Why the last try failed, or what keeps notices from being sent.
+    /// The reason for the last failure, or the hold that keeps notices from being sent.
     package var hold: HoldView?
-    /// Since the start of the daemon.
+    /// Counters since the start of the daemon.
     package var told: Int
     package var givenUp: Int
     package var dropped: Int
@@ -64,12 +64,12 @@ package struct HookView: Codable, Sendable, Hashable {
     }
 }
 
-/// Uploads from one folder to one destination that something holds.
+/// Uploads from one folder to one destination that are held.
 package struct ClassView: Codable, Sendable, Hashable {
     package var folder: String
     package var destination: String
     package var waiting: Int
-    /// The one that ends last, as far as that is known.
+    /// The hold that ends last, as far as that is known.
     package var hold: HoldView
 }
 
@@ -78,13 +78,13 @@ package struct SettlingView: Codable, Sendable, Hashable {
     package var folder: String
     package var path: String
     package var size: Int64
-    /// Since when it is known.
+    /// When it was first seen.
     package var since: String
-    /// Why it waits, in words.
+    /// The reason why it waits, in words.
     package var reason: String
-    /// Bytes a second, as far as two looks tell.
+    /// Growth in bytes a second, as far as two inspections show.
     package var rate: Int64?
-    /// It waits for longer than `settle.report_after`.
+    /// Whether it has waited longer than `settle.report_after`.
     package var overdue: Bool
 }
 
@@ -103,87 +103,87 @@ package struct FolderView: Codable, Sendable, Hashable {
     package var state: String
     /// Files seen that have not settled yet.
     package var settling: Int
-    /// Directories that are looked through from time to time, since events do not tell everything of them.
+    /// Directories that are scanned from time to time, since their events are incomplete.
     package var polled = 0
-    /// Those among them that would have a watch, if the limit on watches let them.
+    /// Polled directories that would have a watch if the limit on watches allowed it.
     package var unwatched = 0
     /// Files that have settled and wait for others that travel with them, at most 20; absent when there are none.
     package var gathering: [GatheringView]?
-    /// How verified sources are kept; absent when they stay for ever or go at once.
+    /// The rules for kept sources; absent when they stay for ever or are released at once.
     package var retention: RetentionView?
-    /// Whether its disk may be pulled out; absent where that is none that anybody pulls out.
+    /// Whether its disk may be pulled out; absent where the disk is not removable.
     package var card: CardView?
-    /// What holds all that comes from it; absent when nothing does.
+    /// The hold on all uploads from it; absent when there is none.
     package var hold: HoldView?
-    /// Bytes a second that all its files together may take now; absent for no limit.
+    /// Present limit in bytes a second for all its files together; absent for no limit.
     package var limit: Int64?
 }
 
 package struct GatheringView: Codable, Sendable, Hashable {
     package var path: String
-    /// What it waits for.
+    /// The reason why it waits.
     package var reason: String
 }
 
-/// What the loss of a removable disk would cost. Counts stop at 1,000.
+/// The loss if a removable disk were gone. Counts stop at 1,000.
 package struct CardView: Codable, Sendable, Hashable {
-    /// `busy`: files; `staged`: nothing, all have copies; `verified`: nothing, and all have arrived.
+    /// `busy`: files would be lost; `staged`: nothing, all have copies; `verified`: nothing, and all have arrived.
     package var level: String
-    /// Something on it is being scanned, settles or waits for its group.
+    /// Whether files on it are being scanned, settle or wait for their group.
     package var settling: Bool
     /// Files without a copy.
     package var unstaged: Int
-    /// Uploads that are not verified, failed ones among them.
+    /// Uploads that are not verified, including failed ones.
     package var unverified: Int
     package var failed: Int
-    /// Sources that are about to be deleted or moved.
+    /// Sources that will be deleted or moved.
     package var unreleased: Int
 }
 
-/// What `after_upload: {source: keep, for: …, until_free: …}` does in a folder.
+/// The effect of `after_upload: {source: keep, for: …, until_free: …}` in a folder.
 package struct RetentionView: Codable, Sendable, Hashable {
-    /// Bytes free on the folder's disk; absent when it is not there.
+    /// Bytes free on the folder's disk; absent when the disk is.
     package var free: Int64?
-    /// Bytes that are to be free.
+    /// The minimum of free bytes.
     package var untilFree: Int64?
-    /// For how long a verified source stays.
+    /// How long a verified source stays.
     package var seconds: Int64?
-    /// Verified sources that go now, and their bytes: on their way, or chosen next.
+    /// Verified sources that are removed now, and their bytes: in progress, or chosen next.
     package var goingFiles: Int
     package var goingBytes: Int64
-    /// When the oldest source that may go was verified.
+    /// When the oldest removable source was verified.
     package var oldest: String?
 }
 
 package struct DestinationView: Codable, Sendable, Hashable {
     package var name: String
     package var type: String
-    /// `up`, or why it is held.
+    /// `up`, or the reason for its hold.
     package var state: String
     package var hold: HoldView?
     package var running: Int
     package var waiting: Int
     /// Bytes sent today (local day), retransmissions included.
     package var sentToday: Int64
-    /// Bytes that came in from there today, acknowledgements included.
+    /// Bytes received from there today, acknowledgements included.
     package var receivedToday: Int64
-    /// Bytes a second that all transfers to it together may take now; absent for no limit.
+    /// Present limit in bytes a second for all transfers to it together; absent for no limit.
     package var limit: Int64?
-    /// What it said of its room; absent when it has not been asked, or said nothing.
+    /// Its report of its free space; absent when it has not been asked, or reported none.
     package var space: SpaceView?
 }
 
-/// What a destination says of its room. What it does not say is absent.
+/// A destination's report of its free space. Values that it does not report are absent.
 package struct SpaceView: Codable, Sendable, Hashable {
-    /// What the numbers count: `bytes`, `files`.
+    /// The unit of the numbers: `bytes`, `files`.
     package var unit: String
     package var free: Int64?
     package var used: Int64?
     package var limit: Int64?
-    /// When it is all free again.
+    /// When all of it will be free again.
     package var resetsAt: String?
     package var askedAt: String?
-    /// The same for a person.
+    /// The same in words, for a person.
     package var text: String
 
     package init(_ space: RemoteSpace, askedAt: WallTime?) {
@@ -203,23 +203,23 @@ package struct StagingView: Codable, Sendable, Hashable {
     package var free: Int64
     package var cap: Int64?
     package var hold: HoldView?
-    /// Copies and exports under way; small files come and go unseen.
+    /// Copies and exports in progress; small files end too soon to be seen.
     package var running: [StagingRunView]?
 }
 
-/// A copy that is being made.
+/// A copy in progress.
 package struct StagingRunView: Codable, Sendable, Hashable {
-    /// The source's.
+    /// The path of the source.
     package var path: String
     /// `copying`, `digesting` (uploaded in place), `exporting`, `receiving` (handed over as bytes).
     package var work: String
-    /// 0...1; absent when it is not known.
+    /// 0...1; absent when unknown.
     package var fraction: Double?
     /// Bytes of the source; for an export 0 until it is over.
     package var done: Int64
     package var total: Int64
-    /// Bytes a second.
+    /// In bytes a second.
     package var rate: Int64?
-    /// Seconds.
+    /// In seconds.
     package var eta: Int64?
 }

@@ -1,6 +1,6 @@
 package import Core
 
-// What an operator or a program sees: one JSON shape everywhere (lists, show, events), written by the daemon's API
+// The views for operators and programs: one JSON shape everywhere (lists, show, events), written by the daemon's API
 // and read by the command line. Times are RFC 3339 in UTC with milliseconds; sizes and offsets bytes; rates bytes a
 // second; durations seconds. Secrets and upload URLs never appear in them.
 
@@ -19,11 +19,11 @@ package struct UploadView: Codable, Sendable, Hashable {
     package var size: Int64
     /// SHA-256 of the content in hexadecimal, once staged.
     package var sha256: String?
-    /// Which rung of the settling ladder accepted the file.
+    /// The rung of the settling ladder that accepted the file.
     package var settledBy: String
     /// `staging`, `queued`, `opening`, `uploading`, `finishing`, `waiting`, `completed`, `failed`, `cancelled`, `expired`.
     package var state: String
-    /// `ongoing`, `completed`, `failed`, `cancelled`, or `history` for what has left these.
+    /// `ongoing`, `completed`, `failed`, `cancelled`, or `history` for uploads that have left these.
     package var list: String
     package var holds: [HoldView]
     package var priority: Int
@@ -34,7 +34,7 @@ package struct UploadView: Codable, Sendable, Hashable {
     package var error: ErrorView?
     package var warnings: [String]
     package var remote: RemoteView?
-    /// What becomes of the source: `keep`, `delete`, `move`; and whether it has happened: `pending`, `done`, `kept`, `failed: …`.
+    /// The action for the source: `keep`, `delete`, `move`; and its state: `pending`, `done`, `kept`, `failed: …`.
     package var sourceAction: String
     package var sourceState: String
     /// After a cancel: `none`, `pending`, `done`, `unsupported`, `gave_up`, `unknown`.
@@ -44,16 +44,16 @@ package struct UploadView: Codable, Sendable, Hashable {
     package var finishedAt: String?
     /// When it leaves its list, if the daemon runs until then.
     package var expiresAt: String?
-    /// How its copy comes on, while that is made.
+    /// The progress of its copy, while that is being made.
     package var staging: StagingRunView?
-    /// `in-place` or `export`, where it is no copy of the source that is uploaded.
+    /// `in-place` or `export`, where the uploaded file is not a copy of the source.
     package var keeping: String?
     /// Names of the further request headers that a person gave for it, until it is complete.
     package var headers: [String]?
-    /// Where it is created, in place of its destination's own address; without what looks like a secret.
+    /// The address to create it at, in place of its destination's own; without parts that look like secrets.
     package var url: String?
 
-    /// Waits because a person said so: no state of its own, but what tables show and `list --state paused` finds.
+    /// Whether a person paused it: not a state of its own, but shown by tables and found by `list --state paused`.
     package var isPaused: Bool {
         state == "waiting" && holds.contains { $0.kind == "operator" || $0.kind == "global" }
     }
@@ -98,24 +98,24 @@ package struct RemoteView: Codable, Sendable, Hashable {
     package var verifiedBy: String?
 }
 
-/// One try of an upload that ended without success, for `show`.
+/// An attempt of an upload that ended without success, for `show`.
 package struct AttemptView: Codable, Sendable, Hashable {
     package var generation: Int
     package var attempt: Int
     package var error: ErrorView
 }
 
-/// What a recording says of itself.
+/// The metadata of a recording.
 package struct MediaView: Codable, Sendable, Hashable {
     package var recordedAt: String?
-    /// Seconds.
+    /// In seconds.
     package var duration: Double?
-    /// Pixels as shown.
+    /// In pixels, as displayed.
     package var width: Int?
     package var height: Int?
     package var make: String?
     package var model: String?
-    /// Make and model as one.
+    /// Make and model in one text.
     package var camera: String?
 
     init?(_ facts: MediaFacts) {
@@ -130,9 +130,9 @@ package struct MediaView: Codable, Sendable, Hashable {
 package struct UploadDetail: Codable, Sendable, Hashable {
     package var upload: UploadView
     package var attempts: [AttemptView]
-    /// Once staged, where the recording says anything.
+    /// Once staged, where the recording has metadata.
     package var media: MediaView?
-    /// Bytes that were sent of it in vain: the destination has none of them. Absent where there are none.
+    /// Bytes of it that were sent in vain: the destination has none of them. Absent where there are none.
     package var wasted: Int64?
 }
 
@@ -146,7 +146,7 @@ package struct Counts: Codable, Sendable, Hashable {
 package struct UploadPage: Codable, Sendable, Hashable {
     package var uploads: [UploadView]
     package var counts: Counts
-    /// The last event that this page reflects: follow from here without a gap.
+    /// The last event that this page includes: follow from here without a gap.
     package var seq: Int64
     /// Pass as `after` for the next page; absent on the last.
     package var next: String?
@@ -157,11 +157,11 @@ package struct ListQuery: Sendable, Hashable {
     package var state: String?
     package var destination: String?
     package var folder: String?
-    /// Part of the source's path.
+    /// A part of the source's path.
     package var text: String?
-    /// Pairs that their context has.
+    /// Pairs that their context has to contain.
     package var context: [String: String] = [:]
-    /// Added since then, and before.
+    /// Only uploads that were added since then, and before.
     package var since: WallTime?
     package var until: WallTime?
     package var after: String?
@@ -172,7 +172,7 @@ package struct ListQuery: Sendable, Hashable {
 }
 
 package struct EventView: Codable, Sendable, Hashable {
-    /// All types that there are: those that hooks may be told of, and what only a reader of the stream is.
+    /// All types: those that hooks can receive, and those that only a reader of the stream gets.
     package static let types = Hook.types + ["allowed", "progress", "reset", "overflow"]
 
     package var seq: Int64
@@ -180,7 +180,7 @@ package struct EventView: Codable, Sendable, Hashable {
     /// As in the manual: `added`, `state`, `progress`, `attempt`, `completed`, `failed`, `cancelled`, `paused` …
     package var type: String
     package var op: UploadView?
-    /// What else the event says, as text values: `from`, `to`, `reason`, `counts` …
+    /// Further details of the event, as text values: `from`, `to`, `reason`, `counts` …
     package var detail: [String: String]
 
     package init(seq: Int64, ts: String, type: String, op: UploadView? = nil, detail: [String: String] = [:]) {
@@ -195,15 +195,16 @@ package struct EventView: Codable, Sendable, Hashable {
 package struct AddRequest: Codable, Sendable, Hashable {
     /// Absolute path of a file or a folder as text, or as its bytes in hexadecimal: names are not always text.
     package var path: String
-    /// Destinations; empty means those of the folder that the path is in.
+    /// Destinations; empty for those of the folder that contains the path.
     package var to: [String]
     package var key: String?
     package var context: [String: String]
-    /// Further request headers of these uploads, to the destination's own address alone. Their values are never shown.
+    /// Further request headers of these uploads, sent only to the destination's own address. Their values are never
+    /// shown.
     package var headers: [String: String]
-    /// Where to create these uploads, in place of the destination's own address: of the same origin.
+    /// The address to create these uploads at, in place of the destination's own: of the same origin.
     package var url: String?
-    /// Upload although the history says it was.
+    /// Whether to upload even if the history contains the file.
     package var again: Bool
 
     package init(
@@ -220,18 +221,18 @@ package struct AddRequest: Codable, Sendable, Hashable {
     }
 }
 
-/// Bytes that are handed over without a file.
+/// A request to upload bytes that are handed over without a file.
 package struct ReceiveRequest: Sendable, Hashable {
-    /// The name of the file that they are to be.
+    /// The name of the file that they form.
     package var name: String
-    /// Destinations; empty means the only one that there is.
+    /// Destinations; empty for the only one that is configured.
     package var to: [String]
     package var key: String?
     package var context: [String: String]
     /// As in ``AddRequest``.
     package var headers: [String: String]
     package var url: String?
-    /// How many bytes there will be, where somebody knows.
+    /// The number of bytes, where it is known.
     package var size: Int64?
 
     package init(
@@ -248,7 +249,7 @@ package struct ReceiveRequest: Sendable, Hashable {
     }
 }
 
-/// Which lists are cleared.
+/// The lists to clear.
 package struct FlushRequest: Codable, Sendable, Hashable {
     /// `completed`, `failed` or `cancelled`; absent for all three.
     package var list: String?
@@ -262,14 +263,14 @@ package struct FlushRequest: Codable, Sendable, Hashable {
     }
 }
 
-/// What the changing verbs answer, and `add`.
+/// The answer of `add` and of verbs that change uploads.
 package struct UploadsReply: Codable, Sendable, Hashable {
-    /// The uploads as they are now; of more than a person named, the newest hundred.
+    /// The present uploads; of more than a person named, the newest hundred.
     package var uploads: [UploadView]
-    /// How many there were.
+    /// The number of uploads.
     package var count: Int
-    /// How many of a whole folder, of a destination or of all could not be retried, or files of a folder not added, and why the
-    /// first of them.
+    /// How many uploads of a whole folder, of a destination or of all could not be retried, or files of a folder not
+    /// added, and the reason for the first of them.
     package var refused: Int?
     package var refusal: String?
 
@@ -281,7 +282,8 @@ package struct UploadsReply: Codable, Sendable, Hashable {
     }
 }
 
-/// A request that the daemon cannot do, with the HTTP status and the code that the command line turns into its exit status.
+/// A request that the daemon cannot fulfil, with the HTTP status and the code that the command line turns into its exit
+/// status.
 package struct Refusal: Error, Codable, Sendable, Hashable, CustomStringConvertible {
     package enum Code: String, Codable, Sendable, Hashable {
         /// 404: no such id. Exit 66.
@@ -290,17 +292,17 @@ package struct Refusal: Error, Codable, Sendable, Hashable, CustomStringConverti
         case ambiguous
         /// 409: the state does not allow it. Exit 65.
         case conflict
-        /// 409: the history says that it was uploaded. Exit 65.
+        /// 409: the history contains it as uploaded. Exit 65.
         case duplicate
         /// 409: neither source nor staged copy is left. Exit 65.
         case sourceMissing = "source_missing"
         /// 400. Exit 64.
         case badRequest = "bad_request"
-        /// 403: this user may look but not change anything. Exit 75.
+        /// 403: this user may read but not change anything. Exit 75.
         case forbidden
         /// 502: the destination that was asked refused, or could not be reached. Exit 76.
         case destination
-        /// 507: no room for the bytes that are handed over. Exit 75.
+        /// 507: no space for the bytes that are handed over. Exit 75.
         case noRoom = "no_room"
         /// 503: not while starting, or the state cannot be written. Exit 75.
         case unavailable
@@ -308,7 +310,7 @@ package struct Refusal: Error, Codable, Sendable, Hashable, CustomStringConverti
 
     package var code: Code
     package var message: String
-    /// The id it is about, if one.
+    /// The id of the upload that it concerns, if any.
     package var id: String?
 
     package init(_ code: Code, _ message: String, id: String? = nil) {
@@ -320,7 +322,7 @@ package struct Refusal: Error, Codable, Sendable, Hashable, CustomStringConverti
     package var description: String { message }
 }
 
-/// What the control API asks of the daemon. Every verb throws ``Refusal`` where it cannot be done.
+/// The operations of the daemon for the control API. Every verb throws ``Refusal`` where it cannot be done.
 package protocol Operations: Sendable {
     func list(_ query: ListQuery) async throws -> UploadPage
     /// - Parameter reference: Id, unique prefix of at least 6 characters, key, or path.
@@ -328,16 +330,16 @@ package protocol Operations: Sendable {
     /// - Parameter reference: As for `show`, or any path.
     func why(_ reference: String) async throws -> WhyView
     func usage(_ query: UsageQuery) async throws -> UsageView
-    /// What may still go to a destination, or to each.
+    /// The space and quotas that are left for a destination, or for each.
     func allowances(of destination: String?) async throws -> [AllowanceView]
-    /// What goes when.
+    /// The times of future uploads.
     func plan(_ query: PlanQuery) async throws -> PlanView
-    /// One upload for each destination, of a file, or of every file in a folder that the configuration takes.
+    /// Adds one upload for each destination, of a file, or of every file in a folder that the configuration selects.
     func add(_ request: AddRequest) async throws -> UploadsReply
-    /// The bytes that `next` gives until it gives `nil`, as one file. They are taken when this returns, and not before: whole, on
-    /// the disk and written down.
+    /// Uploads the bytes that `next` returns until it returns `nil`, as one file. They are accepted when this returns,
+    /// and not before: complete, on the disk and recorded.
     ///
-    /// - Parameter next: Throws when there will be no more and they are not whole.
+    /// - Parameter next: Throws when no more bytes will arrive and the file is incomplete.
     func receive(
         _ request: ReceiveRequest, _ next: @escaping @Sendable () async throws -> [UInt8]?
     ) async throws -> UploadsReply
@@ -347,34 +349,34 @@ package protocol Operations: Sendable {
     func cancel(_ selection: Selection) async throws -> UploadsReply
     /// `all` means every failed upload.
     func retry(_ selection: Selection) async throws -> UploadsReply
-    /// Takes uploads that are over out of their lists.
+    /// Removes ended uploads from their lists.
     func remove(_ selection: Selection) async throws -> UploadsReply
-    /// Takes out all of them. What is ongoing goes on.
+    /// Removes all ended uploads of a list, or of all lists. Ongoing uploads continue.
     func flush(_ request: FlushRequest) async throws -> UploadsReply
-    /// Lets uploads or a folder off a window, a metered network or a quota for a while.
+    /// Waives a window, a metered network or a quota for uploads or a folder, for a while.
     ///
-    /// - Parameter who: The user who says so.
+    /// - Parameter who: The user who makes the exception.
     func allow(_ request: AllowRequest, by who: String) async throws -> ExceptionsReply
     /// Limits all transfers together for a while.
     func limit(_ request: LimitRequest, by who: String) async throws -> ExceptionsReply
     func status() async throws -> StatusView
-    /// Everything in numbers.
+    /// The metrics of the daemon.
     func metrics() async throws -> MetricsView
-    /// Looks through folders now; waits for the end of that where the request says so.
+    /// Scans folders now; waits for the end of the scan if the request asks for that.
     func rescan(_ request: RescanRequest) async throws -> RescanReply
-    /// Takes the directory that stands under a folder's path now for the right one, and looks through it.
+    /// Accepts the present directory at a folder's path as the right one, and scans it.
     func accept(folder name: String) async throws -> RescanReply
-    /// Looks at everything that the running configuration names, and asks the destinations that policy leaves open.
+    /// Checks everything that the running configuration names, and asks the destinations that policy leaves open.
     func check(_ request: CheckRequest) async throws -> CheckReport
-    /// Tells a hook of a made-up event.
+    /// Sends a made-up event to a hook.
     func tryHook(_ name: String) async throws -> HookTrial
-    /// Asks a destination what it holds, one page of it.
+    /// Asks a destination for one page of its content.
     func remote(_ name: String, _ request: RemoteRequest) async throws -> RemoteReply
-    /// Lists unfinished uploads at a destination that nobody goes on with, and removes them if asked to.
+    /// Lists unfinished uploads at a destination that no upload continues, and removes them if requested.
     func orphans(_ name: String, _ request: OrphansRequest) async throws -> OrphansReply
-    /// Puts the configuration as its files stand now in force, or says what is wrong with it and changes nothing.
+    /// Puts the configuration files, as they are now, in force, or reports their errors and changes nothing.
     func reload() async throws -> ReloadView
-    /// Events after `since` (exclusive; `nil`: from now on), stored ones first, then as they happen, until cancelled.
-    /// A first event of type `reset` says that older ones are gone.
+    /// Events after `since` (exclusive; `nil`: from now on), stored ones first, then as they happen, until cancelled. A
+    /// first event of type `reset` means that older ones are gone.
     func events(since: Int64?) async throws -> AsyncStream<EventView>
 }

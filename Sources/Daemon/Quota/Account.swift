@@ -3,65 +3,65 @@ internal import Store
 internal import Synchronization
 internal import Transport
 
-/// What one piece of work may still send, and has sent: its page of the ledger.
+/// The bytes that one transfer or request has sent and may still send: its page of the ledger.
 ///
-/// Bytes leave only while they are reserved on disk. When little is left, the next step is asked for beside the transfer; when
-/// nothing is left, bodies wait, and when there is nothing more to be had the work is told to stop.
+/// Bytes leave only while they are reserved on disk. When little is left, the next step is requested during the
+/// transfer. When nothing is left, bodies wait. When the quota is exhausted, the work is told to stop.
 final class Account: Sendable {
     private struct State {
-        /// Durable, and counted as sent until it is settled.
+        /// The reserved step: durable, and counted as sent until it is settled.
         var step: ReservedStep?
-        /// Since that step was opened.
+        /// Bytes sent since that step was opened.
         var sent: Int64 = 0
         var received: Int64 = 0
         var total: Int64 = 0
         var receivedInAll: Int64 = 0
         var pace: Pace
-        /// It waits for the next renewal of all, perhaps for nothing but what comes in.
+        /// Whether it waits for the next renewal, perhaps only for bytes to be received.
         var hasAsked = false
         var asksForAnswers = false
-        /// A quota counts what comes in.
+        /// Whether a quota counts received bytes.
         var countsReceived: Bool
-        /// Its step is being renewed.
+        /// Whether its step is being renewed.
         var isRenewing = false
-        /// Of the step, by a renewal that is not on disk yet: nothing of that may leave any more.
+        /// Bytes of the step that a renewal which is not on disk yet gives back: they may not be sent any more.
         var givenBack: Int64 = 0
         var isClosed = false
-        /// No more is to be had.
+        /// Whether no more can be reserved.
         var isLast = false
-        /// What the requests that run now may still cost.
+        /// The remaining cost of the running requests.
         var needed: Int64 = 0
         var requests = 0
-        /// What the requests that were let begin whole may still cost.
+        /// The remaining cost of the requests that were allowed as a whole.
         var pledged: Int64 = 0
         var pledges = 0
-        /// What the request took that was refused last.
+        /// The cost of the request that was refused last.
         var lacked: Int64?
         var hasBegun = false
         var onEnd: (@Sendable ((any Error)?) -> Void)?
 
-        /// What may still be sent of what is reserved.
+        /// Reserved bytes that may still be sent.
         var left: Int64 { (step?.spending.bytes ?? 0) - sent - givenBack }
-        /// What may already be on its way, of each request that runs; but no more is than there is to send.
+        /// Bytes that may already be in flight, for all running requests; never more than there is to send.
         var underWay: Int64 { min(Account.margin * Int64(max(1, requests)), pledges > 0 ? pledged : needed) }
-        /// What may still come in of what is reserved; below 0: more has come.
+        /// Reserved bytes that may still be received; negative when more was received.
         var receivedLeft: Int64 { (step?.spending.received ?? 0) - received }
-        /// What is on its way is not to be had any more.
+        /// Whether less is left than may be in flight.
         var isLow: Bool { left < underWay || isFull }
-        /// More has come in than was set aside for it, and counts.
+        /// Whether more was received than reserved, and counts.
         var isFull: Bool { countsReceived && received > 0 && receivedLeft <= 0 }
 
-        /// What may be lost in a crash: what it sends in two seconds besides what is on its way, and at least what its requests need to
-        /// begin.
+        /// The most that a crash may lose: the bytes of two seconds besides those in flight, and at least the bytes
+        /// that its requests need to begin.
         func step(at now: MonotonicTime) -> Int64 {
             let underWay = Account.margin * Int64(max(0, requests))
             return max(Account.least + underWay, min(Ledger.step, 2 * pace.rate(at: now) + underWay))
         }
     }
 
-    /// How fast it sends.
+    /// The sending rate.
     private struct Pace {
-        /// Shorter ones say little: at first a whole buffer leaves at once.
+        /// Shorter periods say little: at first a whole buffer leaves at once.
         private static let least = Duration.milliseconds(500)
         private var since: MonotonicTime
         private var sent: Int64 = 0
@@ -71,14 +71,14 @@ final class Account: Sendable {
 
         mutating func spend(_ bytes: Int64) { sent = sent.addingClamped(bytes) }
 
-        /// Bytes a second, of late.
+        /// The recent rate in bytes a second.
         func rate(at now: MonotonicTime) -> Int64 {
             let elapsed = now.since(since)
             let current = max(0, sent) / max(1, max(elapsed, Self.least).inMilliseconds) * 1000
             return elapsed < Self.least ? max(rate, current) : current
         }
 
-        /// A step begins.
+        /// Begins a new period with a new step.
         mutating func turn(at now: MonotonicTime) {
             guard now.since(since) >= Self.least else { return }
             rate = rate(at: now)
@@ -88,33 +88,33 @@ final class Account: Sendable {
 
     let key: SpendingAccount
     let kind: QuotaBook.Class
-    /// Nobody reserves for it: what it sends stays on this machine.
+    /// Whether nothing is reserved for it: its bytes stay on this machine.
     let isFree: Bool
-    /// A person lets it off its quotas: it counts all the same.
+    /// Whether a person waived its quotas. Its bytes are counted nevertheless.
     let isExcused: Bool
-    /// Nothing of it goes through a socket of ours: the destination tells what it has sent.
+    /// Whether its bytes bypass our sockets: the destination reports how many it has sent.
     let countsNotes: Bool
-    /// Bodies draw from it: it is open while enough is reserved.
+    /// The limit that bodies draw from: open while enough is reserved.
     let gate: Throttle
-    /// What it will send, as far as one can tell.
+    /// The bytes that it will send, as far as is known.
     private let expected: Int64
     private let ledger: Ledger
     private let counted: ByteCounter
     private let arrived: ByteCounter
     private let state: Mutex<State>
 
-    /// What one request may have on its way when bodies are told to wait: the socket's unsent 128 KiB, the library's buffer, and what was not
-    /// charged yet.
+    /// The bytes of one request that may be in flight when bodies are told to wait: the socket's unsent 128 KiB, the
+    /// library's buffer, and bytes that were not charged yet.
     static let margin: Int64 = 256 << 10
-    /// The least that a request needs to begin with.
+    /// The least that a request needs to begin.
     static let least = request + margin
     static let request = UncutPiece.request
-    /// So little is soon there.
+    /// A remainder this small for answers is soon used up.
     private static let leastAnswer: Int64 = 4 << 10
-    /// Of a body that a quota cuts: less is not worth its request.
+    /// Minimum body size when a quota truncates a request.
     private static let leastPiece: Int64 = 32 << 10
 
-    /// - Parameter size: Of what is to be sent; 0 for mere questions.
+    /// - Parameter size: Size of the content to send; 0 for requests without content.
     init(
         _ key: SpendingAccount, _ kind: QuotaBook.Class, size: Int64 = 0, step: ReservedStep?, isExcused: Bool = false,
         isFree: Bool, countsNotes: Bool = false, in ledger: Ledger
@@ -140,22 +140,22 @@ final class Account: Sendable {
         ledger.renewals.remove(ObjectIdentifier(self))
     }
 
-    /// What a file of this size takes, with all that carries it.
+    /// The cost of a file of this size, with the overhead of its requests.
     static func expected(_ size: Int64) -> Int64 { cost(ofBody: size) + 3 * request }
 
     private static func cost(ofBody count: Int64) -> Int64 { UncutPiece.cost(ofBody: count) }
 
-    /// Bytes that it has sent in all.
+    /// All bytes that it has sent.
     var total: Int64 { state.withLock { $0.total } }
-    /// The same with what has come in.
+    /// All bytes that it has sent and received.
     var cost: Spending { state.withLock { Spending(bytes: $0.total, received: $0.receivedInAll) } }
-    /// What of that is not entered in the ledger yet.
+    /// The part of the cost that is not in the ledger yet.
     var unentered: Spending { state.withLock { Spending(bytes: $0.sent, received: $0.received) } }
 
-    /// What ends the work when nothing more may be sent, or nothing more could be reserved.
+    /// Sets the closure that ends the work when no more may be sent, or when reserving failed.
     func whenOver(_ end: @escaping @Sendable ((any Error)?) -> Void) { state.withLock { $0.onEnd = end } }
 
-    /// Takes note of bytes that have left. From any thread; cheap.
+    /// Counts bytes that were sent. From any thread; cheap.
     func spend(_ bytes: Int64) {
         counted.add(bytes)
         let isOver = state.withLock { state -> Bool in
@@ -166,8 +166,8 @@ final class Account: Sendable {
             state.needed = max(0, state.needed - bytes)
             state.pledged = max(0, state.pledged - bytes)
             if state.isLow { gate.rate = 0 }
-            // The whole of a small file is reserved at first.
-            // As late as the disk lets it be, so that the disk is synced seldom.
+            // All bytes of a small file are reserved at first. For others the next step is requested as late as the
+            // disk's speed allows, so that the disk is synced rarely.
             let step = state.step?.spending.bytes ?? 0
             if state.isLow || state.left < min(max(step / 8, state.underWay + step / 16), expected - state.total) {
                 askForMore(&state)
@@ -177,7 +177,7 @@ final class Account: Sendable {
         if isOver { end(nil) }
     }
 
-    /// Takes note of bytes that have come in. From any thread; cheap.
+    /// Counts bytes that were received. From any thread; cheap.
     func receive(_ bytes: Int64) {
         arrived.add(bytes)
         let isOver = state.withLock { state -> Bool in
@@ -185,7 +185,7 @@ final class Account: Sendable {
             state.receivedInAll += bytes
             if isFree { return false }
             if state.isFull { gate.rate = 0 }
-            // An answer may be longer than anybody thought.
+            // An answer may be longer than expected.
             if state.receivedLeft < max((state.step?.spending.received ?? 0) / 8, Self.leastAnswer) {
                 askForMore(&state, forAnswers: state.left >= state.underWay)
             }
@@ -194,8 +194,8 @@ final class Account: Sendable {
         if isOver { end(nil) }
     }
 
-    /// How much of a body may go in one request: all of it, or, where a quota leaves less than that, what it leaves. So its
-    /// last bytes are used as well, where a body that is only stopped at its end would lose what was on its way.
+    /// How much of a body may be sent in one request: all of it, or the remainder of the quota where that is less. This
+    /// also uses the quota's last bytes. A body that is stopped only at the quota's end would lose its bytes in flight.
     func allowance(for body: Int64) -> Int64 {
         guard !isFree, let room = ledger.room(for: self) else { return body }
         let available = state.withLock { max(0, $0.left) }.addingClamped(room)
@@ -204,16 +204,17 @@ final class Account: Sendable {
         return piece < Self.leastPiece ? body : piece
     }
 
-    /// Returns when there is enough for a request, or for the first of its body. To be followed by ``ended()``.
+    /// Returns when enough is reserved for a request, or for the start of its body. Has to be followed by ``ended()``.
     ///
-    /// - Throws: `CancellationError` when there is nothing more to be had, after the work was told to stop.
+    /// - Throws: `CancellationError` when no more can be reserved, after the work was told to stop.
     func prepare(for body: Int64) async throws {
         if isFree { return }
         let cost = Self.cost(ofBody: body)
         let wanted = min(cost, Self.request + Self.margin)
         while true {
             let (isEnough, isLast, next) = state.withLock { state -> (Bool, Bool, Task<Void, Never>?) in
-                // What others of the same work have on their way is theirs. What was pledged is set aside for all of them.
+                // Bytes in flight of other requests of the same work are not available. Pledged bytes are reserved for
+                // all of them.
                 let isEnough =
                     state.pledges > 0
                     ? state.left
@@ -226,7 +227,7 @@ final class Account: Sendable {
                     return (true, false, nil)
                 }
                 askForMore(&state, forAnswers: isEnough)
-                // Once it is closed nobody asks for more.
+                // Once it is closed, no more is requested.
                 return (false, state.isLast || state.isClosed, state.isLast ? nil : ledger.renewals.last)
             }
             if isEnough { return }
@@ -238,7 +239,7 @@ final class Account: Sendable {
         }
     }
 
-    /// A request is over that ``prepare(for:)`` let go.
+    /// Ends a request that ``prepare(for:)`` allowed.
     func ended() {
         if isFree { return }
         state.withLock { state in
@@ -247,9 +248,11 @@ final class Account: Sendable {
         }
     }
 
-    /// Sets aside what a request with so long a body takes, whole: in memory, and on disk step by step as it is sent.
+    /// Reserves the whole cost of a request with a body of this size: in memory, and on disk step by step as it is
+    /// sent.
     ///
-    /// - Returns: Why it may not begin; `nil` when it may. To be followed by ``returnPledge(for:sent:)``.
+    /// - Returns: The reason why it may not begin; `nil` when it may. In that case ``returnPledge(for:sent:)`` has to
+    ///   follow.
     func pledge(for body: Int64) -> Shortage? {
         if isFree || isExcused { return nil }
         let cost = Self.cost(ofBody: body)
@@ -266,22 +269,23 @@ final class Account: Sendable {
         return nil
     }
 
-    /// What has to be left of its quotas before it is worth another look; `nil` where none was short.
+    /// The bytes that its quotas must have left before another try is useful; `nil` where none was short.
     var lacked: Int64? { state.withLock { $0.lacked } }
 
-    /// What a request took less than was set aside for it is free for others.
+    /// Frees the part of a pledge that its request did not use.
     func returnPledge(for body: Int64, sent: Int64) {
         if isFree || isExcused { return }
         state.withLock { state in
             guard state.pledges > 0 else { return }
             state.pledges -= 1
-            // What carried it is not known of one request alone: what it took less than that stays set aside until the others are over.
+            // The overhead of a single request is unknown: its unused part stays reserved until the other requests are
+            // over.
             let unused = Self.cost(ofBody: body) - Self.cost(ofBody: min(body, max(0, sent)))
             state.pledged = state.pledges == 0 ? 0 : max(0, state.pledged - unused)
         }
     }
 
-    /// - Parameter own: Reserved for this work already, and not for what it has begun.
+    /// - Parameter own: Bytes that are already reserved for this work and not for running requests.
     private func shortage(_ line: QuotaBook.Line, _ cost: Int64, _ own: Int64) -> Shortage {
         let now = ledger.clocks.wall()
         let end = line.stretch?.upperBound ?? now.advanced(by: .seconds(60))
@@ -300,7 +304,7 @@ final class Account: Sendable {
 
     private func end(_ error: (any Error)?) { state.withLock { $0.onEnd }?(error) }
 
-    /// - Parameter forAnswers: It can send for long, and what comes in needs more.
+    /// - Parameter forAnswers: Whether enough can still be sent, and only received bytes need more.
     private func askForMore(_ state: inout State, forAnswers: Bool = false) {
         guard !state.isRenewing, !state.isLast, !state.isClosed else { return }
         if !forAnswers { state.asksForAnswers = false }
@@ -310,8 +314,8 @@ final class Account: Sendable {
         ledger.renewals.next(in: ledger)
     }
 
-    /// What it asks for of a renewal that others may have asked for; `nil`: it has what it needs. To be followed by
-    /// ``endRenewal(_:_:_:)``.
+    /// The part of this account in a renewal, which other accounts may have requested; `nil`: it has enough. Has to be
+    /// followed by ``endRenewal(_:_:_:)``.
     func beginRenewal() -> Renewal? {
         let countsBytes = ledger.countsBytes(of: kind)
         let countsReceived = ledger.countsReceived(of: kind)
@@ -325,7 +329,7 @@ final class Account: Sendable {
             let whole = max(expected - state.total, 0).addingClamped(Self.margin)
             let target = countsBytes ? min(whole, state.step(at: now)) : whole
             let left = max(0, state.left)
-            // What is reserved without a quota is too much under one.
+            // A reservation that was made without a quota is too large under one.
             let kept = countsBytes && left > 2 * target && !isNeeded ? target : left
             let wanted = isNeeded && !forAnswers ? max(target - left, Self.margin) : max(0, target - left)
             guard isNeeded || kept < left || wanted > target / 16 else { return nil }
@@ -354,7 +358,7 @@ final class Account: Sendable {
                 }
                 return false
             }
-            // Whoever did not ask goes on with what there is, and asks when that is used.
+            // An account that did not request the renewal first uses its remaining bytes, and then requests more.
             if !renewal.isNeeded {
                 if state.isLow { askForMore(&state) } else { gate.rate = nil }
                 return false
@@ -365,13 +369,13 @@ final class Account: Sendable {
         if isOver { end(failure) }
     }
 
-    /// Whether the file that it is about is begun, as the state on disk has it: then its place in the quotas of files is taken,
-    /// whatever becomes of it. What never reached its destination has none.
+    /// Records whether its file has begun, according to the state on disk. If so, the file counts in the quotas of
+    /// files, however it ends. A file that never reached its destination does not count.
     func note(isBegun: Bool) { state.withLock { $0.hasBegun = isBegun } }
 
-    /// What is to be entered when the work is over. To be called once, when nothing is sent any more.
+    /// The payment to enter when the work is over. To be called once, when nothing is being sent any more.
     ///
-    /// - Parameter hasArrived: Its file, whether it is known to have begun or not.
+    /// - Parameter hasArrived: Whether its file has arrived, even if it is not recorded as begun.
     func closing(hasArrived: Bool = false) async -> Payment? {
         let isRenewing = state.withLock { state in
             state.isClosed = true
@@ -383,7 +387,7 @@ final class Account: Sendable {
         ledger.promise(0, to: self)
         let (step, spent) = state.withLock { state in
             defer { state.step = nil }
-            // Nothing is reserved for what stays on this machine; of what was begun before, no file.
+            // Nothing is reserved for bytes that stay on this machine, and no file for an upload that had begun before.
             let files = state.step?.spending.files ?? 1
             let begun = hasArrived || state.hasBegun ? files : 0
             return (state.step, Spending(bytes: state.sent, received: state.received, files: begun))

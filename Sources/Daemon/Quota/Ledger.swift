@@ -4,11 +4,12 @@ internal import Linux
 internal import Store
 internal import Synchronization
 
-/// What was spent of every quota, and who may spend more: the book in memory, and the ledger on disk behind it.
+/// The bytes spent of every quota, and the accounts that may spend more: the book in memory, and the ledger on disk
+/// behind it.
 final class Ledger: Sendable {
-    /// The most that is reserved at a time where a quota counts bytes: what a crash may cost it for each transfer.
+    /// The most that is reserved at once where a quota counts bytes: a crash may cost this for each transfer.
     static let step: Int64 = 8 << 20
-    /// Less than that is no answer.
+    /// No answer is shorter than that.
     private static let leastAnswer: Int64 = 1 << 10
 
     let clocks: any Clocks
@@ -21,16 +22,16 @@ final class Ledger: Sendable {
 
     private struct Current {
         var book: QuotaBook
-        /// Numbers of what is being reserved and has none of the store's yet.
+        /// The last temporary number for a reservation that has no number of the store yet.
         var provisional: Int64 = -1
-        /// Since when quotas are used up, as the store has it; `nil` before it was read.
+        /// The times since which quotas are used up, as stored; `nil` before the first read.
         var usedUp: [QuotaBook.UsedUp: WallTime]?
-        /// What was told of how full quotas are, as the store has it; `nil` before it was read.
+        /// The shares of quotas that were reported, as stored; `nil` before the first read.
         var marks: QuotaMarks?
-        /// It is being written; and something came meanwhile.
+        /// Whether reports are being written, and whether there are new ones.
         var isTelling = false
         var isToTell = false
-        /// What accounts may still reserve, whoever else comes: in the book, and not on disk.
+        /// Bytes that accounts may still reserve before all others: in the book, and not on disk.
         var promises: [ObjectIdentifier: (number: Int64, bytes: Int64)] = [:]
 
         mutating func promise(_ bytes: Int64, to account: Account, at now: WallTime) {
@@ -44,13 +45,14 @@ final class Ledger: Sendable {
         }
     }
 
-    /// Charges every account with all that has been sent for it by now.
+    /// Charges every account with all bytes that have been sent for it by now.
     private let charging = Mutex<(@Sendable () async -> Void)?>(nil)
 
-    /// - Parameter charge: Charges every account with all that has been sent for it by now, which is noticed now and then else.
+    /// - Parameter charge: Charges every account with all bytes that have been sent for it by now. At other times that
+    ///   happens only now and then.
     func set(charging charge: @escaping @Sendable () async -> Void) { charging.withLock { $0 = charge } }
 
-    /// What the links have sent and received so far; `nil` where nobody tells.
+    /// The bytes that the links have sent and received so far; `nil` where they are not known.
     func linksNow() -> LinkBytes? { store.linksNow() }
 
     func chargeAll() async { await charging.withLock { $0 }?() }
@@ -63,29 +65,29 @@ final class Ledger: Sendable {
         current = Mutex(Current(book: settings.book(after: nil)))
     }
 
-    /// How every quota stands.
+    /// The state of every quota.
     var book: QuotaBook { current.withLock { $0.book } }
 
-    /// Other rules count from now on. What is under way stays reserved.
+    /// Puts new rules in force. Bytes of running work stay reserved.
     func take(_ settings: Settings) {
         current.withLock { $0.book = settings.book(after: $0.book) }
-        // What is reserved without a quota is more than a new one may leave.
+        // A reservation that was made without a quota may be larger than a new quota allows.
         renewals.next(in: self)
     }
 
-    /// Whether any quota counts the bytes of such work: also where a person lets it off.
+    /// Whether any quota counts the bytes of such work: also where a person waived it.
     func countsBytes(of kind: QuotaBook.Class) -> Bool { current.withLock { $0.book.room(for: kind).bytes != nil } }
 
-    /// Whether any quota counts what comes in for such work.
+    /// Whether any quota counts received bytes for such work.
     func countsReceived(of kind: QuotaBook.Class) -> Bool { current.withLock { $0.book.countsReceived(of: kind) } }
 
-    /// The zone is another one: what its days have used up is read anew with the next look.
+    /// The time zone has changed: the spending of its days is read again on the next refresh.
     func zoneChanged() { current.withLock { $0.book.zoneChanged() } }
 
-    /// Looks at the clock, and reads what it does not know yet.
+    /// Advances to the present time, and reads the spending that it does not know yet.
     func look() async throws {
         let recounts = current.withLock { $0.book.advance(to: clocks.wall(), in: .local) }
-        // Another stretch, perhaps an earlier one: what is dated later than now is to age from here on.
+        // A different period, perhaps an earlier one: entries with a later date than now age from here on.
         if !recounts.isEmpty { try await store.redateLedger() }
         for recount in recounts {
             let spent = try await store.spent(
@@ -97,7 +99,7 @@ final class Ledger: Sendable {
         try await tellMarks()
     }
 
-    /// That a quota is used up since the morning is so after a restart as well.
+    /// A quota that has been used up since the morning stays used up after a restart.
     private func rememberUsedUp() async throws {
         if current.withLock({ $0.usedUp }) == nil {
             let known = try await store.quotasUsedUp()
@@ -112,15 +114,15 @@ final class Ledger: Sendable {
         current.withLock { $0.usedUp = now }
     }
 
-    /// Tells which shares of quotas were reached since it looked last: an event each, and a line in the log.
+    /// Reports the shares of quotas that were reached since the last call: each as an event and a line in the log.
     ///
-    /// - Throws: `StoreError` when it cannot be written; then it is told by the next call.
+    /// - Throws: `StoreError` when they cannot be written; then the next call reports them.
     func tellMarks() async throws {
         let isOwn = current.withLock { current in
             defer { (current.isTelling, current.isToTell) = (true, true) }
             return !current.isTelling
         }
-        // Whoever tells looks once more.
+        // The call that is already reporting checks once more.
         guard isOwn else { return }
         do { try await tellAll() } catch {
             current.withLock { $0.isTelling = false }
@@ -148,11 +150,11 @@ final class Ledger: Sendable {
         }
     }
 
-    /// `nil`: nothing came since the last time.
+    /// `nil`: nothing new since the last time.
     private func takeMarks() -> ([QuotaMarks.Reached], QuotaMarks)? {
         current.withLock { current in
             guard current.isToTell, var marks = current.marks else {
-                // Before anybody else asks.
+                // Within the same lock, before another caller checks it.
                 current.isTelling = false
                 return nil
             }
@@ -164,36 +166,37 @@ final class Ledger: Sendable {
 
     // MARK: Reserving
 
-    /// What a file may send first, as a reservation for the store's own transaction; counted at once. `nil`: there is no room.
+    /// The first reservation for a file, to be stored in the store's own transaction; counted at once. `nil`: the
+    /// quotas leave too little.
     ///
     /// - Parameters:
-    ///   - isBegun: It has its place in the quotas of files.
-    ///   - isExcused: A person lets it off its quotas.
+    ///   - isBegun: Whether the file already counts in the quotas of files.
+    ///   - isExcused: Whether a person waived its quotas.
     func first(
         _ key: SpendingAccount, _ kind: QuotaBook.Class, size: Int64, isBegun: Bool, isExcused: Bool
     ) -> (number: Int64, Reservation)? {
         let whole = Account.expected(size).addingClamped(Account.margin)
-        // Where no quota counts bytes, nothing is lost by a step for the whole file, and none has to be renewed.
+        // Where no quota counts bytes, a step for the whole file costs nothing, and no step has to be renewed.
         let wanted = countsBytes(of: kind) ? min(Account.least, whole) : whole
         return reserve(key, kind, wanted, files: isBegun ? 0 : 1, isExcused: isExcused)
     }
 
-    /// Bytes that may be reserved beyond what is; `nil` for any number.
+    /// Bytes that may be reserved in addition; `nil` for any number.
     func room(for account: Account) -> Int64? {
         account.isExcused ? nil : current.withLock { $0.book.room(for: account.kind).bytes }
     }
 
-    /// Keeps so many bytes for an account beyond what it has reserved, in place of what it was promised before: while the work
-    /// runs, and not over a restart, which would count for sent what nobody sent.
+    /// Keeps this many bytes for an account in addition to its reservation, in place of its earlier promise. A promise
+    /// lasts while the work runs and not over a restart: after one it would count bytes as sent that were never sent.
     ///
-    /// - Returns: The quota that leaves less than that; `nil` when it is promised.
+    /// - Returns: The quota that leaves less than that; `nil` when the bytes are promised.
     @discardableResult
     func promise(_ bytes: Int64, to account: Account) -> QuotaBook.Line? {
         current.withLock { current in
             let more = bytes - (current.promises[ObjectIdentifier(account)]?.bytes ?? 0)
             let room = current.book.room(for: account.kind)
             if more > 0, let left = room.bytes, more > left { return room.binding }
-            // Where nothing counts bytes there is nothing to be kept.
+            // Where no quota counts bytes, nothing has to be kept.
             current.promise(room.bytes == nil ? 0 : bytes, to: account, at: clocks.wall())
             return nil
         }
@@ -207,16 +210,16 @@ final class Ledger: Sendable {
             let room = isExcused ? QuotaBook.Room() : current.book.room(for: kind)
             let promised = account.flatMap { current.promises[ObjectIdentifier($0)]?.bytes } ?? 0
             let bytes = min(wanted, (room.bytes ?? .max).addingClamped(promised))
-            // With less than that no request gets anywhere.
+            // No request succeeds with less than that.
             guard promised > 0 || bytes >= min(wanted, Quota.least), files == 0 || room.files ?? 1 >= files else {
                 return nil
             }
             if let account, promised > 0 { current.promise(promised - bytes, to: account, at: clocks.wall()) }
-            // As much of what comes back as there is room for; what came since the last step is not in the way of the next one.
+            // As much for answers as the quota allows; bytes received since the last step do not reduce the next one.
             let answers = Spending.received(for: bytes.addingClamped(keeping.bytes)) - keeping.received
-            // After the promise was taken back, which had set that aside.
+            // Computed after the promise was taken back, which had included it.
             let most = isExcused ? .max : current.book.room(for: kind).received(beside: bytes)
-            // With hardly anything no answer gets anywhere.
+            // With almost nothing left, no answer succeeds.
             if bytes == 0, most < min(answers, Self.leastAnswer) { return nil }
             let spending = Spending(bytes: bytes, received: min(max(0, answers), most), files: files)
             current.provisional -= 1
@@ -225,7 +228,7 @@ final class Ledger: Sendable {
         }
     }
 
-    /// What was reserved under a number of this process now stands on disk, or does not.
+    /// Replaces a reservation with a temporary number by the stored one, or removes it where storing failed.
     func took(_ number: Int64, as step: ReservedStep?, _ kind: QuotaBook.Class) {
         let now = clocks.wall()
         current.withLock { current in
@@ -234,10 +237,10 @@ final class Ledger: Sendable {
         }
     }
 
-    /// Enters what was sent of steps and opens the next ones, with what is kept of the old and what is wanted beyond that, as far as it is
-    /// to be had: one transaction for all.
+    /// Enters the bytes that were sent from steps, and opens the next steps with the kept and the wanted bytes, as far
+    /// as the quotas allow: one transaction for all.
     ///
-    /// - Returns: A step for each; `nil` where there is no more to be had.
+    /// - Returns: A step for each; `nil` where no more can be reserved.
     /// - Throws: `StoreError` when they cannot be written.
     func renew(_ renewals: [Renewal], after links: LinkBytes?) async throws -> [ReservedStep?] {
         var next: [ReservedStep?] = renewals.map { _ in nil }
@@ -254,7 +257,8 @@ final class Ledger: Sendable {
                     by: account)
             else { continue }
             taken.append((index, number))
-            // A folder tells what it has written when it is asked for its next note: what it wrote since was before any moment now.
+            // A folder reports its written bytes when it is asked for its next note: bytes written since then precede
+            // any moment now.
             let since: Reservation.Since = .counted(account.countsNotes ? nil : links)
             reservations.append(Reservation(reservation.account, reservation.spending, since: since))
             if let step = renewal.step { payments.append(Payment(settling: step, renewal.spent)) }
@@ -277,14 +281,14 @@ final class Ledger: Sendable {
         return next
     }
 
-    /// A payment for a step was entered.
+    /// Called when a payment for a step was entered.
     func settled(_ payment: Payment) {
         guard let step = payment.step else { return }
         let now = clocks.wall()
         current.withLock { $0.book.settle(step.id, payment.spending, at: now) }
     }
 
-    /// A payment was entered.
+    /// Called when a payment was entered.
     func entered(_ payment: Payment, for account: Account) {
         if payment.step != nil { return settled(payment) }
         if account.isFree { return }
@@ -302,7 +306,7 @@ final class Ledger: Sendable {
 }
 
 extension NetworkClass {
-    /// What quotas count: all that may have left this machine.
+    /// The networks that quotas count: all by which bytes may have left this machine.
     static let counting: Set<NetworkClass> = Set(allCases).subtracting([.local])
 }
 

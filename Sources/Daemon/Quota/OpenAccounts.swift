@@ -2,8 +2,8 @@ internal import Core
 internal import Store
 internal import Synchronization
 
-/// The accounts of all work under way: what they have sent is in the ledger on disk only when a step of theirs is renewed, or the
-/// work is over.
+/// The accounts of all running work. Their bytes reach the ledger on disk only when a step is renewed, or when the work
+/// is over.
 final class OpenAccounts: Sendable {
     private struct Entry {
         weak var account: Account?
@@ -17,7 +17,7 @@ final class OpenAccounts: Sendable {
 
     func remove(_ account: ObjectIdentifier) { entries.withLock { _ = $0.removeValue(forKey: account) } }
 
-    /// What was sent and came in, and is not entered yet.
+    /// Bytes that were sent and received, and are not entered yet.
     var unentered: [(key: SpendingAccount, spending: Spending)] {
         let accounts = entries.withLock { $0.values.compactMap(\.account) }
         return accounts.map { ($0.key, $0.unentered) }.filter { $0.spending != .none }

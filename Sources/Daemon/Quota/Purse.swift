@@ -2,15 +2,15 @@ internal import Core
 internal import Store
 internal import Synchronization
 
-/// Out of which the next files to one destination are paid: the way that each folder's may take, and what was reserved for
-/// them while they are claimed.
+/// Routes and quota reservations for one batch of claims to one destination: the way of each folder's files, and the
+/// reservations made while they are claimed.
 final class Purse: Sendable {
     let destination: String
     private let admission: Admission
     private let world: Admission.World
     private let remote: Admission.Remote
     private let origins: [String: Admission.Origin]
-    /// Nothing of it goes through a socket of ours: the destination tells what it has sent.
+    /// Whether its bytes bypass our sockets: the destination reports how many it has sent.
     private let countsNotes: Bool
     private let ledger: Ledger
     /// Numbers of the reservations that the store has not confirmed yet, by upload.
@@ -31,7 +31,7 @@ final class Purse: Sendable {
 
     func origin(_ folder: String) -> Admission.Origin { origins[folder] ?? Admission.Origin(name: folder) }
 
-    /// The way that files of a folder may take; `nil` for none.
+    /// The way that files of a folder may use; `nil` for none.
     func passage(for folder: String) -> Admission.Passage? {
         guard case .open(let passage) = admission.way(to: remote, from: origin(folder), in: world) else { return nil }
         return passage
@@ -45,7 +45,7 @@ final class Purse: Sendable {
         SpendingAccount(destination: destination, folder: folder, network: passage.ledger)
     }
 
-    /// Within the transaction that claims it.
+    /// Reserves bytes for an upload, within the transaction that claims it.
     func reserve(_ claim: Claim) -> Reservation? {
         let folder = claim.upload.folder
         guard let passage = passage(for: folder), passage.ledger != .local else { return nil }
@@ -60,7 +60,7 @@ final class Purse: Sendable {
         return reservation
     }
 
-    /// The claims are on disk, with what was reserved for them; or they are not, and nothing was.
+    /// Called when the claims with their reservations are on disk, or when storing failed and nothing was reserved.
     func took(_ claims: [Claim]) {
         let steps = Dictionary(claims.map { ($0.upload.id, $0.step) }, uniquingKeysWith: { $1 })
         let reserved = pending.withLock { pending in
@@ -70,15 +70,15 @@ final class Purse: Sendable {
         for (id, one) in reserved { ledger.took(one.number, as: steps[id] ?? nil, one.kind) }
     }
 
-    /// Whether anything was reserved for it, where that is needed.
+    /// Whether the claim has a reservation, where it needs one.
     func hasEnough(_ claim: Claim) -> Bool {
         claim.step != nil || passage(for: claim.upload.folder)?.ledger == NetworkClass.local
     }
 
-    /// How a transfer of these goes, each on its own account.
+    /// The permission for a transfer of these claims, each with its own account.
     func lane(for claims: [Claim], _ lanes: Lanes) -> (Lane, Admission.Passage) {
         let folders = Set(claims.map(\.upload.folder))
-        // Files that go together are of folders that say nothing of networks themselves.
+        // Files that travel together come from folders without rules about networks.
         let passage = claims.first.flatMap { self.passage(for: $0.upload.folder) } ?? Admission.Passage.local
         var lane = lanes.lane(to: destination, from: folders.count == 1 ? folders.first : nil, passage)
         for claim in claims {

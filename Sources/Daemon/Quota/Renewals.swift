@@ -2,22 +2,22 @@ internal import Core
 internal import Store
 internal import Synchronization
 
-/// What one account asks for: what it has sent is entered, and a step of another size takes the place of the one before.
+/// The request of one account: its sent bytes are entered, and a step of another size replaces the present one.
 struct Renewal: Sendable {
     let account: Account
     let step: ReservedStep?
-    /// Of that step, to be entered.
+    /// Bytes of that step to be entered.
     let spent: Spending
-    /// What stays reserved of it, to be sent and to come in.
+    /// Bytes of the step that stay reserved, to be sent and to be received.
     let kept: Int64
     let keptReceived: Int64
-    /// Bytes beyond that.
+    /// Bytes in addition to those.
     let wanted: Int64
-    /// It cannot go on for long without.
+    /// Whether the account cannot continue for long without them.
     let isNeeded: Bool
 }
 
-/// Renews what the transfers that run have reserved, those of all in one transaction: the disk is synced once for all of them.
+/// Renews the steps of all running transfers in one transaction, so that the disk is synced once for all of them.
 final class Renewals: Sendable {
     private struct Running {
         weak var account: Account?
@@ -25,9 +25,9 @@ final class Renewals: Sendable {
 
     private struct State {
         var running: [ObjectIdentifier: Running] = [:]
-        /// The next one, which has not looked yet who needs what.
+        /// The next renewal, which has not collected requests yet.
         var next: Task<Void, Never>?
-        /// That, or the one that runs or ran last.
+        /// The next renewal, or the one that runs or ran last.
         var last: Task<Void, Never>?
     }
 
@@ -39,7 +39,7 @@ final class Renewals: Sendable {
 
     func remove(_ account: ObjectIdentifier) { state.withLock { _ = $0.running.removeValue(forKey: account) } }
 
-    /// The renewal that looks at every account after this call.
+    /// Schedules a renewal that checks every account after this call, and returns it.
     @discardableResult
     func next(in ledger: Ledger) -> Task<Void, Never> {
         state.withLock { state in
@@ -54,11 +54,12 @@ final class Renewals: Sendable {
         }
     }
 
-    /// The renewal that runs, or the next one.
+    /// The running renewal, or the next one.
     var last: Task<Void, Never>? { state.withLock { $0.last } }
 
     private func renew(_ ledger: Ledger) async {
-        // In this order: what leaves after the look is bounded by the links, and what left before is counted.
+        // In this order: bytes that leave after the reading are bounded by the links, and bytes that left before are
+        // counted.
         let links = ledger.linksNow()
         await ledger.chargeAll()
         let accounts = state.withLock { state in
@@ -71,7 +72,7 @@ final class Renewals: Sendable {
         var steps: [ReservedStep?] = renewals.map { _ in nil }
         do { steps = try await ledger.renew(renewals, after: links) } catch { failure = error }
         for (renewal, step) in zip(renewals, steps) { renewal.account.endRenewal(renewal, step, failure) }
-        // Where that cannot be written, the next look tells.
+        // If the report cannot be written, the next refresh writes it.
         if failure == nil { try? await ledger.tellMarks() }
     }
 }

@@ -14,7 +14,7 @@ extension Rebuild {
         }
         guard let origin, origin.staged ?? origin.size == look.size, origin.sha256 == hexadecimal(sha256),
             let folder = house.folder(origin.folder), let identity = origin.identity, let paths = origin.paths,
-            // Nobody else knows where bytes were to go that were handed over.
+            // For bytes that were handed over, only the copy itself names the destinations.
             !folder.isReceived || origin.uploads.contains(where: { house.destinations[$0.destination] != nil })
         else {
             if let origin, origin.sha256 != hexadecimal(sha256) {
@@ -47,7 +47,7 @@ extension Rebuild {
         CrashPoint.reached("rebuild-copy")
     }
 
-    /// The source, if what was staged is what stands there now.
+    /// The present source, if it is the file that was staged.
     private func version(
         at source: SourceFile, of identity: StoredIdentity, changed: Int64, _ sha256: [UInt8]?
     ) async throws -> FileLook? {
@@ -55,13 +55,13 @@ extension Rebuild {
             guard let look = try source.lookIfPresent(), look.isRegular, look.size == identity.size,
                 look.modified == identity.modified, identity.inode == nil || identity.inode == look.inode
             else { return nil }
-            // A rename or a chmod moves the change time; then only the bytes can tell.
+            // A rename or a chmod changes the ctime; then only the bytes can decide.
             if look.changed != changed, try contentDigest(of: source) != sha256 { return nil }
             return look
         }
     }
 
-    /// A source that the release had caught gets its name back, or a free one beside it.
+    /// Gives a source that a release had caught its name back, or a free name beside it.
     private func giveBack(_ caught: FilePath, _ source: SourceFile) async throws -> FilePath? {
         let isTrial = options.isTrial
         return try await blocking { () throws -> FilePath? in
@@ -73,7 +73,7 @@ extension Rebuild {
         }
     }
 
-    /// The same where a move had brought it into its target's directory, and had not named it there yet.
+    /// The same for a source that a move had brought into its target's directory and not yet named there.
     private func giveBackMoved(
         _ file: SettledFile, _ copy: Int64, _ token: ReleaseToken, _ origin: Origin, _ folder: FolderSettings
     ) async throws -> FilePath? {
@@ -102,7 +102,7 @@ extension Rebuild {
             guard let upload = told.first(where: { $0.destination == arrival.orders[index].destination }) else {
                 continue
             }
-            // What it was told then counts, also when the configuration names files in another way by now.
+            // The recorded name counts, even if the configuration names files in another way by now.
             if let name = bytes(hexadecimal: upload.name), !name.isEmpty, !name.contains(0) {
                 arrival.orders[index].name = FilePath(bytes: name)
             }
@@ -122,7 +122,7 @@ extension Rebuild {
                     try await house.store.evidence(file.folder, file.relative, order.destination), mayBeOld: false))
         }
         let sourceSHA256 = origin.source.flatMap { bytes(hexadecimal: $0) }
-        // A source is not taken away without its digest.
+        // A source without a digest is not removed.
         if origin.staged != nil && sourceSHA256 == nil || uploads.contains(where: { $0.standing.isAssumed }) {
             arrival.action = .leave
         }

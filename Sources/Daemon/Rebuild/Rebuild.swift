@@ -8,10 +8,10 @@ internal import Store
 internal import Transport
 internal import Watch
 
-/// Makes a new database from the folders, the staging folder and what the destinations hold.
+/// Makes a new database from the folders, the staging folder and the content of the destinations.
 ///
-/// The old one is read for what it still tells, and moved aside at the end. A crash at any point leaves it as it was, refused by every
-/// start, or the new one in its place; doing it again is always right.
+/// It reads all readable rows of the old database, and moves it aside at the end. A crash at any point leaves either
+/// the old one as it was, refused by every start, or the new one in its place; running it again is always right.
 package final class Rebuild: Sendable {
     let house: House
     let intake: Intake
@@ -20,11 +20,11 @@ package final class Rebuild: Sendable {
     private let transport: Transport
     private let tell: @Sendable (String) -> Void
 
-    /// Does all of it.
+    /// Runs the whole rebuild.
     ///
-    /// - Parameter progress: Told now and then how far it got, for a person.
-    /// - Throws: ``RebuildRefusal``; `StateLocked` while a daemon runs; `StateUnusable`; `SystemError`; what a
-    ///   destination says of its settings.
+    /// - Parameter progress: Called now and then with the progress, for a person.
+    /// - Throws: ``RebuildRefusal``; `StateLocked` while a daemon runs; `StateUnusable`; `SystemError`; a destination's
+    ///   error about its settings.
     package static func run(
         _ settings: Settings, kinds: [DestinationKind], options: RebuildOptions, clocks: any Clocks = SystemClocks(),
         log: Log, progress: @escaping @Sendable (String) -> Void = { _ in }
@@ -36,7 +36,7 @@ package final class Rebuild: Sendable {
             report.setAside = earlier?.display
             return report
         }
-        // A directory that the daemon has refused is not taken by way of a rebuild.
+        // A rebuild does not accept a directory that the daemon has refused.
         let remembered = try await blocking { StateFiles.folderIdentities(in: state) }
         let sources = SourceFolders(remembered: remembered ?? [:])
         sources.apply(settings.folders.map(\.watch))
@@ -68,7 +68,7 @@ package final class Rebuild: Sendable {
             await transport.stop()
             return report
         } catch {
-            // What stays after this would be made anew all the same; the error is the one that counts.
+            // The next rebuild replaces anything left of it; the first error is the one that counts.
             try? await store.discard()
             throw error
         }
@@ -85,13 +85,13 @@ package final class Rebuild: Sendable {
         asking = RebuildAsking(house.destinations, options, clocks: house.clocks)
     }
 
-    /// - Parameter unknown: Folders of which the old database does not tell which directory they were.
+    /// - Parameter unknown: Folders whose directories are not recorded in the old database.
     private func work(unknown: [FolderSettings]) async throws -> RebuildReport {
         let (state, staging) = (house.settings.state, house.staging)
         let copies = try await blocking { try staging.copies() }
         let problem = try await blocking { try StateFiles.problem(in: state, copies: { copies.count }) }
         if problem == nil && !options.isForced { throw RebuildRefusal.isWell(state.appending("sluice.db")) }
-        // Copies and caught sources carry numbers of the old database, which no new asset may get.
+        // Copies and caught sources have numbers of the old database, which no new asset may get.
         try await house.store.reserve(upTo: (copies.last ?? 0) + 1_000_000)
 
         var found = Found()
@@ -114,7 +114,7 @@ package final class Rebuild: Sendable {
         try await takeFolders(&found)
         for folder in unknown {
             let path = folder.watch.path
-            // What is not there yet may be anything.
+            // A folder that does not exist yet may become anything.
             guard let owner = try? await blocking({ [sources = house.sources] in try sources[path].owner() }) else {
                 continue
             }
@@ -142,12 +142,12 @@ package final class Rebuild: Sendable {
         }
         let stamp = LocalTime(house.clocks.wall()).formatted("%Y%m%d-%H%M%S")
         report.setAside = try await house.store.install(stamp: stamp)?.display
-        // Last: a copy that is still among the others when a start comes first is set aside by that.
+        // Last: if a start comes before this, it sets aside a copy that is still among the others.
         report.unmatched = try await blocking { try loose.map { try staging.setAside(FilePath("\($0)")).display } }
         return report
     }
 
-    /// What was come across so far.
+    /// The files and copies that were found so far.
     struct Found {
         struct Place: Hashable {
             let folder: String
@@ -156,9 +156,9 @@ package final class Rebuild: Sendable {
         var files = 0
         var bytes: Int64 = 0
         var placed = 0
-        /// Sources whose version a staged copy stands for.
+        /// Sources whose version is the one in a staged copy.
         var covered: [Place: FileLook] = [:]
-        /// Copies that do not say where they come from, by their size.
+        /// Copies without a record of their origin, by their size.
         var loose: [Int64: [(copy: Int64, sha256: [UInt8])]] = [:]
         var givenBack: [String] = []
         var troubles: [String] = []
@@ -166,7 +166,7 @@ package final class Rebuild: Sendable {
         var units: [Grouping.Key: [Int64]] = [:]
     }
 
-    /// Writes files down, and keeps in mind which of them travel together.
+    /// Records files, and notes which of them travel together.
     func restore(_ files: [Restored], _ found: inout Found) async throws {
         let assets = try await house.store.restore(files)
         for (file, asset) in zip(files, assets) {
@@ -179,7 +179,7 @@ package final class Rebuild: Sendable {
     // MARK: Folders
 
     private static let batch = 64
-    /// Questions at once: enough to hide the way there and back, few enough for a small server.
+    /// Parallel questions: enough to hide the latency, few enough for a small server.
     private static let questions = 4
 
     private func takeFolders(_ found: inout Found) async throws {
@@ -224,12 +224,12 @@ package final class Rebuild: Sendable {
             }
             let candidates = found.loose[file.look.size] ?? []
             var sha256: [UInt8]?
-            // Nobody has the content of a source that a command makes another of: its size and time have to tell.
+            // The content of an exported source is nowhere else: its size and time have to decide.
             if folder.export == nil, await asking.canTell(folder.uploadTo) || !candidates.isEmpty {
                 do { sha256 = try await digest(of: file) } catch let error as SystemError {
                     found.troubles.append("\(error)")
                 }
-                // It changes at this moment, so nobody has sent it as it will be: the first scan takes it up.
+                // The file is changing, so its final content was never sent: the first scan takes it up.
                 if sha256 == nil { continue }
             }
             var copy: Int64?
@@ -256,12 +256,12 @@ package final class Rebuild: Sendable {
     private func restored(_ file: SettledFile, copy: Int64?, _ sha256: [UInt8]?) async throws -> Restored {
         let folder = house.folder(file.folder)
         let facts = await intake.facts(of: file)
-        // `take` has asked for the folder before.
+        // `take` has checked the folder before.
         var arrival =
             folder.map { intake.arrival(of: file, $0, to: $0.uploadTo, facts: facts) }
             ?? Arrival(file: file, action: .keep, priority: 0, orders: [])
         let source = house.sources.source(file.path)
-        // Only asked about: nothing is read of it, or sent.
+        // Only for the question: nothing of it is read or sent.
         let staged = sha256.map { StagedFile(path: file.path.shown, size: file.look.size, sha256: $0) }
         var uploads: [Restored.Upload] = []
         for order in arrival.orders {

@@ -2,16 +2,16 @@ internal import Core
 internal import Linux
 internal import Store
 
-/// Asks the destinations what they hold, and gives up on those that cannot say.
+/// Asks the destinations for their content, for a rebuild, and gives up on those that cannot answer.
 actor RebuildAsking {
     private let destinations: [String: any Destination]
     private let options: RebuildOptions
     private let clocks: any Clocks
-    /// Destinations that are asked no more, and why.
+    /// Destinations that are not asked any more, and why.
     private(set) var silent: [String: String] = [:]
     private var failuresInARow: [String: Int] = [:]
     private(set) var report = RebuildReport()
-    /// The old database's log is there and whole, so its rows are the last word.
+    /// Whether the old database's log is present and complete, so that its rows are the latest state.
     private var isLogWhole = false
 
     func trustLog() { isLogWhole = true }
@@ -25,14 +25,15 @@ actor RebuildAsking {
         }
     }
 
-    /// Whether any of these may still be able to tell: only then is a digest worth its reading.
+    /// Whether any of these may still be able to answer: only then is it worth reading the file for a digest.
     func canTell(_ names: [String]) -> Bool { names.contains { silent[$0] == nil } }
 
-    /// How the upload of this file stands.
+    /// The state of this file's upload.
     ///
     /// - Parameters:
-    ///   - evidence: What the old database tells of this place.
-    ///   - mayBeOld: The folder leaves alone what was there before it was watched, so "not there" is no reason to send.
+    ///   - evidence: The old database's records of this path.
+    ///   - mayBeOld: Whether the folder ignores files from before it was watched, so that "not there" is no reason to
+    ///     send.
     func standing(
         of order: Arrival.Order, id: String?, _ file: StagedFile?, size: Int64, modified: Int64,
         _ evidence: [Evidence], mayBeOld: Bool
@@ -40,7 +41,7 @@ actor RebuildAsking {
         let known = evidence.first { $0.fits(size: size, modified: modified, sha256: file?.sha256) }
         var upload = Restored.Upload(id: id, standing: .toSend)
         upload.standing = await standing(of: order, id: id ?? "", file, modified, known, mayBeOld)
-        // An address at the remote is worth having only for what goes there.
+        // An address at the remote is useful only for an upload that goes there.
         if upload.standing == .toSend, let known, known.standing == .going {
             upload.id = upload.id ?? known.upload
             upload.checkpoint = known.checkpoint
@@ -60,7 +61,7 @@ actor RebuildAsking {
         case (.held(let remote), _):
             report.held[name, default: 0] += 1
             return .done(remote)
-        // Who owns the remote may have taken it away since, which is no reason to send it again.
+        // The owner of the remote may have removed it since, which is no reason to send it again.
         case (_, .sent):
             report.assumed[name, default: 0] += 1
             return .done(asTold(known?.remote))
@@ -71,7 +72,7 @@ actor RebuildAsking {
         case (.absent, _):
             report.toSend[name, default: 0] += 1
             return .toSend
-        // With its address the remote can be asked where it stands; without one nothing of it had left.
+        // With its address the remote can be asked for its state; without one, nothing had been sent.
         case (.unknown, .going) where known?.checkpoint != nil || isLogWhole:
             report.toSend[name, default: 0] += 1
             return .toSend
@@ -91,13 +92,13 @@ actor RebuildAsking {
         do {
             let finding = try await Lane.$current.withValue(.byHand) { try await destination.find(wish) }
             failuresInARow[name] = 0
-            // Of the kind, and not of the file: the next would be asked in vain.
+            // The reason concerns the destination and not the file: the next question would be in vain.
             if case .unknown(let why) = finding { silent[name] = why }
             return finding
         } catch let error as UploadError {
             let failures = failuresInARow[name, default: 0] + 1
             failuresInARow[name] = failures
-            // Each may cost a minute of waiting.
+            // Each failure may cost a minute.
             if failures >= 3 { silent[name] = error.failure.message }
             return .unknown(error.failure.message)
         } catch {
@@ -105,7 +106,7 @@ actor RebuildAsking {
         }
     }
 
-    /// A row of a damaged database is enough to send nothing again, and not enough to remove a source.
+    /// A row of a damaged database is reason enough to send nothing again, but not to remove a source.
     private func asTold(_ remote: RemoteObject?) -> RemoteObject {
         var remote = remote ?? RemoteObject(id: nil, url: nil, verifiedBy: "history")
         remote.warnings = [RebuildAsking.told]
@@ -139,7 +140,7 @@ actor RebuildAsking {
 }
 
 extension Restored.Standing {
-    /// A person's word, or an old row's, which is no reason to touch a source.
+    /// Whether it rests on a person's word or an old row, which is no reason to touch a source.
     var isAssumed: Bool {
         if case .done(let remote) = self {
             remote.verifiedBy == "assumed" || remote.warnings == [RebuildAsking.told]

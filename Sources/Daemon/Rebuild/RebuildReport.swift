@@ -1,8 +1,8 @@
 package import Core
 
-/// What a rebuild is asked for.
+/// The options of a rebuild.
 package struct RebuildOptions: Sendable {
-    /// What becomes of an upload of which nobody can tell whether it was sent.
+    /// The treatment of an upload for which it is unknown whether it was sent.
     package enum Undecided: String, Sendable, CaseIterable {
         /// It waits for a person.
         case hold
@@ -11,17 +11,17 @@ package struct RebuildOptions: Sendable {
         case assumeSent = "assume-sent"
     }
     package var undecided = Undecided.hold
-    /// Asks no destination.
+    /// Whether no destination is asked.
     package var isOffline = false
-    /// Shows what it would do, and changes nothing.
+    /// Whether it only shows the result, and changes nothing.
     package var isTrial = false
-    /// Also when the database is well, or a folder is away.
+    /// Whether it runs even if the database is intact, or a folder is absent.
     package var isForced = false
 
     package init() {}
 }
 
-/// Why a rebuild was not begun.
+/// The reason why a rebuild was not begun.
 package enum RebuildRefusal: Error, Sendable, CustomStringConvertible {
     case isWell(FilePath)
     case folderAway(String, FilePath, SystemErrorText)
@@ -46,35 +46,35 @@ package enum RebuildRefusal: Error, Sendable, CustomStringConvertible {
     }
 }
 
-/// What a rebuild found and did. The counts are uploads, but for the first three.
+/// The findings and results of a rebuild. The counts are uploads, except for the first three.
 package struct RebuildReport: Codable, Sendable, Hashable {
-    /// Nothing was changed.
+    /// Whether nothing was changed.
     package var trial = false
-    /// An earlier rebuild was complete but for its last renames; only these were done.
+    /// Whether an earlier rebuild was complete except for its last renames, and only these were done.
     package var finishedEarlier = false
-    /// What was wrong with the old database.
+    /// The problem of the old database.
     package var problem = ""
-    /// Where the old database is now; the name of the file.
+    /// The present file name of the old database.
     package var setAside: String?
     /// Rows of the old database that could be read and count.
     package var salvaged = 0
     /// Files in the folders, and their bytes.
     package var files = 0
     package var bytes: Int64 = 0
-    /// Whole copies in the staging folder that could be placed.
+    /// Complete copies in the staging folder that could be assigned.
     package var copies = 0
     /// By destination.
     package var held: [String: Int] = [:]
     package var toSend: [String: Int] = [:]
     package var undecided: [String: Int] = [:]
     package var assumed: [String: Int] = [:]
-    /// Why a destination could not tell, by its name.
+    /// Why a destination could not answer, by its name.
     package var reasons: [String: String] = [:]
-    /// Copies that belong to no file that is known: where they are now, escaped.
+    /// Copies that belong to no known file: their present paths, escaped.
     package var unmatched: [String] = []
     /// Sources that a release had caught: they have their names again.
     package var givenBack: [String] = []
-    /// What could not be looked at, or needs a person's eye.
+    /// Places that could not be inspected, or need a person's attention.
     package var troubles: [String] = []
 
     package init() {}

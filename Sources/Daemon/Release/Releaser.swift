@@ -4,32 +4,32 @@ internal import Linux
 internal import Staging
 internal import Store
 
-/// Lets go of what is verified: the source by its configured action, then the staged copy.
+/// Releases verified assets: the source by its configured action, then the staged copy.
 ///
-/// Every step can be repeated: what a crash left half done is found by its state and finished.
+/// Every step can be repeated: a step that a crash left half done is found by its state and finished.
 actor Releaser {
     let house: House
     let writers: any WriterAsking
     /// Tells `Watch` that a file has to settle again.
     private let reconsider: @Sendable (_ folder: String, _ relative: FilePath) -> Void
-    /// Assets whose source cannot be taken now, and when they are tried again.
+    /// Assets whose source cannot be released now, and when they are tried again.
     var deferred: [Int64: (until: MonotonicTime, failures: Int, folder: String)] = [:]
 
-    /// Folders of which it was said that their moves are copies.
+    /// Folders for which it was logged that their moves are copies.
     private var copiedFolders: Set<String> = []
-    /// What the last pass failed with, which is said once.
+    /// The error of the last pass, which is logged once.
     private var complaint: String?
-    /// What earlier runs kept was looked at.
+    /// Whether the sources kept by earlier runs were reviewed.
     private var hasReviewed = false
 
-    /// Assets whose copies go in one transaction.
+    /// Assets whose copies are removed in one transaction.
     private static let together = 64
-    /// Sources at a time: their transactions and folder syncs overlap.
+    /// Sources released at a time: their transactions and folder syncs overlap.
     private static let width = 16
-    /// Numbers of assets in one question.
+    /// Numbers of assets in one query.
     private static let page = 1_024
 
-    /// - Parameter writers: Says who has a file open for writing.
+    /// - Parameter writers: Tells which programs have a file open for writing.
     init(
         house: House, writers: any WriterAsking, reconsider: @escaping @Sendable (String, FilePath) -> Void
     ) {
@@ -59,7 +59,7 @@ actor Releaser {
         }
     }
 
-    /// The disk of these folders is there again: what waited for it is tried at once, and counts as not tried until then.
+    /// The disk of these folders is present again: their releases are tried at once, and their failures are forgotten.
     func retry(_ folders: Set<String>) async throws {
         try await house.store.forgetNotes(of: folders)
         for (asset, wait) in deferred where folders.contains(wait.folder) { deferred[asset] = nil }
@@ -78,7 +78,7 @@ actor Releaser {
             seen.formUnion(found)
             cursor = last
             let now = house.clocks.monotonic()
-            // Only those whose time has come are read: a disk that is away may have put off a hundred thousand.
+            // Only assets that are due are read: an absent disk may have deferred a hundred thousand.
             let due = found.filter { deferred[$0].map { $0.until <= now } ?? true }
             for start in stride(from: 0, to: due.count, by: Self.together) where !Task.isCancelled {
                 let some = Array(due[start..<min(start + Self.together, due.count)])
@@ -87,13 +87,13 @@ actor Releaser {
         }
     }
 
-    /// What is to be done about an asset.
+    /// The next step for an asset.
     private enum Matter {
-        /// It has uploads to come again.
+        /// Some of its uploads are still to come.
         case nothing
-        /// The source stays where it is, or is gone, which is to be recorded unless that was done.
+        /// The source stays in place or is gone. This is recorded unless it was before.
         case dropCopy(SourceState?)
-        /// The source stays, whatever becomes of others that were kept.
+        /// The source stays, regardless of other kept ones.
         case keepSource
         case take(SourceRelease.Act)
     }
@@ -134,7 +134,7 @@ actor Releaser {
             return asset.sourceState == .released || asset.sourceState == .kept ? .dropCopy(nil) : .keepSource
         case .release:
             if asset.sourceState == .released || asset.sourceState == .kept { return .dropCopy(nil) }
-            // The copy was all there is.
+            // The copy was the only file.
             if asset.keeping == .received { return .dropCopy(.released) }
             switch asset.action {
             case .keep, .leave: return .dropCopy(.kept)
@@ -156,7 +156,7 @@ actor Releaser {
         if ends.contains(where: { $0.source == .kept }) { house.roomBell.ring() }
     }
 
-    /// Why a source stays though nothing of it is to come.
+    /// The reason why a source stays though no upload of it is to come.
     private func reason(_ asset: AssetRecord) async throws -> String {
         let uploads = try await house.store.uploads(of: asset.id)
         if uploads.contains(where: { $0.ending == .failed }) { return "an upload of it has failed" }
@@ -164,11 +164,11 @@ actor Releaser {
             ? "`before_upload` did not want it" : "an upload of it has expired"
     }
 
-    /// Keeps the copy of what was sent nowhere when it may be all that is left of the file: its source is gone, is another file
-    /// now, or cannot be asked.
+    /// Keeps the copy of a file that was sent nowhere if it may be all that is left: the source is gone, is another
+    /// file now, or cannot be read.
     ///
-    /// - Returns: Whether there was such a copy, and the release is over, or waits: a copy that cannot be moved stays, and keeps
-    ///   nobody else waiting.
+    /// - Returns: Whether there was such a copy, and the release is over or waits. A copy that cannot be moved stays,
+    ///   and delays no other release.
     private func rescue(_ asset: AssetRecord) async throws -> Bool {
         guard asset.state == .staged, asset.keeping != .inPlace else { return false }
         // One destination has it.
@@ -183,7 +183,7 @@ actor Releaser {
         let isChanged: Bool
         do {
             (found, isChanged) = try await blocking { () throws -> (FilePath?, Bool) in
-                // What cannot be read is not known to be there.
+                // A source that cannot be read may be absent.
                 let isAsked = asset.keeping != .received
                 let trusted = identity?.mayHideWrite() == true ? nil : asset.changed
                 let standing = isAsked ? try? identity?.standing(trusting: trusted) : nil
@@ -209,13 +209,13 @@ actor Releaser {
         return true
     }
 
-    /// How the matter of a source stands.
+    /// The result of releasing a source.
     private enum SourceEnd {
-        /// Nothing more is to be done about it.
+        /// The release is over.
         ///
         /// - Parameter isChanged: Another version has its name, to be taken up.
         case over(SourceState, note: String, isChanged: Bool = false)
-        /// To be tried again; the copy stays for as long as the source may still turn out to be another.
+        /// To be tried again; the copy stays while the source may still turn out to be another file.
         case waits
         /// To be tried again when its disk is back; the copy must not fill the cache until then.
         case away(String)
@@ -231,7 +231,7 @@ actor Releaser {
             try await putOff(asset, reason, isSaid: true)
         case .over(let state, let note, let isChanged):
             try await removeCopy(asset)
-            // One record for both: a crash before it finds the source gone and the copy too, and writes it then.
+            // One record for both: after a crash before it, the next run finds source and copy gone and writes it then.
             try await house.store.finishRelease(asset.id, state, note: note, isChanged: isChanged)
             tell(asset, state, note)
             deferred[asset.id] = nil
@@ -241,8 +241,8 @@ actor Releaser {
         house.stagerBell.ring()
     }
 
-    /// The file that has the source's name now settles as a new one. A crash before that is made up for by the scan at start, which
-    /// finds it unknown.
+    /// Lets the file that has the source's name now settle as a new one. After a crash before that, the scan at start
+    /// finds it as unknown.
     private func handBack(_ asset: AssetRecord) {
         CrashPoint.reached("source-changed")
         house.log.notice(
@@ -257,7 +257,7 @@ actor Releaser {
     }
 
     private func releaseSource(_ asset: AssetRecord, _ act: SourceRelease.Act) async throws -> SourceEnd {
-        // Of the source, which is not what was uploaded where a command made that.
+        // The source's own digest, which differs from that of the uploaded file after an export.
         guard let sha256 = asset.keeping == .export ? asset.sourceSHA256 : asset.sha256 else {
             return asset.keeping == .export
                 ? .over(.kept, note: "its content was not noted when it was exported") : .waits
@@ -287,7 +287,7 @@ actor Releaser {
             case .changed(let reason): return .over(.kept, note: reason, isChanged: true)
             case .later(let reason): try await putOff(asset, reason)
             case .unsure(let doubt):
-                // It was given up between two questions that were not answered alike: asked again.
+                // The two questions about writers had different answers: the release is tried again.
                 guard let plan else { break }
                 return try await unsure(asset, doubt, plan)
             }
@@ -300,7 +300,7 @@ actor Releaser {
         return .waits
     }
 
-    /// - Returns: `nil` when the disk of the source is away.
+    /// - Returns: `nil` when the disk of the source is absent.
     private func run(
         _ identity: SourceRelease.AssetIdentity, _ act: SourceRelease.Act, _ token: ReleaseToken,
         _ inDoubt: SourceRelease.InDoubt, of asset: AssetRecord
@@ -309,13 +309,13 @@ actor Releaser {
         return try await blocking { [house] () -> SourceRelease.Result? in
             if try SourceHome.whereabouts(of: asset, house) == .away { return nil }
             let result = try release.run()
-            // It may be its disk that went in this moment.
+            // Its disk may have disappeared at this moment.
             if result == .gone, try SourceHome.whereabouts(of: asset, house) != .gone { return nil }
             return result
         }
     }
 
-    /// Keeps it, or waits, as the folder's `release_unsure` says.
+    /// Keeps the source, or waits, according to the folder's `release_unsure`.
     private func unsure(
         _ asset: AssetRecord, _ doubt: WriterSearch.Doubt, _ plan: UnsurePlan
     ) async throws -> SourceEnd {
@@ -337,7 +337,7 @@ actor Releaser {
         return .waits
     }
 
-    /// Said once for a folder: its moves read and write every byte again.
+    /// Logged once for a folder: its moves read and write every byte again.
     private func sayCopied(_ folder: String) {
         guard copiedFolders.insert(folder).inserted else { return }
         house.log.notice(
@@ -365,9 +365,9 @@ actor Releaser {
         }
     }
 
-    /// The kernel's words, and what a person can do about it.
+    /// The kernel's error, and advice for a person.
     private func advice(_ error: SystemError, _ asset: AssetRecord) -> String {
-        // What was refused is the place that the kernel names: the source's folder, or the target's.
+        // The kernel names the place that refused: the source's folder, or the target's.
         var folder = asset.path.shown.parent.display
         if case .move(let template) = asset.action {
             let place = target(asset, template).shown.parent.display

@@ -3,30 +3,30 @@ package import Core
 package import Linux
 package import Store
 
-/// Lets go of verified sources that were kept for a while: when their time is over (`after_upload.for`), and the oldest
-/// when the folder's disk runs low (`until_free`).
+/// Releases verified sources that were kept for a while: when their time is over (`after_upload.for`), and the oldest
+/// when the folder's disk has little free space (`until_free`).
 ///
-/// It only chooses. What is chosen goes the way of every release (``Releaser``), which looks at the file once more.
+/// It only chooses. The chosen sources take the way of every release (``Releaser``), which checks the file once more.
 actor SourceRoom {
     private let house: House
-    /// How much of a folder's disk was free before something was taken away, and how much was.
+    /// The free space of a folder's disk before the last removals, and the bytes removed.
     private var hopes: [String: (free: Int64, bytes: Int64)] = [:]
-    /// Folders where taking away did not help: how often in a row, and until when nothing more is taken.
+    /// Folders where removals did not help: how often in a row, and until when no more sources are removed.
     private var useless: [String: (times: Int, until: MonotonicTime)] = [:]
-    /// How far the wall clock is ahead of running time, and from when on its last jump is believed.
+    /// The offset of the wall clock to the monotonic clock, and the time from which its last jump is trusted.
     private var ahead: Duration
     private var believed: MonotonicTime?
 
     /// Sources in one transaction.
     private static let together = 256
-    /// Nothing tells of a disk that fills up.
+    /// Polled, since no event reports a disk that fills up.
     private static let look: Duration = .seconds(60)
-    /// Short at first: a camera may have filled at once what became free.
+    /// Short at first: a camera may have filled the freed space at once.
     private static let pauseWhenUseless = Backoff(first: .seconds(5), ceiling: .seconds(3600))
     private static let warnAt = 4
-    /// 2024-01-01: a clock that shows less was never set.
+    /// 2024-01-01: a clock that shows an earlier time was never set.
     private static let firstMoment = WallTime(milliseconds: 1_704_067_200_000)
-    /// A clock that jumps by more has to hold for a while before sources go by it.
+    /// A larger jump of the clock has to persist for a while before sources are removed by it.
     private static let jump: Duration = .seconds(600)
     private static let patience: Duration = .seconds(3600)
 
@@ -54,7 +54,7 @@ actor SourceRoom {
         }
     }
 
-    /// - Returns: When to look again; `nil` when nothing is kept there.
+    /// - Returns: When to check again; `nil` when the folder keeps no sources.
     private func tend(_ folder: FolderSettings) async throws -> Duration? {
         let name = folder.watch.name
         guard let oldest = try await house.store.kept(in: name, limit: 1).first else { return nil }
@@ -70,7 +70,7 @@ actor SourceRoom {
 
     // MARK: By time
 
-    /// - Returns: When the next one's time is over.
+    /// - Returns: The time until the next source is due.
     private func expire(_ folder: String, after time: Duration) async throws -> Duration? {
         let now = house.clocks.wall()
         if let wait = untrusted(now) { return wait }
@@ -87,7 +87,7 @@ actor SourceRoom {
         return oldest.map { max(.seconds(1), .milliseconds($0.since.milliseconds - now.milliseconds) + time) }
     }
 
-    /// - Returns: For how long the clock is not to be believed; `nil` when it is.
+    /// - Returns: How long the clock is not to be trusted; `nil` when it is trusted.
     private func untrusted(_ now: WallTime) -> Duration? {
         let running = house.clocks.monotonic()
         let ahead = Self.ahead(house.clocks)
@@ -104,11 +104,11 @@ actor SourceRoom {
         return believed.since(running)
     }
 
-    // MARK: By room
+    // MARK: By free space
 
     private func makeRoom(_ folder: FolderSettings, _ floor: Int64, _ oldest: Store.Kept) async throws {
         let name = folder.watch.name
-        // One that is not there has no room to make; the watcher says what is wrong with it.
+        // An absent folder has no space to free; the watcher reports its trouble.
         guard let disk = try? await blocking({ try SourceDisk(of: folder.watch.path) }) else { return }
         let leaving = try await house.store.leaving(name)
         if leaving.files == 0 { judge(name, disk, floor) }
@@ -126,7 +126,7 @@ actor SourceRoom {
         if taken > 0 { hopes[name] = (disk.free, taken) }
     }
 
-    /// Whether what was taken away last gave room: snapshots and other names of the same file may keep it.
+    /// Decides whether the last removals freed space: snapshots and other names of the same file may keep it.
     private func judge(_ folder: String, _ disk: SourceDisk, _ floor: Int64) {
         guard let hope = hopes[folder] else { return }
         if disk.free < floor, disk.free - hope.free < hope.bytes / 10 {
@@ -145,7 +145,7 @@ actor SourceRoom {
         hopes[folder] = nil
     }
 
-    /// The first of them that together have `bytes`.
+    /// The first sources that together have `bytes`.
     static func enough(_ kept: [Store.Kept], for bytes: Int64) -> [Store.Kept] {
         var sum: Int64 = 0
         return Array(
@@ -155,7 +155,7 @@ actor SourceRoom {
             })
     }
 
-    /// - Returns: The bytes of those that go.
+    /// - Returns: The bytes of the sources to be removed.
     @discardableResult
     private func take(_ some: [Store.Kept], of folder: String, why: String) async throws -> Int64 {
         if some.isEmpty { return 0 }
@@ -172,14 +172,14 @@ actor SourceRoom {
     }
 }
 
-// MARK: - What status shows
+// MARK: - For status
 
 extension SourceRoom {
-    /// What would go now, without taking it. At most ``together`` files are counted.
+    /// The sources that would be removed now, without removing them. At most ``together`` files are counted.
     func view(_ folder: FolderSettings) async throws -> RetentionView? {
         guard folder.retention.isLimited else { return nil }
         let name = folder.watch.name
-        // The watcher says what is wrong with one that is not there.
+        // The watcher reports the trouble of an absent folder.
         let disk = try? await blocking { try SourceDisk(of: folder.watch.path) }
         let (leaving, store) = (try await house.store.leaving(name), house.store)
         let going = try await folder.going(
@@ -194,11 +194,11 @@ extension SourceRoom {
 }
 
 extension FolderSettings {
-    /// The verified sources that the folder's rules let go of now, at most 1,000.
+    /// The verified sources that the folder's rules release now, at most 1,000.
     ///
     /// - Parameters:
-    ///   - free: Bytes free on its disk; `nil` when it is not there.
-    ///   - kept: As ``Store/kept(in:on:until:limit:)``.
+    ///   - free: Bytes free on its disk; `nil` when the disk is absent.
+    ///   - kept: Like ``Store/kept(in:on:until:limit:)``.
     package func going(
         free: Int64?, on fileSystem: String?, now: WallTime,
         kept: (_ on: String?, _ until: WallTime?, _ limit: Int) async throws -> [Store.Kept]
@@ -214,15 +214,15 @@ extension FolderSettings {
     }
 }
 
-/// The disk that a folder stands on. Waits for it.
+/// The disk that contains a folder. Waits for it.
 package struct SourceDisk: Sendable {
-    /// Bytes for an ordinary user.
+    /// Free bytes for an unprivileged user.
     package let free: Int64
     /// As in ``StoredIdentity/fileSystem``.
     package let fileSystem: String?
 
     package init(of folder: FilePath) throws(SystemError) {
-        // Asked afresh: a card may have been replaced by another.
+        // Asked again: a medium may have been replaced by another.
         fileSystem = FileSystems().identity(at: folder, device: try FileLook(at: folder).device)?.name
         free = try Space(at: folder).free
     }

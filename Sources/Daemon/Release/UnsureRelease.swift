@@ -5,26 +5,26 @@ internal import Media
 internal import Staging
 internal import Store
 
-// Verified sources of which it cannot be known whether a program has them open for writing.
+// Verified sources for which it is unknown whether a program has them open for writing.
 
-/// What is done with one now.
+/// The next step for such a source.
 enum UnsurePlan: Hashable, Sendable {
-    /// The rest of the time that it has to stay the same.
+    /// The remaining time that it has to stay unchanged.
     case wait(Duration)
     case keep
-    /// It is released.
+    /// The source is released.
     ///
-    /// - Parameter comparing: Only when its bytes are still those that were staged.
+    /// - Parameter comparing: Only if its bytes are still the staged ones.
     case go(comparing: Bool)
 
-    /// How a release is to be asked for; `nil` where there is none now.
+    /// The mode of the release; `nil` where there is none now.
     var inDoubt: SourceRelease.InDoubt? {
         if case .go(let isComparing) = self { isComparing ? .compare : .accept } else { nil }
     }
 }
 
 extension ReleaseUnsure {
-    /// Where a folder says nothing.
+    /// The default where the folder has no setting.
     static func standard(_ doubt: WriterSearch.Doubt) -> Self {
         switch doubt {
         case .elsewhere: .after(.seconds(600))
@@ -34,7 +34,7 @@ extension ReleaseUnsure {
 }
 
 extension FolderSettings {
-    /// Verified sources leave it, at once or one day.
+    /// Whether verified sources leave the folder, at once or later.
     var takesSources: Bool {
         switch afterUpload {
         case .delete, .move: true
@@ -45,7 +45,7 @@ extension FolderSettings {
 }
 
 extension Releaser {
-    /// `release_unsure` of these folders is another one by now: what waits for it is judged by that, and what was kept for it.
+    /// Evaluates waiting and kept sources again after `release_unsure` of these folders has changed.
     func judgeAnew(_ folders: Set<String>) async throws {
         if folders.isEmpty { return }
         for folder in folders { _ = house.unsureReleases.clear(folder) }
@@ -53,8 +53,9 @@ extension Releaser {
         try await reviewKept(of: folders)
     }
 
-    /// Looks at the sources that were kept since it could not be known whether they are open for writing. Where that is known by now,
-    /// or the folder's setting is another one, they are judged again; of the other folders it is said again.
+    /// Reviews the sources that were kept because it was unknown whether they are open for writing. Where that is known
+    /// by now, or the folder's setting has changed, they are evaluated again; for the other folders the hold is
+    /// reported again.
     ///
     /// - Parameter folders: `nil` for all.
     func reviewKept(of folders: Set<String>? = nil) async throws {
@@ -63,7 +64,8 @@ extension Releaser {
             for (name, assets) in Dictionary(grouping: kept, by: \.folder) where folders?.contains(name) ?? true {
                 guard let folder = house.folder(name), folder.takesSources else { continue }
                 let (writers, house) = (writers, house)
-                // One that still stands speaks for the others. What a person has removed or replaced says nothing.
+                // The first unchanged source answers for the others. A source that a person has removed or replaced
+                // proves nothing.
                 let answer = try await blocking { () -> WriterSearch.Answer? in
                     for asset in assets {
                         let source = house.source(of: asset)
@@ -110,8 +112,8 @@ extension Releaser {
         }
     }
 
-    /// For how long it has been verified, in ms: by the time of daemons running, or by that of the machine being up since it was first
-    /// asked, whichever is longer. A clock that is set shortens neither, and a restart begins nothing anew.
+    /// How long it has been verified, in ms: measured in the time that daemons ran, or in the machine's uptime since
+    /// the first question, whichever is longer. Setting the clock shortens neither, and a restart resets nothing.
     private func unchanged(_ asset: AssetRecord) async throws -> Int64 {
         let ran = house.store.ran
         let verified = try await house.store.uploads(of: asset.id).compactMap(\.ranAt).max()
@@ -119,12 +121,12 @@ extension Releaser {
             if let boot = Machine.boot {
                 try await house.store.waited(asset.id, since: verified ?? 0, boot: boot)
             } else { Int64(0) }
-        // After a crash the daemon's time may be behind for a while. Where nothing was recorded, it says nothing.
+        // After a crash the daemon's time may be behind for a while. Where nothing was recorded, it proves nothing.
         return max(waited, verified.map { ran - $0 } ?? 0)
     }
 
-    /// Whether the file itself says that it is finished: by its marker, or by a container that has an end and is whole. Waits
-    /// for the disk.
+    /// Whether the file itself shows that it is finished: by its marker, or by a container that has an end and is
+    /// complete. Waits for the disk.
     private static func isVouchedFor(
         _ asset: AssetRecord, _ source: SourceFile, _ marker: MarkerName?
     ) throws -> Bool {
@@ -141,7 +143,7 @@ extension Releaser {
     }
 }
 
-/// What a person is told, wherever it is.
+/// The texts for people about such sources.
 enum UnsureWords {
     static func reason(_ doubt: WriterSearch.Doubt) -> String {
         switch doubt {
@@ -150,12 +152,12 @@ enum UnsureWords {
         }
     }
 
-    /// Kept with the source that stays. Stored, and looked for by that text.
+    /// The note of a source that stays. Stored, and found again by that text.
     static func note(_ doubt: WriterSearch.Doubt) -> String {
         "\(reason(doubt)), so it stays (release_unsure: keep)"
     }
 
-    /// The same of any file of a folder.
+    /// The same for any file of a folder.
     static func unknown(_ doubt: WriterSearch.Doubt) -> String {
         switch doubt {
         case .elsewhere: "its file system does not tell whether a file is open for writing elsewhere"
@@ -163,7 +165,7 @@ enum UnsureWords {
         }
     }
 
-    /// Of a folder whose verified sources stay, with what would change that.
+    /// The text for a folder whose verified sources stay, with the change that would end that.
     static func kept(_ folder: String, _ doubt: WriterSearch.Doubt) -> String {
         switch doubt {
         case .elsewhere:

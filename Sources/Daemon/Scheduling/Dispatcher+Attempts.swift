@@ -6,7 +6,7 @@ internal import Store
 // A transfer from its start to the verdict of each of its uploads.
 
 extension Dispatcher {
-    /// Sees a transfer through to the verdict of each of its uploads.
+    /// Runs a transfer until each of its uploads has a verdict.
     func attempt(_ claims: [Claim], isBundle: Bool, _ destination: any Destination, _ change: Int?) async {
         var left = claims
         if isBundle { left = await together(claims, destination, change) }
@@ -16,14 +16,14 @@ extension Dispatcher {
             if isHeld || Task.isCancelled || house.live.isToPause(claim.upload.id) {
                 yielded.append((claim, UploadRun.Verdict(outcome: .yielded, wasAnswered: false)))
             } else {
-                // What stands in the way of one at the destination stands in the way of the rest.
+                // An obstacle of the destination that stops one upload stops the rest too.
                 isHeld = await !alone(claim, destination, change)
             }
         }
         await conclude(yielded, change)
     }
 
-    /// - Returns: Whether the next one has a chance.
+    /// - Returns: Whether the next upload has a chance.
     private func alone(_ claim: Claim, _ destination: any Destination, _ change: Int?) async -> Bool {
         do {
             let verdict = try await UploadRun(house: house, claim: claim, destination: destination).run()
@@ -35,7 +35,7 @@ extension Dispatcher {
         }
     }
 
-    /// - Returns: Those that are to be uploaded each for itself.
+    /// - Returns: The uploads that have to be sent one by one.
     private func together(_ claims: [Claim], _ destination: any Destination, _ change: Int?) async -> [Claim] {
         let began = house.clocks.monotonic()
         do {
@@ -55,7 +55,7 @@ extension Dispatcher {
         }
     }
 
-    /// Writes down how attempts ended, and tells it.
+    /// Records how attempts ended, and reports it.
     private func conclude(_ ends: [(claim: Claim, verdict: UploadRun.Verdict)], _ change: Int?) async {
         if ends.isEmpty { return }
         var verdicts: [UploadRun.Verdict] = []
@@ -66,7 +66,7 @@ extension Dispatcher {
                 await settle(&verdict, claim.upload)
                 await limitFailing(&verdict, claim.upload)
             } else if verdict.failure != nil {
-                // That was the destination as it used to be.
+                // The verdict is about the destination as it was before.
                 (verdict.outcome, verdict.failure) = (.yielded, nil)
             }
             verdicts.append(verdict)
@@ -86,7 +86,7 @@ extension Dispatcher {
         }
     }
 
-    /// For the plans of a run to come; once a minute at most.
+    /// Stores the speed for the plans of a later run; at most once a minute.
     private func keepSpeed(to destination: String) async {
         guard let speed = house.live.speed(to: destination) else { return }
         let now = house.clocks.monotonic()
@@ -101,7 +101,7 @@ extension Dispatcher {
         }
     }
 
-    /// With what is to be paid for it.
+    /// The ending of an upload, with its cost.
     private func ending(_ upload: UploadRecord, _ outcome: AttemptOutcome) async -> Store.Ending {
         let hasArrived = if case .verified = outcome { true } else { false }
         let payment = await Lane.current?.accounts[upload.id]?.closing(hasArrived: hasArrived)
@@ -109,7 +109,7 @@ extension Dispatcher {
             upload.id, outcome, payments: payment.map { [$0] } ?? [], sent: house.live.takeLeft(upload.id))
     }
 
-    /// What they cost is on disk.
+    /// Called when the costs of the endings are on disk.
     private func paid(_ endings: [Store.Ending]) {
         for ending in endings {
             guard let account = Lane.current?.accounts[ending.id] else { continue }
@@ -138,7 +138,7 @@ extension Dispatcher {
         rooms[claim.upload.destination]?.ended(hasArrived: state == .completed)
         if state?.isTerminal == true { house.releaseBell.ring() }
         if state == .staging { house.stagerBell.ring() }
-        // It waits again, and may have got too old meanwhile.
+        // The upload waits again, and may be too old by now.
         if state?.isTerminal == false { expiryLook = nil }
     }
 
@@ -159,7 +159,7 @@ extension Dispatcher {
         await putBack(endings)
     }
 
-    /// What was claimed and did not begin.
+    /// Puts back uploads that were claimed and did not begin.
     func giveBack(_ claims: [Claim], as outcome: (Claim) async throws -> AttemptOutcome = { _ in .yielded })
         async throws
     {
@@ -185,11 +185,11 @@ extension Dispatcher {
                     "still not recorded", ["ids": endings.map(\.id).joined(separator: " "), "reason": "\(error)"])
             }
         }
-        // Only the transfer was told to stop: what it holds would stay leased until the next start.
+        // Only the transfer was told to stop: without this its uploads would stay leased until the next start.
         if !isStopping { await Task { await self.putBack(endings) }.value }
     }
 
-    /// Keeps the destination's health, and fills in when a held upload may go again.
+    /// Updates the destination's health, and fills in when a held upload may be sent again.
     private func settle(_ verdict: inout UploadRun.Verdict, _ upload: UploadRecord) async {
         house.refused(verdict.remedy, by: upload.destination)
         if await isForItself(&verdict, upload) { return }
@@ -197,7 +197,7 @@ extension Dispatcher {
         let health = health[name] ?? DestinationHealth()
         let retry = house.retry(folder: upload.folder, destination: name)
         let monotonic = house.clocks.monotonic()
-        // A full destination says where an upload stands, and still takes nothing.
+        // A full destination still answers where an upload stands, but accepts nothing.
         let isFull = if case .noRoom? = verdict.remedy { true } else { false }
         let isUp = verdict.wasAnswered && !isFull
         if case .again(let after)? = verdict.remedy, let failure = verdict.failure {
@@ -218,7 +218,8 @@ extension Dispatcher {
             let wait = hold(
                 name, for: remedy, failure, isUp: isUp, retry: retry, atMost: await timeToTryKey(of: name, remedy))
         {
-            // Behind the next probe, so that another upload makes it: this file may be the one that the server chokes on.
+            // After the next probe, so that another upload makes it: this file may be the one that makes the server
+            // fail.
             verdict.outcome = .held(failure, until: monotonic.advanced(by: wait + .seconds(1)))
         } else if verdict.wasAnswered {
             if case .verified = verdict.outcome {
@@ -230,12 +231,12 @@ extension Dispatcher {
         }
     }
 
-    /// Keeps why nothing goes to a destination.
+    /// Records why no upload is sent to a destination.
     ///
     /// - Parameters:
-    ///   - isUp: It has answered, and is not full.
-    ///   - most: What is known lets it be tried so soon.
-    /// - Returns: How long it is left alone; `nil` when only the upload is at fault.
+    ///   - isUp: Whether it has answered, and is not full.
+    ///   - most: An upper limit for the wait, where other facts allow an earlier try.
+    /// - Returns: How long the destination is left alone; `nil` when only the upload is at fault.
     func hold(
         _ name: String, for remedy: Remedy, _ failure: Failure, isUp: Bool, retry: Backoff, atMost most: Duration? = nil
     ) -> Duration? {
@@ -248,7 +249,7 @@ extension Dispatcher {
         if let most { hold.wait = min(hold.wait, most) }
         if isFull { rooms[name]?.changed() }
         if isUp { health.succeeded() }
-        // By its code: the text may name another file each time.
+        // Compared by code: the text may name another file each time.
         let isNews = health.trouble?.kind != hold.kind || said[name] != failure.code
         said[name] = failure.code
         health.failed(
@@ -267,7 +268,7 @@ extension Dispatcher {
         return hold.wait
     }
 
-    /// By which key a destination that is held is tried again, for people.
+    /// The configuration key that determines when a held destination is tried again, for people.
     private func rule(of name: String, for remedy: Remedy, _ retry: Backoff) -> String? {
         switch remedy {
         case .holdDestination(nil):
@@ -291,15 +292,16 @@ extension Dispatcher {
         }
     }
 
-    /// How long an upload waits that the destination drops again while it takes others: one file that a server chokes
-    /// on must not stop the rest. `nil` when the destination is to be held, as for every first time.
+    /// How long an upload waits that the destination refuses again while it accepts others: one file that makes a
+    /// server fail must not stop the rest. `nil` when the destination is to be held, as after every first failure.
     private func ownWait(
         _ verdict: UploadRun.Verdict, _ upload: UploadRecord, _ health: DestinationHealth, _ retry: Backoff
     ) -> Duration? {
         if case .noRoom(let after)? = verdict.remedy {
             let before = refusedForRoom.updateValue(took[upload.destination, default: 0], forKey: upload.id)
             strikes[upload.id, default: 0] += 1
-            // It has taken others since it last refused this one: there is room, but not so much.
+            // The destination has accepted others since it last refused this one: it has space, but less than this
+            // upload needs.
             guard let before, before < took[upload.destination, default: 0], health.trouble == nil else { return nil }
             return after
                 ?? DestinationHealth.patience(retry).wait(
@@ -308,13 +310,13 @@ extension Dispatcher {
         let after: Duration?
         switch verdict.remedy {
         case .holdDestination(let time): after = time
-        // A method or an address that others get through with.
+        // The method or address works for other uploads.
         case .misconfigured: after = nil
         default: return nil
         }
         let before = strikes[upload.id] ?? 0
         strikes[upload.id] = before + 1
-        // Told by a status, it is the server as a whole; a connection that breaks may be this file's doing.
+        // A status concerns the server as a whole; a broken connection may be caused by this file.
         guard before > 0, health.trouble == nil, after == nil else { return nil }
         return retry.wait(afterFailures: before + 1, luck: Chance.luck())
     }
@@ -363,7 +365,7 @@ extension Dispatcher {
                 ])
             for bell in [house.removalBell, house.stagerBell] { bell.ring() }
         case .held(let failure, _, _, _) where failure.code == Failure.shortOfQuota:
-            // Said of the first of many.
+            // Reported for the first of many.
             if short?.values.filter({ $0.kind.destination == upload.destination }).count != 1 { break }
             house.log.notice(
                 "waits for more of a quota",

@@ -3,10 +3,10 @@ internal import Core
 internal import Linux
 internal import Store
 
-// Whether the machine is busy with something else, by those whom `busy` names.
+// Whether the machine is busy with something else, by the sources that `busy` names.
 
 extension Dispatcher {
-    /// Sees to it that all are known for whose word something waits.
+    /// Asks the sources that at least one upload waits for.
     func lookAtBusy() async throws {
         let settings = house.settings
         busy.add(settings.allRules)
@@ -16,8 +16,8 @@ extension Dispatcher {
         for (source, patience) in busy.due(wanted, at: house.clocks.monotonic()) { ask(source, patience) }
     }
 
-    /// Looks at the files of new settings before these count, so that nothing stops because nobody has looked yet. Nobody
-    /// waits here for a command, nor for a disk that does not answer.
+    /// Inspects the files of new settings before the settings take effect, so that no transfer stops only because a
+    /// file has not been inspected yet. It waits neither for a command nor for a disk that does not answer.
     func learnBusy(_ settings: Settings) async {
         busy.add(settings.allRules)
         listenToFiles()
@@ -79,10 +79,10 @@ extension Dispatcher {
         if let again { ask(source, again) }
         if let answer, case .another(let before) = change {
             tell(answer, of: source, after: before?.answer)
-            // What is being claimed at this moment was not stopped.
+            // The stop did not reach uploads that are being claimed at this moment.
             if answer != .free { stops += 1 }
         }
-        // A file that is as it was changes nothing, and needs no next look.
+        // A file whose state is the same changes nothing, and needs no next inspection.
         if change == .none, !busy.hasPolled { return }
         stopForbidden()
         house.dispatchBell.ring()
@@ -95,13 +95,13 @@ extension Dispatcher {
                 "nobody knows whether the machine is busy, which counts as busy",
                 ["busy": source.name, "reason": problem, "remedy": remedy])
         case (.unknown?, _): house.log.notice("whether the machine is busy is known again", ["busy": source.name])
-        // A camera may record a thousand times a day; what is stopped for it is said by itself.
+        // A camera may record a thousand times a day; a transfer that is stopped for it is reported by itself.
         case (_, .busy): house.log.debug("the machine is busy", ["busy": source.name])
         case (_, .free): house.log.debug("the machine is not busy", ["busy": source.name])
         }
     }
 
-    /// Those for whose word something waits that would go otherwise.
+    /// Busy sources that are the only thing blocking at least one upload.
     private func wantedSources() async throws -> Set<BusySource> {
         let settings = house.settings
         let excused = excusedUploads.reduce(into: Set<Excuse>()) { $0.formUnion($1.excuses) }
@@ -134,10 +134,10 @@ extension Dispatcher {
         return wanted
     }
 
-    /// What people are shown: a source for whose word nothing waits was not asked, and is in nobody's way.
+    /// The inputs for views: a source that no upload waits for was not asked, and blocks nothing.
     var shownWorld: Admission.World { world { busy.isAwaited($0) } }
 
-    /// What a plan goes by: what was not said yet is no reason to wait for ever.
+    /// The inputs for a plan: a source that has not answered yet is no reason to wait for ever.
     var plannedWorld: Admission.World { world { _ in false } }
 
     private func world(leavingOpen isOpen: (BusySource) -> Bool) -> Admission.World {
@@ -148,6 +148,6 @@ extension Dispatcher {
         return world
     }
 
-    /// For tests, which make up the answers.
+    /// For tests, which supply the answers.
     func ask(_ look: BusyLook) { busyLook = look }
 }

@@ -4,14 +4,14 @@ internal import Credentials
 internal import Linux
 internal import Store
 
-// What a person changes: settings, pauses, and what is tried again at once.
+// Changes by a person: settings, pauses, and requests to try again at once.
 
 extension Dispatcher {
-    /// It may work again: what waits for a destination is tried at once.
+    /// Uploads that wait for a destination are tried at once, since it may work again.
     ///
     /// - Parameters:
     ///   - names: `nil` for every destination.
-    ///   - isWanted: A person has asked for it, who may have corrected a secret before: it is read again.
+    ///   - isWanted: Whether a person has asked for it, who may have corrected a secret before: it is read again.
     func reconsider(_ names: Set<String>? = nil, isWanted: Bool = false) async throws {
         for name in house.destinations.keys where names?.contains(name) ?? true {
             health[name]?.reconsider(monotonic: house.clocks.monotonic())
@@ -22,9 +22,9 @@ extension Dispatcher {
         house.dispatchBell.ring()
     }
 
-    /// Puts other settings in force. Transfers to destinations in `changed` are stopped and go on by themselves, to what
-    /// the destination is now; no other is touched. What was wrong with these destinations is forgotten, and one whose
-    /// credential was refused is tried again: it may be a new one.
+    /// Puts new settings in force. Transfers to destinations in `changed` are stopped and continue by themselves, to
+    /// the destination as it is now; other transfers are not touched. Recorded failures of these destinations are
+    /// forgotten. A destination that refused its credential is tried again: the credential may be new.
     func take(_ setup: Setup, changed: Set<String>) async {
         await learnBusy(setup.settings)
         let before = house.settings
@@ -42,7 +42,7 @@ extension Dispatcher {
             rooms[name] = nil
             roomLooks[name]?.cancel()
         }
-        // Whoever waits for a program's word asks the one that is named now.
+        // Transfers that wait for the answer of a program ask the program that is named now.
         let isAnother = !before.beforeUploads.elementsEqual(setup.settings.beforeUploads) { $0 == $1 }
         if isAnother {
             house.questions.forget()
@@ -67,7 +67,7 @@ extension Dispatcher {
         house.dispatchBell.ring()
     }
 
-    /// Stops the transfers of sources that are read in place and of which a newer version was taken up: the record of that has
+    /// Stops the transfers of sources that are read in place and that have a newer version on record: recording it has
     /// ended their uploads.
     func stopSuperseded() async throws {
         guard house.live.takeReview() else { return }
@@ -80,7 +80,7 @@ extension Dispatcher {
         }
     }
 
-    /// Reads the pauses again: a person changed them.
+    /// Reads the pauses again after a person has changed them.
     func reloadPauses() async throws {
         pauses = try await house.store.pauses()
         for bell in [house.dispatchBell, house.removalBell, house.hookBell] { bell.ring() }

@@ -2,11 +2,11 @@ internal import Config
 internal import Core
 internal import Linux
 
-// What the clock on the wall shows, and whether to believe it.
+// The wall clock and the time zone, and whether the clock is trusted.
 
 extension Dispatcher {
     func lookAtClock() {
-        // Nobody asks the clock who needs no clock.
+        // The clock is not checked where no rule depends on it.
         if house.settings.allRules.allSatisfy(\.isTimeless) {
             clockTrouble = nil
             return
@@ -23,7 +23,7 @@ extension Dispatcher {
         clockTrouble = trouble
     }
 
-    /// Days begin at another moment in another zone, and so do windows.
+    /// In another zone, days and windows begin at another moment.
     private func lookAtZone() {
         let source = ZoneSource.identity()
         if source == zoneSource { return }
@@ -35,12 +35,13 @@ extension Dispatcher {
         if !isFirst { house.log.notice("the time zone was read anew", ["now": LocalTime(house.clocks.wall()).clock]) }
     }
 
-    /// What may tell of another zone.
+    /// The files whose change may mean another zone.
     var zoneFiles: Set<FilePath> {
         house.settings.allRules.allSatisfy(\.isTimeless) || ZoneSource.identity() == nil ? [] : [ZoneSource.file]
     }
 
-    /// Windows are looked at anew when somebody sets the clock, and so is a destination that was refused for its certificate.
+    /// When the clock is set, windows are evaluated again, and a destination that was refused for its certificate is
+    /// tried again.
     func listenToClock() -> Int? {
         do {
             return try ClockNews.shared.listen { [weak self] in

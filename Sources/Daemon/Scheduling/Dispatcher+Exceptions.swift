@@ -3,11 +3,11 @@ internal import Core
 internal import Linux
 internal import Store
 
-// What a person lets something off for a while, and what follows.
+// Rules that a person waives for a while, and the consequences.
 
 extension Dispatcher {
-    /// Those that count now. A clock that was set back behind a person's word does not make it last longer: until then it does
-    /// not count.
+    /// The exceptions in force. An exception does not last longer because the clock was set back to before its
+    /// creation: until that time is reached again, it does not count.
     var standing: [ExceptionRecord] {
         let now = house.clocks.wall()
         return exceptions.filter { $0.since <= now && $0.until > now }
@@ -27,33 +27,33 @@ extension Dispatcher {
         Set(exceptions.filter { $0.scope == .upload }.map(\.name)).sorted().map { ($0, excuses(.upload, $0)) }
     }
 
-    /// What a person lets an upload off, and its folder.
+    /// The folder of an upload, with the excuses that a person gave the upload.
     func origin(_ folder: String, of upload: String) -> Admission.Origin {
         var origin = origin(folder)
         origin.excused.formUnion(excuses(.upload, upload))
         return origin
     }
 
-    /// Where the files of a transfer come from, each once.
+    /// The folders of a transfer's files, each once.
     func origins(of transfer: Transfer) -> [Admission.Origin] {
         Array(Set(transfer.folders.map { origin($0.value, of: $0.key) }))
     }
 
-    /// Bytes a second that a person lets all transfers have; `nil` for no word.
+    /// The limit in bytes a second that a person set for all transfers; `nil` for none.
     var personalLimit: Int64? {
         standing.compactMap { exception -> Int64? in
             if case .rate(let rate) = exception.kind { rate } else { nil }
         }.min()
     }
 
-    /// A person lets nothing go for a while.
+    /// The pause of all uploads that a person set for a while.
     var standstill: Admission.Pause? {
         let stops = standing.filter { $0.kind == .rate(0) }
         guard let since = stops.map(\.since).min(), let until = stops.map(\.until).max() else { return nil }
         return Admission.Pause(since: since, until: until)
     }
 
-    /// Those that are over are forgotten, and that is said.
+    /// Removes exceptions that are over, and reports it.
     func expireExceptions() async throws {
         let now = house.clocks.wall()
         let over = exceptions.filter { $0.until <= now }
@@ -68,7 +68,7 @@ extension Dispatcher {
         exceptions = try await house.store.exceptions()
     }
 
-    /// Reads the exceptions again: a person changed them.
+    /// Reads the exceptions again after a person has changed them.
     func reloadExceptions() async throws {
         exceptions = try await house.store.exceptions()
         setLimits()

@@ -9,8 +9,8 @@ extension Dispatcher {
     /// Uploads that end in one transaction.
     private static let expiredAtOnce = 200
 
-    /// Ends what is too old by `expires_after`, and finds out when to look again. Nothing that is under way is touched, and
-    /// a clock that is not believed makes nothing old.
+    /// Ends uploads that are too old by `expires_after`, and finds out when to look again. Running uploads are not
+    /// touched, and a clock that is not trusted makes no upload too old.
     func expire() async throws {
         guard let shortest = house.settings.allRules.compactMap(\.expiresAfter).min(), clockTrouble == nil else {
             expiryLook = nil
@@ -18,9 +18,9 @@ extension Dispatcher {
         }
         let now = house.clocks.wall()
         if let expiryLook, now < expiryLook { return }
-        // What is found from now on is not too old before.
+        // An upload that is found from now on is not too old before.
         var next = now.advanced(by: shortest)
-        // Whoever takes it back while this looks wants another look.
+        // Set before the search, so that a reset of it during the search leads to another one.
         expiryLook = next
         var isOver = false
         defer { if !isOver { expiryLook = nil } }

@@ -1,26 +1,26 @@
 internal import Core
 internal import Store
 
-// Pauses that let arrive what is on its way.
+// Pauses that let the parts that are being sent arrive.
 
-/// What a pause is about that is of no single upload.
+/// The subject of a pause that is not about a single upload.
 struct PausedPlace: Hashable, Sendable {
     var scope: PauseRecord.Scope
-    /// Empty for everything.
+    /// Empty for all uploads.
     var name: String
 }
 
 extension Dispatcher {
-    /// The pauses of these places, which are about to be set, cut nothing that is under way.
+    /// Marks the pauses of these places, which are about to be set, as gentle: they cut no running transfer.
     func spare(_ places: [PausedPlace]) { gentle.formUnion(places) }
 
-    /// The pauses of these places cut what is under way, or are over.
+    /// Unmarks the pauses of these places: they cut running transfers, or are over.
     func spareNoMore(_ places: [PausedPlace]) { gentle.subtract(places) }
 
-    /// Uploads that run and that `isMeant` says of end behind the parts that are on their way. Where nothing is being sent yet that is
-    /// at once.
+    /// Running uploads that match `isMeant` end after the parts that are being sent. A transfer that is not sending yet
+    /// ends at once.
     func stopAfterPart(where isMeant: (_ id: String, _ destination: String, _ folder: String) -> Bool) {
-        // What is being claimed now is given back.
+        // Uploads that are being claimed now are given back.
         stops += 1
         for transfer in transfers.values {
             let meant = transfer.folders.filter { isMeant($0.key, transfer.destination, $0.value) }
@@ -30,7 +30,8 @@ extension Dispatcher {
         }
     }
 
-    /// What was to end behind its parts, and is held by nobody any more, goes on as if nothing had been said.
+    /// Uploads that were to end after their parts, and that no pause holds any more, continue as if there had been no
+    /// pause.
     func takeBackWishes() async throws {
         for id in house.live.pausing {
             guard let transfer = transfers.values.first(where: { $0.folders[id] != nil }),
@@ -51,7 +52,7 @@ extension Dispatcher {
         gentle.contains(PausedPlace(scope: scope, name: name))
     }
 
-    /// The world without a pause that cuts nothing.
+    /// The inputs without the pauses that cut no running transfer.
     var cuttingWorld: Admission.World {
         var world = world
         if isGentle(.all, "") { world.everything = nil }

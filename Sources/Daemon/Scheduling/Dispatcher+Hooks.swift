@@ -3,18 +3,18 @@ internal import Core
 internal import Linux
 internal import Transport
 
-// How notices leave this machine: by the same rules, ways and ledger as everything else.
+// How notices leave this machine: by the same rules, interfaces and ledger as everything else.
 
 extension Hook {
-    /// In whose name the ledger counts what is sent to it. No destination has a name with a space.
+    /// The account in the ledger for bytes that are sent to a hook. No destination has a name with a space.
     static func account(_ name: String) -> String { "hook \(name)" }
 
-    /// Where its address is; `nil` for a program.
+    /// The location of its address; `nil` for a program.
     var site: DestinationSite? { if case .web(let web) = target { WebAddress(web.url).site } else { nil } }
 }
 
 extension House {
-    /// Where each destination is, and each hook that is an address.
+    /// The location of each destination, and of each hook that is an address.
     var sites: [String: DestinationSite] {
         let setup = setup
         var sites = setup.destinations.mapValues(\.site)
@@ -24,7 +24,8 @@ extension House {
 }
 
 extension Dispatcher {
-    /// How one notice goes. Its account is to be closed. Where it may not go, the hooks' bell is rung when it may.
+    /// The permission to send one notice. Its account has to be closed. Where the notice may not be sent, the hooks'
+    /// bell is rung once it may.
     func laneToHook(_ name: String, _ network: WebHook.Network) -> Result<Lane, Held> {
         let account = Hook.account(name)
         let lane = lane(to: account, network, in: world)
@@ -36,7 +37,7 @@ extension Dispatcher {
         return lane
     }
 
-    /// What keeps notices to an address here now; `nil` when nothing does.
+    /// The hold on notices to an address here; `nil` when there is none.
     func hold(ofHook name: String, _ network: WebHook.Network) async -> Hold? {
         await closing?.value
         switch way(to: Hook.account(name), network, in: shownWorld) {
@@ -69,8 +70,8 @@ extension Dispatcher {
 
     // MARK: By hand
 
-    /// How that goes which a person asks for now. Its account is to be closed. What is not known because nothing waits for it is
-    /// found out first.
+    /// The permission for a request that a person asks for now. Its account has to be closed. Facts that are unknown
+    /// because no upload waits for them are found out first.
     func laneByHand(to account: String, _ network: WebHook.Network) async -> Result<Lane, Held> {
         var heard: [BusySource: BusyWord] = [:]
         if network == .policy {
@@ -95,17 +96,18 @@ extension Dispatcher {
 
     // MARK: Under way
 
-    /// A question or a notice that is no transfer, and obeys policy.
+    /// A question or a notice: not a transfer, but policy applies to it.
     struct Errand {
         let account: String
         let stop: @Sendable () -> Void
-        /// What it was stopped for.
+        /// The reason why it was stopped.
         var hold: Hold?
     }
 
-    /// It is about to leave, and is stopped when it may not go on, also by what has changed since its way was open.
+    /// Registers a request that is about to be sent. It is stopped when policy forbids it, also because of a change
+    /// since its permission was given.
     ///
-    /// - Returns: To be given back when it is over; `nil` for one that does not obey policy.
+    /// - Returns: A number for ``isOver(_:)``; `nil` for a request that policy does not apply to.
     func watchOver(_ account: String, _ network: WebHook.Network, stop: @escaping @Sendable () -> Void) -> Int? {
         if network == .any { return nil }
         lastErrand += 1
@@ -114,13 +116,13 @@ extension Dispatcher {
         return lastErrand
     }
 
-    /// - Returns: What it was stopped for, if it was.
+    /// - Returns: The reason why it was stopped, if it was.
     @discardableResult
     func isOver(_ errand: Int?) -> Hold? { errand.flatMap { errands.removeValue(forKey: $0)?.hold } }
 
-    /// Stops those that policy does not allow any more.
+    /// Stops the requests that policy no longer allows.
     func stopForbiddenErrands() {
-        // Whoever has begun was told by all whose word counts that it may.
+        // A request that has begun was allowed by all sources of `busy` that count.
         let (admission, world) = (admission, plannedWorld)
         for (number, errand) in errands where errand.hold == nil {
             let holds = admission.bans(on: remote(errand.account), in: world, isUnderWay: true)

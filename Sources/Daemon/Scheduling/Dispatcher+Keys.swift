@@ -4,10 +4,11 @@ internal import Credentials
 internal import Linux
 internal import Store
 
-// Uploads that a destination refuses with 401 or 403: whether it does not want the file, or does not take the key.
+// Uploads that a destination refuses with 401 or 403: whether it refuses the file or the key.
 
 extension House {
-    /// What a destination said no to may be a secret that a person corrects: the next try reads it again. Some say so of a key with 200, 400 or 404.
+    /// The cause of a refusal may be a secret that a person corrects, so the next try reads it again. Some destinations
+    /// report a wrong key with 200, 400 or 404.
     func refused(_ remedy: Remedy?, by destination: String) {
         switch remedy {
         case .authenticate, .misconfigured, .refused, .giveUp: secrets.renew(of: destination)
@@ -17,7 +18,7 @@ extension House {
 }
 
 extension Dispatcher {
-    /// Whether a refusal of a key leaves its destination alone; the upload waits alone then.
+    /// Whether a refusal of a key leaves its destination alone; in that case only the upload waits.
     func isForItself(_ verdict: inout UploadRun.Verdict, _ upload: UploadRecord) async -> Bool {
         guard case .authenticate? = verdict.remedy, let failure = verdict.failure,
             failure.http == 401 || failure.http == 403
@@ -44,7 +45,8 @@ extension Dispatcher {
         return true
     }
 
-    /// An upload that was not refused for its own sake could go there now, or so soon: neither a pause nor policy holds its folder.
+    /// Whether an upload that was not refused for its own sake could be sent there now or within `time`: neither a
+    /// pause nor policy holds its folder.
     private func othersWait(at name: String, within time: Duration = .zero) async -> Bool {
         let ready: [UploadClass]
         let own = keyRefusals[name]?.own ?? []
@@ -58,11 +60,11 @@ extension Dispatcher {
         }
     }
 
-    /// What was refused for its own sake tries no key while another upload can: it is given back.
+    /// Gives back uploads that were refused for their own sake while another upload can try the key.
     func passOverRefused(_ claims: [Claim], at name: String) async throws -> [Claim] {
         guard health[name]?.trouble?.kind == .auth, let refusals = keyRefusals[name],
             claims.contains(where: { refusals.isOwn($0.upload.id) }),
-            // What was refused with the key goes a second behind the time of the next try.
+            // Uploads that were refused with the key wait until one second after the next try.
             await othersWait(at: name, within: .seconds(2))
         else { return claims }
         try await giveBack(claims.filter { refusals.isOwn($0.upload.id) }) { claim in
@@ -75,8 +77,8 @@ extension Dispatcher {
         return claims.filter { !refusals.isOwn($0.upload.id) }
     }
 
-    /// When a key that was refused is to be tried with an upload that nobody has refused; `nil` where there is none, or enough of them
-    /// were refused.
+    /// When to try a refused key with an upload that was not refused; `nil` where there is none, or where enough
+    /// uploads were refused.
     func timeToTryKey(of name: String, _ remedy: Remedy) async -> Duration? {
         guard case .authenticate = remedy, keyRefusals[name]?.isDoubtful == true, await othersWait(at: name) else {
             return nil
@@ -86,7 +88,7 @@ extension Dispatcher {
 
     private static let beforeTryingKey = Duration.seconds(10)
 
-    /// Where one file or two were refused, what has come since shows soon whether the key is at fault.
+    /// Where only one or two files were refused, an upload that arrived since shows soon whether the key is at fault.
     func tryKeysWithOthers() async throws {
         let now = (wall: house.clocks.wall(), monotonic: house.clocks.monotonic())
         for (name, health) in health where health.trouble?.kind == .auth {

@@ -4,10 +4,10 @@ internal import Linux
 internal import Names
 internal import Store
 
-// Which way bytes may take now, and what follows when that changes.
+// The interfaces that bytes may use now, and the consequences when that changes.
 
 extension Dispatcher {
-    /// How a destination is reached, since when.
+    /// The route to a destination, and since when it holds.
     struct Reached: Sendable {
         var reach: Reach
         var way: Admission.Way
@@ -16,10 +16,10 @@ extension Dispatcher {
         var isUnseen: Bool { if case .unseen = reach { true } else { false } }
     }
 
-    /// Some rule depends on what bytes cost.
+    /// Whether some rule depends on the cost of bytes.
     private var dependsOnNetwork: Bool { house.settings.allRules.contains(where: \.dependsOnNetwork) }
 
-    /// Listens to the networks until ``Networks/stop()``, and looks at them for the first time.
+    /// Listens to the networks until ``Networks/stop()``, and inspects them for the first time.
     func beginNetwork() async {
         do {
             try networks.listen { [weak self] kind in
@@ -31,16 +31,16 @@ extension Dispatcher {
         await lookAtNetwork()
     }
 
-    /// News came.
+    /// Handles a change of the networks.
     func networkChanged(_ kind: NetworkNews.Kind) async {
         if kind == .mayForbid { return await lookAtNetwork() }
         if isNetworkDue { return }
         isNetworkDue = true
-        // What gets better comes in many pieces: a link, its addresses, its routes.
+        // An improvement arrives in many pieces: a link, its addresses, its routes.
         lookLater(.milliseconds(250))
     }
 
-    /// A destination could not be reached. Where it is held to an interface, it may be behind another one by now.
+    /// A destination could not be reached. If its interface is fixed, it may be reachable by another one by now.
     func doubtNetwork() {
         if network == nil { return }
         networks.doubtNames()
@@ -49,7 +49,7 @@ extension Dispatcher {
 
     private static let nameServerPause: Duration = .seconds(10)
 
-    /// - Parameter before: Done just before.
+    /// - Parameter before: Run just before the inspection.
     private func lookLater(_ wait: Duration, before: (@Sendable (isolated Dispatcher) -> Void)? = nil) {
         _ = Alarms.shared.set(after: wait) { [weak self] in
             Task {
@@ -60,7 +60,7 @@ extension Dispatcher {
         }
     }
 
-    /// Looks at the networks, stops what may not go on, and lets go what may go now.
+    /// Inspects the networks, stops transfers that may not continue, and wakes uploads that may be sent now.
     func lookAtNetwork() async {
         isNetworkDue = false
         if isLooking {
@@ -97,7 +97,7 @@ extension Dispatcher {
         if let nameServers = picture.nameServers {
             house.lanes.set(nameServers: nameServers)
         } else if !dependsOnNetwork {
-            // The last rule is gone that needed them: the system looks names up again.
+            // The last rule that needed them is gone: the system looks names up again.
             house.lanes.set(nameServers: [:])
         }
         if let addresses = picture.addresses {
@@ -111,7 +111,7 @@ extension Dispatcher {
         for name in sites.keys {
             let reach = picture.reaches[name] ?? reached[name]?.reach ?? .unseen(Admission.notLookedAt)
             var now = Reached(reach: reach, way: .open(.local), since: now)
-            // Asked without a time, so that it compares.
+            // With a fixed time, so that the results can be compared.
             var remote = remote(name)
             (remote.reach, remote.reachSince) = (reach, WallTime(milliseconds: 0))
             now.way = admission.way(to: remote, in: world)
@@ -128,7 +128,7 @@ extension Dispatcher {
         let approved = reached.values.compactMap { now -> String? in
             if case .open(let passage) = now.way { passage.interface } else { nil }
         }
-        // With its approval an interface loses what is kept open over it, and what belongs to no transfer.
+        // An interface that is no longer approved loses its idle connections, and requests that belong to no transfer.
         await close(interfaces: stopForbidden().union(lent.subtracting(approved)))
         if picture.isUnfinished, unfinishedLooks < 50 {
             unfinishedLooks += 1
@@ -137,7 +137,7 @@ extension Dispatcher {
             unfinishedLooks = 0
         }
         if picture.waitsForNameServer, !looksForNameServer {
-            // Whoever writes the file tells nobody, and may write it in place.
+            // Programs write the file without notice, and perhaps in place.
             looksForNameServer = true
             lookLater(Self.nameServerPause) { $0.looksForNameServer = false }
         }
@@ -149,7 +149,7 @@ extension Dispatcher {
     }
 
     private func tell(_ name: String, _ now: Reached, after before: Reached?) {
-        // Nobody has answered yet, which is no news; nor is it when they have.
+        // Before the first answer there is no news, and the first answer is no news either.
         if now.isUnseen, before == nil { return }
         switch now.way {
         case .open(let passage):
@@ -168,8 +168,8 @@ extension Dispatcher {
         }
     }
 
-    /// Closes what is open over interfaces that nothing goes over any more. Whoever asks about holds meanwhile waits, so that
-    /// nothing leaves after one was told.
+    /// Closes the connections over interfaces that nothing uses any more. Queries about holds wait for it, so that no
+    /// byte is sent after a hold was reported.
     private func close(interfaces: Set<String>) async {
         let used = Set(transfers.values.filter { !$0.task.isCancelled }.compactMap(\.passage.interface))
         let idle = interfaces.subtracting(used)
@@ -181,19 +181,20 @@ extension Dispatcher {
         await task.value
     }
 
-    /// What a transfer has opened leads nowhere any more. It has not failed, and begins anew where it stands.
+    /// The transfer's connections have lost their local address. The transfer has not failed, and starts again from its
+    /// checkpoint.
     func addressLost(_ number: Int) {
         guard let transfer = transfers[number], !transfer.task.isCancelled else { return }
         house.log.notice("this machine's address has changed", ["destination": transfer.destination])
         transfer.task.cancel()
     }
 
-    /// The way for files of a folder, or for what belongs to none.
+    /// The way for files of a folder, or for requests that belong to no folder.
     func way(to destination: String, from folder: String?) -> Admission.Way {
         admission.way(to: remote(destination), from: folder.map { origin($0) }, in: world)
     }
 
-    /// By which interface each destination is reached, where that is known and held to.
+    /// The interface of each destination, where it is known and fixed.
     var interfaces: [String: String] {
         house.destinations.keys.reduce(into: [:]) { found, name in
             if case .open(let passage)? = reached[name]?.way, let interface = passage.interface {
@@ -202,13 +203,13 @@ extension Dispatcher {
         }
     }
 
-    /// How the requests of work go that belongs to no file; `nil` where no way is open. Its account is to be closed.
+    /// The permission for requests that belong to no file; `nil` where no way is open. Its account has to be closed.
     func lane(to destination: String) -> Lane? {
         guard case .open(let passage) = way(to: destination, from: nil) else { return nil }
         return lane(to: destination, by: passage)
     }
 
-    /// - Parameter isExcused: Neither its quotas nor a limit of speed hold it. It counts all the same.
+    /// - Parameter isExcused: Neither its quotas nor a rate limit hold it. Its bytes are counted nevertheless.
     func lane(to destination: String, by passage: Admission.Passage, isExcused: Bool = false) -> Lane {
         let account = Account(
             SpendingAccount(destination: destination, folder: nil, network: passage.ledger),
@@ -223,9 +224,9 @@ extension Dispatcher {
         return lane
     }
 
-    /// What the next files to a destination are reserved from.
+    /// Routes and quota reservations for the next files to a destination.
     ///
-    /// - Parameter excuses: What a person lets this one upload off.
+    /// - Parameter excuses: The rules that a person waived for this one upload.
     func purse(for destination: String, excusing excuses: Set<Excuse> = []) -> Purse {
         let folders = house.settings.folders.map { folder in
             var origin = origin(folder.watch.name)
@@ -238,7 +239,7 @@ extension Dispatcher {
             countsNotes: house.destinations[destination]?.site.isFolder ?? false, ledger: house.ledger)
     }
 
-    /// Whether a transfer may go on the way that it took, and no other spares what that costs.
+    /// Whether a transfer may continue on its way, and no other way avoids the cost of it.
     func mayGoOn(_ transfer: Transfer) -> Bool {
         let folders = Set(transfer.folders.values)
         let remote = remote(transfer.destination)
@@ -259,14 +260,14 @@ extension Dispatcher {
 }
 
 extension Admission.Passage {
-    /// Nothing is different for what is under way.
+    /// Whether the two make no difference for a running transfer.
     func isSame(as other: Self) -> Bool {
         interface == other.interface && countsAsMetered == other.countsAsMetered && cost == other.cost
     }
 }
 
 extension Settings {
-    /// Bytes a second over metered networks, by the place of the configuration.
+    /// Limits in bytes a second over metered networks, by their places in the configuration.
     var meteredLimits: [String: Int64?] {
         var limits: [String: Int64?] = ["policy": policy.rules.meteredLimit]
         for destination in destinations {
@@ -278,6 +279,6 @@ extension Settings {
 }
 
 extension PolicyOverrides {
-    /// What holds for a folder cannot be told of files that go together with those of others.
+    /// Whether a folder has rules of its own that cannot be applied to files which travel with those of other folders.
     var goesAlone: Bool { concurrency != nil || beforeUpload != nil || rules.dependsOnNetwork }
 }

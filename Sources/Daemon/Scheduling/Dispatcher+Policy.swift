@@ -3,14 +3,14 @@ internal import Core
 internal import Linux
 internal import Store
 
-/// Folders from which something may go to a destination.
+/// Folders whose files may be sent to a destination.
 struct OpenFolders {
     var all: Set<String> = []
-    /// Those of which only what is begun may.
+    /// The folders whose files may only be continued, not begun.
     var begunOnly: Set<String> = []
 }
 
-// What may go now, and when that changes: the world as `Core.Admission` wants it, and what follows from its verdicts.
+// Policy: assembles the inputs that `Core.Admission` wants, and carries out its verdicts.
 
 extension Dispatcher {
     func verdict(for name: String) -> Admission.Verdict { admission.verdict(for: remote(name), in: world) }
@@ -45,8 +45,8 @@ extension Dispatcher {
             excused: excuses(.folder, name))
     }
 
-    /// From which folders something may go now, by destination: policy is asked once for each class that waits, however many
-    /// uploads it has.
+    /// The folders whose files may be sent now, by destination. Policy is evaluated once for each class that waits,
+    /// however many uploads the class has.
     func openFolders() async throws -> [String: OpenFolders] {
         let classes = try await house.store.waitingClasses()
         let (admission, world) = (admission, world)
@@ -62,14 +62,14 @@ extension Dispatcher {
                 open[one.destination, default: OpenFolders()].all.insert(one.folder)
                 if !bans.isEmpty { open[one.destination]?.begunOnly.insert(one.folder) }
             }
-            // A clock in doubt is told once for all of them.
+            // An untrusted clock is reported once for all of them.
             holds[one] = .some(bans.filter { $0.kind != .clock }.binding)
         }
         tell(holds)
         return open
     }
 
-    /// Tells the log what begins to hold uploads, and when they go on.
+    /// Logs which holds begin, and when uploads continue.
     private func tell(_ holds: [UploadClass: Hold?]) {
         let news = holdNews.look(holds, at: house.clocks.monotonic())
         for (one, what) in news.sorted(by: { ($0.key.folder, $0.key.destination) < ($1.key.folder, $1.key.destination) }
@@ -90,14 +90,14 @@ extension Dispatcher {
         }
     }
 
-    /// Stops what policy does not allow any more, at once: a window has closed, a network costs something, or the clock is not
-    /// to be believed.
+    /// Stops transfers that policy no longer allows, at once: a window has closed, a network costs something, or the
+    /// clock is not trusted.
     ///
     /// - Returns: The interfaces that transfers were stopped on.
     @discardableResult
     func stopForbidden() -> Set<String> {
         let (admission, world, cuttingWorld) = (admission, world, cuttingWorld)
-        // What is to be removed there waits for the same.
+        // Removals at a destination wait for the same rules.
         let free = closedToRemovals.filter { admission.bans(on: remote($0), in: world).isEmpty }
         if !free.isEmpty { for bell in [house.removalBell, house.hookBell] { bell.ring() } }
         closedToRemovals.subtract(free)
@@ -125,7 +125,7 @@ extension Dispatcher {
         return interfaces
     }
 
-    /// What policy says of speed now.
+    /// Applies the rate limits of the policy.
     func setLimits() {
         let (settings, world) = (house.settings, world)
         func limits(_ all: [(name: String, rules: PolicyRules)]) -> [String: Int64?] {
@@ -149,14 +149,14 @@ extension Dispatcher {
         pauses.first { $0.scope == scope && $0.name == name }.map { Admission.Pause(since: $0.since, until: $0.until) }
     }
 
-    /// How long nothing can become free by itself.
+    /// The time until something may become free by itself.
     func nextDeadline() async throws -> Duration? {
-        // What has come due since the last pass looked is a deadline too, which is over: nobody else would wake for it.
+        // A deadline that passed since the last pass began counts too: nothing else would wake the loop for it.
         var times = health.values.compactMap { $0.trouble?.probeAt }.filter { $0 > lookedAt }
         if let backoff = try await house.store.nextBackoff(after: lookedAt) { times.append(backoff) }
         let (now, wall) = (house.clocks.monotonic(), house.clocks.wall())
         var waits = times.map { $0.since(now) }
-        // So is a window that has closed while a pass was under way: what it started meanwhile is to be stopped.
+        // So does a window that closed during a pass: transfers that the pass started meanwhile have to be stopped.
         var world = world
         if let lookedAtWall { world.now = min(world.now, lookedAtWall) }
         let change = admission.nextChange(
@@ -187,20 +187,20 @@ extension Dispatcher {
 
     // MARK: For views
 
-    /// Whether policy or a person forbids a removal at this destination. If so, it is rung for when that is over.
+    /// Whether policy or a person forbids a removal at this destination. If so, the bell rings when that is over.
     func forbidsRemovals(at destination: String) -> Bool {
         if admission.bans(on: remote(destination), in: world).isEmpty {
             closedToRemovals.remove(destination)
             return false
         }
-        // Nobody asks a command for whose word nothing waits.
+        // A command is not asked while nothing waits for it.
         if closedToRemovals.insert(destination).inserted, busy.hasPolled { house.dispatchBell.ring() }
         return true
     }
 
-    /// What holds all uploads of a class, for views.
+    /// The holds on all uploads of a class, for views.
     ///
-    /// - Parameter upload: One of them, which may have an excuse of its own.
+    /// - Parameter upload: One of the uploads, which may have an excuse of its own.
     func holds(folder: String, destination: String, upload: String? = nil) async -> [Hold] {
         await closing?.value
         let setup = house.setup
@@ -217,7 +217,7 @@ extension Dispatcher {
         return admission.holds(for: remote(destination), from: origin, in: shownWorld)
     }
 
-    /// When an upload of this class goes that nothing holds, in words that follow nothing.
+    /// When an upload of this class without holds will be sent, in words that form a sentence of their own.
     func turn(of destination: String, folder: String) -> String {
         if fullFolders().contains(folder) { return "it waits for its turn: folder \(folder) sends as many as it may" }
         switch verdict(for: destination) {
@@ -233,7 +233,7 @@ extension Dispatcher {
         }
     }
 
-    /// The limit in bytes a second that slows an upload down most, if anything does.
+    /// The limit in bytes a second that slows an upload down most; `nil` where there is none.
     func slowest(of id: String, to destination: String, from folder: String) -> (what: String, rate: Int64)? {
         let (settings, world) = (house.settings, world)
         let places = [
@@ -251,7 +251,7 @@ extension Dispatcher {
         return limits.min { $0.rate < $1.rate }
     }
 
-    /// What is in the way of all that goes to a destination; `nil` when nothing is.
+    /// The obstacle for all uploads to a destination; `nil` when there is none.
     func hold(of destination: String) async -> Hold? {
         await closing?.value
         let world = shownWorld
@@ -259,14 +259,15 @@ extension Dispatcher {
             return roomHold(of: destination)
         }
         if hold.kind.isOfDestination, let until = hold.until, until <= world.now {
-            // Nothing that waits may go for a reason of its own.
+            // Each waiting upload has a reason of its own not to be sent, so none of them tries the destination.
             hold.until = nil
             hold.text += "; the next upload that may go tries it"
         }
         return hold
     }
 
-    /// Whether anything may go to a destination; what waits for room there leaves it open for what is smaller.
+    /// Whether any upload may be sent to a destination. An upload that waits for space there leaves it open for smaller
+    /// ones.
     func isOpen(_ destination: String) async -> Bool {
         await closing?.value
         return admission.holds(for: remote(destination), in: shownWorld).isEmpty
@@ -275,6 +276,6 @@ extension Dispatcher {
     /// Whether a destination is a folder on a disk of this machine.
     func isFolderHere(_ name: String) -> Bool { house.sites[name]?.isFolder == true && reached[name]?.reach == .local }
 
-    /// What is in the way of all that comes from a folder; `nil` when nothing is.
+    /// The obstacle for all uploads from a folder; `nil` when there is none.
     func hold(ofFolder name: String) -> Hold? { admission.bans(on: origin(name), in: shownWorld).first }
 }

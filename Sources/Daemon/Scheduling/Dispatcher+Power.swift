@@ -3,22 +3,23 @@ internal import Core
 internal import Linux
 internal import Store
 
-// What the machine runs on.
+// The power supply of the machine.
 
-/// Where that is read, and who tells when it changes.
+/// Reads the power supplies for the dispatcher, and reports when they change.
 struct PowerWatch {
     var supplies = PowerSupplies()
-    /// The class of devices whose news are heard.
+    /// The class of devices whose events are heard.
     var subsystem = "power_supply"
-    /// `nil` while nobody needs to know.
+    /// `nil` while no rule depends on power.
     var news: DeviceNews?
-    /// Why nothing is known, and why nobody tells, as it was said.
+    /// The logged reasons why nothing is known, and why no events are heard.
     var trouble: String?
     var newsTrouble: String?
 }
 
 extension Dispatcher {
-    /// Between two looks while something waits or runs: not every driver tells of a battery's level without being asked.
+    /// The interval between readings while uploads wait or run: some drivers do not report a battery's level on their
+    /// own.
     static let powerLook: Duration = .seconds(60)
 
     private var dependsOnPower: Bool { house.settings.allRules.contains(where: \.dependsOnPower) }
@@ -38,7 +39,7 @@ extension Dispatcher {
             power = found
             powerWatch.trouble = nil
         } catch {
-            // What is not known holds nothing: there may be no battery at all.
+            // An unknown supply holds nothing: there may be no battery at all.
             power = nil
             if powerWatch.trouble != "\(error)" {
                 house.log.warning("what the machine runs on is not known", ["reason": "\(error)"])
@@ -47,7 +48,7 @@ extension Dispatcher {
         }
     }
 
-    /// From before the first look on, so that nothing is missed.
+    /// Started before the first reading, so that no change is missed.
     private func listenToPower() {
         if powerWatch.news != nil { return }
         do {
@@ -65,16 +66,16 @@ extension Dispatcher {
         }
     }
 
-    /// When to look again; `nil` when nothing would follow from it.
+    /// When to read again; `nil` when nothing would follow from it.
     func nextPowerLook() async throws -> Duration? {
         guard power != nil, dependsOnPower else { return nil }
         let isWaiting = try await house.store.classes().contains { !$0.state.isTerminal }
         return isWaiting || !transfers.isEmpty ? Self.powerLook : nil
     }
 
-    /// For tests, which make up what the machine runs on.
+    /// For tests, which supply the state of the power.
     ///
-    /// - Parameter subsystem: Whose devices' news stand for those of batteries.
+    /// - Parameter subsystem: The class of devices whose events replace those of batteries.
     func read(_ supplies: PowerSupplies, newsOf subsystem: String = "power_supply") {
         powerWatch.supplies = supplies
         powerWatch.subsystem = subsystem

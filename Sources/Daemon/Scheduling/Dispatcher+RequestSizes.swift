@@ -2,10 +2,10 @@ internal import Core
 internal import Linux
 internal import Store
 
-// What destinations have learned of the size of requests, kept over restarts.
+// Request sizes that destinations have learned, kept over restarts.
 
 extension Dispatcher {
-    /// Before the first transfer to a destination, as it is configured now.
+    /// Gives a destination the stored request size, before the first transfer to it in its present configuration.
     func recallRequestSize(of name: String) async {
         let change = changes[name, default: 0]
         guard let destination = house.destinations[name], requestSizes[name]?.change != change else { return }
@@ -34,7 +34,7 @@ extension Dispatcher {
         }
     }
 
-    /// What is learned is of one server.
+    /// The server that a learned size belongs to.
     private static func place(of destination: any Destination) -> String? {
         switch destination.site {
         case .here: "here"

@@ -3,19 +3,20 @@ internal import Core
 internal import Linux
 internal import Store
 
-// How much room destinations say they have, and what waits for it.
+// The free space that destinations report, and the uploads that wait for it.
 
 extension Dispatcher {
-    /// Room at a destination for uploads that have not begun.
+    /// Space at a destination for uploads that have not begun.
     enum RoomForNew {
         /// The destination is being asked; its answer rings the bell.
         case asked
-        /// Bytes; `nil` where nothing limits them.
+        /// In bytes; `nil` where there is no limit.
         case known(Int64?)
     }
 
-    /// The room for uploads that have not begun. The destination is asked only while there are such, or when it has refused one for
-    /// lack of room: else what is begun has its room, and an upload that waits for the destination's word sends nothing more.
+    /// The space for uploads that have not begun. The destination is asked only while there are such uploads, or when
+    /// it has refused one for lack of space. In all other cases the uploads that have begun have their space, and an
+    /// upload that waits for the destination's answer sends nothing more.
     func roomForNew(
         at name: String, _ destination: any Destination, from open: Set<String>
     ) async throws -> RoomForNew {
@@ -31,13 +32,13 @@ extension Dispatcher {
         return asksForRoom(name, destination) ? .asked : .known(rooms[name]?.left)
     }
 
-    /// Asks how much room there is, where that is due before anything more is sent there.
+    /// Asks for the free space, if that is due before anything more is sent there.
     ///
     /// - Returns: Whether to wait for the answer, which rings the bell.
     func asksForRoom(_ name: String, _ destination: any Destination) -> Bool {
         guard destination.tellsSpace else { return false }
         if roomLooks[name] != nil { return true }
-        // What does not answer is tried with an upload, which says what is wrong.
+        // A destination that does not answer is tried with an upload, which reports the trouble.
         if let trouble = health[name]?.trouble, trouble.kind != .quota { return false }
         guard rooms[name, default: RemoteRoom()].isDue(at: house.clocks.monotonic()), let lane = lane(to: name) else {
             return false
@@ -56,8 +57,8 @@ extension Dispatcher {
         return true
     }
 
-    /// - Returns: `nil` when it says nothing, or cannot be asked: then it is not asked for a while, and tried as if there were
-    ///   room.
+    /// - Returns: `nil` when it reports no space, or cannot be asked: then it is not asked for a while, and uploads are
+    ///   tried as if there were space.
     private nonisolated func space(
         of destination: any Destination, _ name: String
     ) async -> (RemoteSpace?, UploadError?) {
@@ -68,7 +69,7 @@ extension Dispatcher {
         }
     }
 
-    /// Whoever did not even connect would not for an upload either, and that would take as long once more.
+    /// A destination that could not be connected to would refuse an upload too, after the same timeout once more.
     private func unreachable(_ name: String, _ error: UploadError) {
         guard error.failure.code == "unreachable" else { return }
         let retry = house.settings(ofDestination: name)?.policy.retry ?? house.settings.policy.retry
@@ -92,7 +93,7 @@ extension Dispatcher {
             lasting: DestinationHealth.patience(retry).first)
     }
 
-    /// Keeps which upload is next but for the room at the destination, and says so once for all of them.
+    /// Records which upload would be next if there were space at the destination, and reports it once for all of them.
     func noteWhatWaitsForRoom(_ name: String, from folders: Set<String>) async throws {
         guard let room = rooms[name] else { return }
         var next: RemoteRoom.Waiting?
@@ -116,18 +117,18 @@ extension Dispatcher {
         }
     }
 
-    /// What holds the next upload there; smaller ones go.
+    /// The hold on the next upload there; smaller uploads are sent.
     func roomHold(of destination: String) -> Hold? {
         guard let room = rooms[destination], let next = room.waiting else { return nil }
         return room.hold(at: destination, missing: next.missing, name: next.name)
     }
 
-    /// What holds an upload that lacks `missing` bytes there.
+    /// The hold on an upload that lacks `missing` bytes there.
     func roomHold(of destination: String, missing: Int64, name: String) -> Hold? {
         rooms[destination]?.hold(at: destination, missing: missing, name: name)
     }
 
-    /// Something was removed there.
+    /// A file was removed there.
     func madeRoom(at destination: String) {
         guard rooms[destination] != nil || health[destination]?.trouble?.kind == .quota else { return }
         rooms[destination]?.changed()

@@ -2,18 +2,19 @@ internal import Config
 internal import Core
 internal import Store
 
-// What waits until its quotas leave enough for the next piece of its file.
+// Uploads that wait until their quotas leave enough for the next piece of their file.
 
-/// What an upload lacked when it was its turn.
+/// The bytes that an upload lacked when it was its turn.
 struct Shortfall: Sendable {
-    /// Whose quotas have to leave `bytes`.
+    /// The class whose quotas have to leave `bytes`.
     var kind: QuotaBook.Class
     var bytes: Int64
 }
 
 extension Dispatcher {
-    /// That an upload never goes under its quotas, as they are; `nil` where it does, or where somebody lets it off.
-    /// What is begun goes on as it was cut then, and of that only what it lacked is known.
+    /// The hold on an upload that can never be sent under its present quotas; `nil` where it can, or where a person
+    /// waived them. An upload that has begun continues with the pieces it was cut into, and for those only the bytes
+    /// that it lacked are known.
     func neverHold(of upload: UploadRecord, size: Int64) -> Hold? {
         let name = upload.destination
         guard let piece = piece(of: upload.id, isBegun: upload.isBegun, size: size, to: name),
@@ -34,14 +35,14 @@ extension Dispatcher {
         neverLeaving piece: UncutPiece, to destination: String, from origin: Admission.Origin
     ) -> QuotaBook.Line? {
         let book = house.ledger.book
-        // Asked of each upload in a list: most have no such quota.
+        // Called for each upload in a list: most have no such quota.
         guard book.lines.contains(where: { $0.neverLeaves(piece.cost) }),
             !origin.excused.contains(.quota)
         else { return nil }
         return kind(of: origin, to: destination).flatMap { book.neverLeaves(piece.cost, for: $0) }
     }
 
-    /// What quotas count uploads as; `nil` for what stays on this machine.
+    /// The class that quotas count uploads under; `nil` for bytes that stay on this machine.
     private func kind(of origin: Admission.Origin, to destination: String) -> QuotaBook.Class? {
         let isMetered: Bool
         switch admission.way(to: remote(destination), from: origin, in: world) {
@@ -52,7 +53,8 @@ extension Dispatcher {
         return QuotaBook.Class(destination, from: origin.name, isMetered: isMetered)
     }
 
-    /// What waits and never goes under its quotas, of the uploads that are listed: for each folder and destination how many, and why.
+    /// The listed uploads that wait and can never be sent under their quotas: for each folder and destination their
+    /// number, and the reason.
     func neverGoing(_ backlog: [Store.Backlog]) -> [(folder: String, destination: String, files: Int, text: String)] {
         backlog.compactMap { waiting in
             var found: (files: Int, text: String) = (0, "")
@@ -73,11 +75,11 @@ extension Dispatcher {
         }
     }
 
-    /// A wait for a quota ends with its stretch by itself, and before that as soon as there is enough: others took less than they had
-    /// reserved, or a person has changed the rules.
+    /// Wakes uploads that wait for a quota. The wait ends by itself with the quota's period. It ends before that as
+    /// soon as enough is left: others used less than they had reserved, or a person has changed the rules.
     func wakeWhatWasShort() async throws {
         guard let short else {
-            // Those of an earlier run: the rules may be others, and what was reserved then is not.
+            // Waits of an earlier run end: the rules may have changed, and the reservations of that run are gone.
             try await house.store.forgetWaits(becauseOf: Failure.shortOfQuota)
             self.short = [:]
             return
@@ -90,7 +92,7 @@ extension Dispatcher {
                 || excusedUploads.contains { $0.id == id && $0.excuses.contains(.quota) }
             return isExcused || book.room(for: one.kind).bytes.map { $0 >= one.bytes } ?? true
         }
-        // No more than may go now: what the first of them take is not there for the rest.
+        // No more than can run now: the bytes that the first of them use are not available to the rest.
         let ids = enough.keys.sorted().prefix(max(1, house.settings.policy.total))
         if ids.isEmpty { return }
         for id in ids {
@@ -102,7 +104,7 @@ extension Dispatcher {
         try await house.store.forgetWaits(of: Array(ids))
     }
 
-    /// Whether it goes without its own excuse, and so in its turn.
+    /// Whether the upload may be sent without its own excuse, and so in its turn.
     func goesInTurn(_ upload: UploadRecord, without excuses: Set<Excuse>) -> Bool {
         if excuses.contains(.quota), lacksRoom(upload) { return false }
         let verdict = admission.verdict(for: remote(upload.destination), from: origin(upload.folder), in: world)

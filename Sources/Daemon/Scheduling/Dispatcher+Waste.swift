@@ -3,10 +3,10 @@ internal import Core
 internal import Linux
 internal import Store
 
-// Uploads that fail for long, and those of which much was sent in vain.
+// Uploads that keep failing for long, and uploads with many bytes sent in vain.
 
 extension Dispatcher {
-    /// What keeps failing waits longer the more of it was sent in vain, and ends after `retry.give_up_after`.
+    /// An upload that keeps failing waits longer the more of it was sent in vain, and ends after `retry.give_up_after`.
     func limitFailing(_ verdict: inout UploadRun.Verdict, _ upload: UploadRecord) async {
         guard verdict.failure != nil else { return }
         let waste: Waste
@@ -41,8 +41,9 @@ extension Dispatcher {
             ])
     }
 
-    /// - Parameter since: ``Store/ran`` when it failed first; `nil` where it has not failed before, or bytes of it were taken since.
-    /// - Returns: Whether it is over.
+    /// - Parameter since: ``Store/ran`` when it failed first; `nil` where it has not failed before, or where bytes of
+    ///   it were accepted since.
+    /// - Returns: Whether the upload has ended.
     private func end(_ verdict: inout UploadRun.Verdict, failing since: Int64?, _ retry: Backoff) -> Bool {
         guard let limit = retry.giveUpAfter, let since, var failure = verdict.failure else { return false }
         switch verdict.outcome {
@@ -58,7 +59,8 @@ extension Dispatcher {
         return true
     }
 
-    /// What has gone in vain over a metered network twice within a day is given back: the third time costs only by a person's word.
+    /// Gives back uploads that were sent in vain over a metered network twice within a day: a third time needs a
+    /// person's permission.
     func passOverWasted(_ claims: [Claim], _ purse: Purse) async throws -> [Claim] {
         var back: [(claim: Claim, waste: Waste)] = []
         for claim in claims where purse.passage(for: claim.upload.folder)?.countsAsMetered == true {
@@ -72,7 +74,7 @@ extension Dispatcher {
         let waits = Dictionary(
             back.map { ($0.claim.upload.id, self.wait($0.claim.upload, $0.waste, now)) }, uniquingKeysWith: { $1 })
         try await giveBack(back.map(\.claim)) { waits[$0.upload.id] ?? .yielded }
-        // In their place others may go.
+        // Other uploads may be sent in their place.
         house.dispatchBell.ring()
         for (claim, _) in back where wastedOnMetered.updateValue(claim.upload, forKey: claim.upload.id) == nil {
             guard case .held(let failure, _, _, _)? = waits[claim.upload.id] else { continue }
@@ -103,7 +105,7 @@ extension Dispatcher {
         return .held(failure, until: now.monotonic.advanced(by: left), isFault: false)
     }
 
-    /// Those that may go again: a network that costs nothing is back, or a person lets them.
+    /// Wakes uploads that may be sent again: an unmetered network is back, or a person allows it.
     func wakeWhatWasWasted() async throws {
         let free = wastedOnMetered.filter { id, upload in
             origin(upload.folder, of: id).excused.contains(.metered) || !isMetered(upload)

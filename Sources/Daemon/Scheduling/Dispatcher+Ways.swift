@@ -3,15 +3,16 @@ internal import Core
 internal import Linux
 internal import Names
 
-// Which way things go, for people who ask why.
+// The way of each upload, as an explanation for people.
 
 extension Dispatcher {
-    /// By which way an upload goes or would go; `nil` where nothing leaves this machine, or nobody could look.
+    /// The way that an upload uses or would use; `nil` where nothing leaves this machine, or where the networks could
+    /// not be inspected.
     func choice(of id: String, to destination: String, from folder: String) -> Admission.WayChoice? {
         admission.choice(to: remote(destination), from: origin(folder, of: id), in: world)
     }
 
-    /// The same of each destination, whatever folder it comes from, with every other way out and why it is not taken.
+    /// The same for each destination, for all folders, with every other way out and the reason why it is not used.
     func choices() async -> [(destination: String, choice: Admission.WayChoice)] {
         var found: [(destination: String, choice: Admission.WayChoice)] = []
         for one in house.settings.destinations {
@@ -20,7 +21,7 @@ extension Dispatcher {
             if case .server(let host, let port)? = site {
                 var paths: [NetworkPath]?
                 if case .over(let known) = remote.reach { paths = known }
-                // A way that nobody asked for as long as no rule depends on it.
+                // The way is not looked up until a rule depends on it.
                 if paths == nil, admission.bans(on: remote, in: world).isEmpty {
                     choice = await Self.kernelsWay(to: host, port) ?? choice
                 } else if let paths {
@@ -36,7 +37,7 @@ extension Dispatcher {
     }
 
     private static func refused(_ paths: [NetworkPath], _ port: UInt16) async -> [Admission.WayChoice.Refused] {
-        // Only an explanation: what cannot be found out is left out.
+        // This is only an explanation: facts that cannot be found out are left out.
         (try? await blocking {
             try NetworkLook(metering: Metering(links: try Links.all()), gatewaysMatter: false).refusals(
                 paths, port: port)
@@ -47,7 +48,7 @@ extension Dispatcher {
         try? await blocking { try Links.all().first { $0.index == link }?.name }
     }
 
-    /// The way that the kernel takes to a name that no rule asks about.
+    /// The kernel's way to a name that no rule asks about.
     private static func kernelsWay(to host: String, _ port: UInt16) async -> Admission.WayChoice? {
         guard let addresses = try? await HostNames.addresses(of: host) else { return nil }
         let found = try? await blocking { () -> (name: String, path: NetworkPath)? in

@@ -5,120 +5,121 @@ internal import Linux
 internal import Names
 internal import Store
 
-/// Decides what goes next, by asking `Core.Admission`, and sees each attempt through to its verdict.
+/// The scheduler: decides which uploads are sent next, by asking `Core.Admission`, and runs each attempt to its
+/// verdict.
 ///
 /// It wakes when a bell rings or at the earliest deadline, and never otherwise.
 actor Dispatcher {
     let house: House
     var health: [String: DestinationHealth] = [:]
-    /// What runs, by the number of its transfer: one file, or several small ones.
+    /// Running transfers by number. A transfer carries one file or a bundle of small ones.
     var transfers: [Int: Transfer] = [:]
-    /// The transfer of each upload that runs.
+    /// The transfer of each running upload.
     private var runs: [String: Int] = [:]
     private var lastTransfer = 0
     /// When the last pass began, by both clocks.
     var lookedAt = MonotonicTime(nanoseconds: 0)
     var lookedAtWall: WallTime?
     var pauses: [PauseRecord] = []
-    /// Those of them that cut nothing that is under way.
+    /// The pauses that cut no running transfer.
     var gentle: Set<PausedPlace> = []
-    /// What a person has said to be otherwise for a while.
+    /// The exceptions that a person has made for a while.
     var exceptions: [ExceptionRecord] = []
     static let oldestClock = Zone.utc.start(of: sluiceIsYoungerThan)
     var trust = ClockTrust(oldest: oldestClock)
-    /// Nothing gets too old before; `nil`: nobody has looked yet, or may have.
+    /// No upload gets too old before this time; `nil`: not determined yet, or no longer valid.
     var expiryLook: WallTime?
-    /// What the machine runs on, as far as somebody needs to know.
+    /// The state of the power supply, as far as a rule depends on it.
     var power: Power?
     var powerWatch = PowerWatch()
-    /// What the log was told of the reasons to wait.
+    /// The holds that were logged.
     var holdNews = HoldNews<UploadClass>()
-    /// What is known of the sources of `busy`.
+    /// The state of each source of `busy`.
     var busy = BusyBook()
     var busyLook = BusyLook()
-    /// Tells when files of `busy` come and go; `nil` while there is none.
+    /// Reports when files of `busy` appear and disappear; `nil` while there is none.
     var fileNews: FileNews?
     var listenedTo: Set<FilePath> = []
-    /// Sources that are being asked.
+    /// Questions to sources of `busy` that are under way.
     var busyAsks: [BusySource: Task<Void, Never>] = [:]
-    /// How long new settings wait for the first look at the files that `busy` names.
+    /// How long new settings wait for the first inspection of the files that `busy` names.
     var busyPatience: Duration = .milliseconds(500)
-    /// What is wrong with the clock, and was said.
+    /// The trouble with the clock that was logged.
     var clockTrouble: Hold?
-    /// Destinations to which no byte may go, and where something is to be removed.
+    /// Destinations that no byte may be sent to, and where a removal waits.
     var closedToRemovals: Set<String> = []
-    /// What is under way besides transfers and obeys policy.
+    /// Requests besides transfers that policy applies to.
     var errands: [Int: Errand] = [:]
     var lastErrand = 0
-    /// How often it has looked what may go, and how often policy was asked about a class for that, since the start.
+    /// How many passes there were since the start, and how many evaluations of policy for a class in them.
     private(set) var looks = 0
     var evaluations = 0
     var isStopping = false
     /// Uploads that were completed since the start.
     var completed = 0
-    /// How often transfers were told to stop: a claim during which that happened is given back.
+    /// How often transfers were told to stop. A claim is given back if this changed meanwhile.
     var stops = 0
     /// The destination that something was started to last.
     private var lastServed = ""
-    /// How often a destination changed: what an attempt says counts only for the one that it was made with.
+    /// How often a destination changed: the verdict of an attempt counts only for the version that the attempt used.
     var changes: [String: Int] = [:]
     /// Failures of the network or the server that an upload has met, until it is over.
     var strikes: [String: Int] = [:]
-    /// Attempts in a row that an upload alone has to repeat, until it is over.
+    /// Consecutive attempts that failed because of the upload alone, until it is over.
     var setbacks: [String: Int] = [:]
-    /// What the log was told of bytes that were sent in vain, by upload, until it is over.
+    /// The bytes sent in vain that were logged, by upload, until it is over.
     var saidWaste: [String: Int64] = [:]
-    /// Those that wait for a network that costs nothing, since so much of them was sent in vain.
+    /// Uploads that wait for an unmetered network, since so many of their bytes were sent in vain.
     var wastedOnMetered: [String: UploadRecord] = [:]
-    /// The code of the failure that the log was told of last, by destination.
+    /// The code of the failure that was logged last, by destination.
     var said: [String: String] = [:]
-    /// How many uploads each destination has taken since the start.
+    /// How many uploads each destination has accepted since the start.
     var took: [String: Int] = [:]
-    /// What ``took`` was when an upload was last refused for want of room, until it is over.
+    /// The value of ``took`` when an upload was last refused for lack of space, until it is over.
     var refusedForRoom: [String: Int] = [:]
-    /// What each destination has refused for its key.
+    /// The refusals of each destination's key.
     var keyRefusals: [String: KeyRefusals] = [:]
-    /// What waits for more of a quota than was left; `nil` before the waits of an earlier run were forgotten.
+    /// Uploads that wait for more of a quota than was left; `nil` until the waits of an earlier run were forgotten.
     var short: [String: Shortfall]?
-    /// Waited so until a person let them off their quotas: in their turn they would only wait again.
+    /// Uploads with such a wait until a person waived their quotas: in their turn they would only wait again.
     var shortAndExcused: Set<String> = []
-    /// What is known of the room at each destination.
+    /// The known space at each destination.
     var rooms: [String: RemoteRoom] = [:]
-    /// How fast it is, as the store has it for the next run, and since when.
+    /// The speed of each destination, as stored for the next run, and the time of storing it.
     var keptSpeeds: [String: (speed: Int64, at: MonotonicTime)] = [:]
-    /// How many bytes one request to each destination carries, as the store has it, and which ``changes`` that was read at.
+    /// The bytes in one request to each destination, as stored, and the value of ``changes`` at which that was read.
     var requestSizes: [String: (change: Int, size: RequestSize?)] = [:]
-    /// Those that are being asked.
+    /// Questions for the free space that are under way.
     var roomLooks: [String: Task<Void, Never>] = [:]
 
-    /// What says when days begin, as it was read last.
+    /// The source of the time zone as it was read last.
     var zoneSource: FileLook?
 
     let networks: Networks
-    /// What is known of the networks; `nil` while nobody needs to know.
+    /// The state of the networks; `nil` while no rule depends on it.
     var network: Metering?
-    /// How each destination is reached.
+    /// The route to each destination.
     var reached: [String: Reached] = [:]
     var isLooking = false
     var looksAgain = false
     var isNetworkDue = false
-    /// Looks in a row that have not found out everything.
+    /// Consecutive inspections that have not found out everything.
     var unfinishedLooks = 0
-    /// It looks again, in a while, whether there is another DNS server.
+    /// Whether it will check again in a while for another DNS server.
     var looksForNameServer = false
-    /// What is being closed because nothing may leave that way any more.
+    /// Connections being closed because nothing may leave by that interface any more.
     var closing: Task<Void, Never>?
-    /// Ends what runs over an interface, and returns when nothing leaves there any more.
+    /// Ends all transfers over an interface, and returns when nothing is sent there any more.
     let closeInterface: @Sendable (String) async -> Void
     let loseAddresses: @Sendable (Set<IPAddress>) -> Void
     /// Interfaces that something was sent over since they were closed.
     var lent: Set<String> = []
-    /// Of this machine, when its networks were looked at last.
+    /// The addresses of this machine at the last inspection of the networks.
     var addresses: Set<IPAddress> = []
 
     struct Transfer {
         let destination: String
-        /// The way that it took.
+        /// The way that it uses.
         let passage: Admission.Passage
         /// The folder of each upload, by its id.
         let folders: [String: String]
@@ -143,7 +144,7 @@ actor Dispatcher {
         networks = Networks(clocks: house.clocks, names: house.nameBook, busAddress: busAddress)
     }
 
-    /// Dispatches until the task is cancelled; then stops every transfer and returns when each has let go.
+    /// Dispatches until the task is cancelled; then stops every transfer and returns when each has ended.
     func run() async throws {
         let news = listenToClock()
         await beginNetwork()
@@ -155,14 +156,14 @@ actor Dispatcher {
         }
         while !Task.isCancelled {
             do {
-                // No byte is sent whose checkpoint could not be stored.
+                // No byte is sent unless its checkpoint can be stored.
                 if house.troubles["state"] != nil { try await house.store.prove() }
                 try await pass()
                 await house.dispatchBell.wait(atMost: try await nextDeadline())
             } catch let error as StoreError {
                 house.stateFailed(error)
-                // Not the bell, which rings for every file: the disk is asked every few seconds and not more often. Only a
-                // stop ends the sleep early, and the loop with it.
+                // Not the bell, which rings for every file: the disk is tried every few seconds and not more often.
+                // Only a stop ends the sleep early, and the loop with it.
                 try? await Alarms.shared.sleep(for: .seconds(5))
             }
         }
@@ -173,7 +174,7 @@ actor Dispatcher {
         for task in tasks { await task.value }
     }
 
-    /// Starts what may start.
+    /// Starts the uploads that may start.
     private func pass() async throws {
         (lookedAt, lookedAtWall) = (house.clocks.monotonic(), house.clocks.wall())
         looks += 1
@@ -191,8 +192,8 @@ actor Dispatcher {
         stopForbidden()
         try await tryKeysWithOthers()
         try await startExcused()
-        // Destinations take turns, so that one with many files does not take every slot of the others: who was served last
-        // is asked last.
+        // Destinations take turns, so that one with many files does not use all slots: the last one served is tried
+        // last.
         let folders = try await openFolders()
         var open = house.settings.destinations.map(\.name)
         if let served = open.firstIndex(of: lastServed) { open = Array(open[(served + 1)...] + open[...served]) }
@@ -209,8 +210,8 @@ actor Dispatcher {
     }
 
     /// - Parameters:
-    ///   - folders: Those from which something may go there.
-    ///   - count: Destinations that share what is free.
+    ///   - folders: The folders whose files may be sent there.
+    ///   - count: Destinations that share the free slots.
     /// - Returns: Whether anything was started, so that more may follow.
     private func startNext(to name: String, from folders: OpenFolders, sharing count: Int) async throws -> Bool {
         guard let destination = house.destinations[name],
@@ -222,7 +223,7 @@ actor Dispatcher {
         let isAsked =
             house.settings.policy.beforeUpload != nil || house.settings(ofDestination: name)?.policy.beforeUpload != nil
         let goesTogether = health[name]?.trouble == nil && !isAsked
-        // All that may go share a transaction. What tries whether a destination is back is one file.
+        // All uploads that may start share a transaction. A probe of a destination is one file.
         let room = TransferRoom(
             slots: max(1, free / count), bundling: goesTogether ? destination.bundling : nil,
             counted: Set(house.settings.folders.filter(\.policy.goesAlone).map(\.watch.name)))
@@ -238,7 +239,7 @@ actor Dispatcher {
         claims = try await passOverWasted(claims, purse)
         if claims.isEmpty {
             try await noteWhatWaitsForRoom(name, from: open.subtracting(folders.begunOnly))
-            // What it says of its room tells more than its last refusal, and nothing would probe it.
+            // The reported space is newer than the last refusal, and no upload would probe the destination.
             if rooms[name]?.waiting != nil, health[name]?.trouble?.kind == .quota { health[name]?.succeeded() }
             return false
         }
@@ -256,7 +257,7 @@ actor Dispatcher {
         return !going.isEmpty
     }
 
-    /// Starts single uploads that a person lets off what holds them.
+    /// Starts single uploads whose holds a person waived.
     private func startExcused() async throws {
         for (id, excuses) in excusedUploads {
             guard runs[id] == nil, let upload = try await house.store.upload(id),
@@ -285,20 +286,20 @@ actor Dispatcher {
         }
     }
 
-    /// Those that may go; the others are given back.
+    /// Returns the claims that may start, and gives the others back.
     ///
     /// - Parameter before: ``stops`` before they were claimed.
     private func fit(_ claims: [Claim], _ purse: Purse, _ before: Int) async throws -> [Claim] {
         await recallRequestSize(of: purse.destination)
-        // Perhaps one of them was meant by a stop, which was not running yet.
+        // If a stop came meanwhile, it may have been for one of these uploads, which was not running yet.
         let going = stops == before ? claims.filter { mayGo(purse, $0) } : []
         let ids = Set(going.map(\.upload.id))
         try await giveBack(claims.filter { !ids.contains($0.upload.id) })
         return going
     }
 
-    /// Whether it may still go, and the way that it was claimed for, and has what it needs for it: a claim waits for the disk,
-    /// and meanwhile a window may have closed.
+    /// Whether a claim may still start, on the way that it was made for, with the reservations it needs: claiming waits
+    /// for the disk, and meanwhile a window may have closed.
     private func mayGo(_ purse: Purse, _ claim: Claim) -> Bool {
         let (remote, origin) = (remote(purse.destination), purse.origin(claim.upload.folder))
         guard let passage = purse.passage(for: claim.upload.folder), purse.hasEnough(claim),
@@ -326,7 +327,7 @@ actor Dispatcher {
         if let interface = lane.interface { lent.insert(interface) }
         lane.onAddressLost = { [weak self] in Task { await self?.addressLost(number) } }
         let task = Task { [lane] in
-            // Those that travel together go where no request has headers.
+            // A bundle is sent only where no request has headers.
             await UploadHeaders.$current.withValue(claims.count == 1 ? claims[0].upload.headers : [:]) {
                 await Lane.$current.withValue(lane) {
                     await self.attempt(claims, isBundle: isBundle, destination, change)
@@ -361,7 +362,7 @@ actor Dispatcher {
 
     // MARK: For the verbs
 
-    /// Stops the running transfers that `isMeant` says of one of their uploads, at once; they go back to the queue by
+    /// Stops the running transfers with an upload that matches `isMeant`, at once; they go back to the queue by
     /// themselves.
     func stop(where isMeant: (_ id: String, _ destination: String, _ folder: String) -> Bool) {
         stops += 1
@@ -372,19 +373,19 @@ actor Dispatcher {
         }
     }
 
-    /// Stops the transfers of cancelled uploads. One that is being created is let finish that: only its answer says
-    /// what there is to remove, and no byte follows it.
+    /// Stops the transfers of cancelled uploads. An upload that is being created at the destination finishes that
+    /// first: only the answer shows what there is to remove, and no byte follows it.
     func cancel(_ ids: Set<String>) {
         stops += 1
         for id in ids {
             guard let transfer = runs[id].flatMap({ transfers[$0] }) else { continue }
             house.live.whenOpened(id) { transfer.task.cancel() }
         }
-        // What was allowed to them is over.
+        // The exceptions for these uploads are over.
         if exceptions.contains(where: { $0.scope == .upload && ids.contains($0.name) }) { house.dispatchBell.ring() }
     }
 
-    /// Stops a transfer and returns when it has let go, so that a new generation does not meet the old one.
+    /// Stops a transfer and returns when it has ended, so that a new generation does not meet the old one.
     func end(_ id: String) async {
         guard let transfer = runs[id].flatMap({ transfers[$0] }) else { return }
         transfer.task.cancel()

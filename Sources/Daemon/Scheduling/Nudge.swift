@@ -2,9 +2,9 @@ internal import Core
 internal import Linux
 internal import Synchronization
 
-/// Wakes one loop: rung by whoever has work for it, waited for by the loop alone.
+/// Wakes one loop. Rung by every component that has work for the loop; only the loop waits for it.
 ///
-/// Rings that come while the loop works are kept as one, so that none is lost and none is done twice. A loop that
+/// Rings that come while the loop works are kept as one, so that none is lost and none is handled twice. A loop that
 /// waits without a deadline does not wake at all.
 final class Nudge: Sendable {
     private struct State {
@@ -15,10 +15,10 @@ final class Nudge: Sendable {
     private let state = Mutex(State())
     private let rest: Rest?
 
-    /// - Parameter rest: Is told of every ring, and whenever the loop waits.
+    /// - Parameter rest: Notified of every ring, and whenever the loop waits.
     init(_ rest: Rest? = nil) { self.rest = rest }
 
-    /// The loop has done what it was rung for, and sleeps.
+    /// Whether the loop has finished the work it was rung for, and sleeps.
     var isWaiting: Bool { state.withLock { $0.waiter != nil } }
 
     func ring() {
@@ -56,12 +56,12 @@ final class Nudge: Sendable {
     }
 }
 
-/// Wakes whoever waits for the same news at the moment.
+/// Wakes all tasks that wait for the same news at the moment.
 final class Bells: Sendable {
     private let bells = Mutex<[ObjectIdentifier: Nudge]>([:])
     private let hasEnded = Atomic(false)
 
-    /// No news come any more.
+    /// Whether no more news will come.
     var isOver: Bool { hasEnded.load(ordering: .acquiring) }
 
     func end() {
@@ -80,7 +80,7 @@ final class Bells: Sendable {
         }
     }
 
-    /// Rung from now on, until the body ends.
+    /// Provides a bell that is rung for all news until the body ends.
     func lend<R: Sendable>(_ body: (Nudge) async throws -> R) async rethrows -> R {
         let bell = Nudge()
         bells.withLock { $0[ObjectIdentifier(bell)] = bell }
@@ -89,16 +89,16 @@ final class Bells: Sendable {
     }
 }
 
-/// Tells when the loops of a daemon may have come to rest.
+/// Tells when all loops of a daemon may be at rest.
 ///
-/// Every piece of work begins with a ring: a loop's own deadline rings its bell as well. So when all bells are waited
-/// for, and nothing was rung while somebody looked, they were all at rest at the same time.
+/// Every piece of work begins with a ring: a loop's own deadline rings its bell as well. So if all loops wait for their
+/// bells, and no bell was rung during the check, all loops were at rest at the same time.
 final class Rest: Sendable {
     /// Rung when one more loop waits.
     let bell = Nudge()
     private let count = Atomic(0)
 
     func rung() { count.add(1, ordering: .relaxed) }
-    /// Rings so far.
+    /// The number of rings so far.
     var rings: Int { count.load(ordering: .relaxed) }
 }

@@ -4,36 +4,37 @@ internal import Linux
 internal import Staging
 internal import Store
 
-/// Bytes that are ready to be uploaded, where they are and what they add up to.
+/// Bytes that are ready to be uploaded: their location and their digests.
 struct Content: Sendable {
     /// `nil` for a source that is uploaded in place.
     var copy: StagingArea.FreshCopy?
     var sha256: [UInt8]
     var parts: PartDigests
-    /// What a command made of the source, where one did.
+    /// The result of the export command, where one ran.
     var export: (size: Int64, sourceSHA256: [UInt8]?)?
-    /// As the copy has it in its own record.
+    /// The token in the copy's own record.
     var releaseToken: ReleaseToken?
 }
 
 enum CopyResult: Sendable {
     case ready(Content)
     case failed(StagingError)
-    /// Its folder lacks what it must have: nothing of it is looked at.
+    /// The asset's folder does not meet its requirement: none of its files is inspected.
     case away(String)
 }
 
-/// Makes ready the assets of one batch, each in the way of its folder. A value for a thread that may wait for the disk.
+/// Prepares the assets of one batch, each in the way that its folder configures. A value for a thread that may wait for
+/// the disk.
 struct CopyMaker: Sendable {
     fileprivate let staging: StagingArea
     fileprivate let making: LiveStaging
-    /// What each copy is to tell of itself.
+    /// The facts that each copy carries with it.
     fileprivate let origins: [Int64: Origin]
     fileprivate let methods: [Int64: StagingArea.Method]
     fileprivate let exports: [Int64: Export]
-    /// Where each is to go.
+    /// The destinations of each asset.
     fileprivate let destinations: [Int64: [any Destination]]
-    /// A batch of small files is over before anybody could look.
+    /// Whether progress is shown: a batch of small files is over before it could be seen.
     fileprivate let isSeen: Bool
     fileprivate let stop: StopFlag
     fileprivate let house: House
@@ -66,7 +67,7 @@ struct CopyMaker: Sendable {
             begin(asset, .digesting)
             let content = try staging.digestInPlace(wanted, wishes: wishes(asset.size), pace: pace)
             return Content(sha256: content.sha256, parts: content.parts)
-        // Its copy is gone, and there is nothing to make another of.
+        // The copy is gone, and there is no source to make another from.
         case .received: throw .missing(asset.path.shown)
         case .export:
             guard let export = exports[asset.id] else {
@@ -113,14 +114,14 @@ extension Stager {
 }
 
 extension Naming {
-    /// - Parameter relative: In place of its own path.
+    /// - Parameter relative: A path to use in place of its own.
     init(_ identity: StoredIdentity, as relative: FilePath? = nil) {
         self.init(
             folder: identity.folder, relative: relative ?? identity.relative, size: identity.size,
             modified: identity.modified)
     }
 
-    /// The path below the folder that a source would have if it were what the command makes of it.
+    /// The path below the folder that a source would have if it were the output of the command.
     func exported(_ export: ExportSettings) -> FilePath {
         let name = FilePath(bytes: fill(export.output)).name
         let isName = !name.isEmpty && name != "." && name != ".."

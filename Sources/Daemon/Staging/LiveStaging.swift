@@ -1,16 +1,16 @@
 internal import Core
 internal import Synchronization
 
-/// How far the copies are that are being made, by their assets. Known only while they run, and never stored.
+/// The progress of the copies in progress, by their assets. Known only while they run, and never stored.
 final class LiveStaging: Sendable {
     enum Work: String, Sendable { case copying, digesting, exporting, receiving }
 
     struct Run: Sendable {
         let path: FilePath
         let work: Work
-        /// 0 where nobody knows how much comes.
+        /// 0 where the total is unknown.
         let total: Int64
-        /// Bytes of the source that are done; 0 throughout for an export, which tells a fraction if anything.
+        /// Source bytes that are done; 0 throughout for an export, which reports a fraction if anything.
         var done: Int64 = 0
         /// 0...1.
         var fraction: Double?
@@ -32,7 +32,7 @@ final class LiveStaging: Sendable {
 
     func end(_ asset: Int64) { runs.withLock { _ = $0.removeValue(forKey: asset) } }
 
-    /// Called for every block, from the thread that copies.
+    /// Called for every block, by the copying thread.
     func copied(_ asset: Int64, _ done: Int64) {
         let now = clocks.monotonic()
         runs.withLock { runs in

@@ -4,7 +4,7 @@ internal import Linux
 internal import Staging
 internal import Store
 
-// What became of copies, and what is done about it.
+// The results of copies, and the reactions to them.
 
 extension Stager {
     func finish(_ results: [(AssetRecord, CopyResult)]) async {
@@ -25,7 +25,7 @@ extension Stager {
             house.stateFailed(error)
             blockedUntil = house.clocks.monotonic().advanced(by: Self.blockTime)
         } catch {
-            // As above.
+            // The same applies here.
             house.log.error("staged copies could not be recorded", ["reason": "\(error)"])
             block("\(error)")
         }
@@ -37,7 +37,7 @@ extension Stager {
         let staging = house.staging
         let copies = copied.compactMap(\.content.copy)
         do { try await blocking { try staging.publish(copies) } } catch let error as StagingError {
-            // What is not whole under its name is copied again.
+            // A copy that is not complete under its name is made again.
             if let first = copied.first { try await handle(error, first.asset) }
             return
         }
@@ -54,7 +54,7 @@ extension Stager {
         CrashPoint.reached("staged")
         blockedUntil = nil
         if !isShort { clearTrouble() }
-        // Cancelled while they were copied, or of a version that was replaced: nobody counts on them.
+        // The uploads were cancelled during the copy, or the version was replaced: no upload needs these copies.
         let owned = try await house.store.owned(copied.map(\.asset.id))
         let stray = copied.map(\.asset).filter { !owned.contains($0.id) }
         if !stray.isEmpty { try await blocking { for asset in stray { try staging.remove(asset.stagedName) } } }
@@ -82,7 +82,7 @@ extension Stager {
     private func handle(_ error: StagingError, _ asset: AssetRecord) async throws {
         switch error {
         case .stopped:
-            // The daemon leaves: the next start sweeps it, and a large file takes its time to go.
+            // The daemon stops: the next start removes the copy, and removing a large file takes time.
             if Task.isCancelled { break }
             let (staging, name) = (house.staging, asset.stagedName)
             try await blocking { try staging.remove(name) }
@@ -106,7 +106,7 @@ extension Stager {
             }
         case .full(let error):
             let folder = house.staging.folder
-            // What cannot be asked is left out: the error says the most.
+            // Space that cannot be read is left out: the error says the most.
             let space = try? await blocking { try Space(at: folder) }
             let left = space.map { ": \(shownBytes($0.free)) are free, and \($0.filesFree) more files fit" } ?? ""
             block(
@@ -148,17 +148,17 @@ extension Stager {
                     : "that takes Btrfs, or XFS made with reflink=1: set copy: auto, or move both there"))
     }
 
-    /// What a person can do about a source that cannot be read.
+    /// Advice for a person about a source that cannot be read.
     private func advice(_ error: SystemError, _ asset: AssetRecord) -> String {
         if error.isDenied { return "give the daemon's user the right to read it; it is tried again" }
         if error.isOfDisk { return "its disk may be failing: look into the kernel's log; it is tried again" }
         return "it is tried again"
     }
 
-    /// The name of what stands in the way of a whole folder.
+    /// The name of an obstacle that concerns a whole folder.
     static func trouble(of folder: String) -> String { "staging of \(folder)" }
 
-    /// As ``putOff(_:_:_:)``, for what is wrong with the folder's settings: said once for all of its files.
+    /// Like ``putOff(_:_:_:)``, for an error in the folder's settings: reported once for all of its files.
     private func hold(_ asset: AssetRecord, _ kind: Hold.Kind, _ reason: String) {
         troubled.insert(asset.folder)
         if house.troubles.set(Self.trouble(of: asset.folder), Hold(kind, since: house.clocks.wall(), text: reason)) {
@@ -167,7 +167,7 @@ extension Stager {
         putOff(asset, kind, reason, isSaid: true)
     }
 
-    /// One that is another each time is copied more and more seldom.
+    /// A source that has changed during every copy is copied less and less often.
     private func tire(_ asset: AssetRecord) {
         let count = (changes[asset.id] ?? 0) + 1
         changes[asset.id] = count
@@ -192,7 +192,7 @@ extension Stager {
         putOff(asset, .absent, reason, isSaid: true)
     }
 
-    /// The disk of these folders is there again: what waited for it is tried at once.
+    /// The disk of these folders is present again: copies that waited for it are tried at once.
     func retry(_ folders: Set<String>) {
         for (id, entry) in deferred where folders.contains(entry.folder) {
             deferred[id]?.until = house.clocks.monotonic()
@@ -200,13 +200,13 @@ extension Stager {
         house.stagerBell.ring()
     }
 
-    /// The staging folder did not take a copy, so it would not take the next: all wait a little.
+    /// The staging folder refused a copy, so it would refuse the next: all copies wait a little.
     private func block(_ text: String, news: String? = nil) {
         wait(text, news: news, until: house.clocks.wall().advanced(by: Self.blockTime))
         blockedUntil = house.clocks.monotonic().advanced(by: Self.blockTime)
     }
 
-    /// One source cannot be copied now: the others go on, and it is tried again.
+    /// One source cannot be copied now: the others continue, and it is tried again.
     private func putOff(_ asset: AssetRecord, _ kind: Hold.Kind, _ reason: String, isSaid: Bool = false) {
         let failures = (deferred[asset.id]?.failures ?? 0) + 1
         let wait = Backoff(first: .seconds(10), ceiling: .seconds(600)).wait(
@@ -217,7 +217,7 @@ extension Stager {
         let now = house.clocks.wall()
         _ = house.stagingHolds.set(
             "\(asset.id)", Hold(kind, since: now, until: now.advanced(by: wait), text: reason))
-        // The 1st, 2nd, 4th, 8th … time: a folder of another's files must not fill the log.
+        // The 1st, 2nd, 4th, 8th … time: a folder with files of another user must not fill the log.
         if !isSaid, failures & (failures - 1) == 0 {
             house.log.warning(
                 "waits for its source, will be tried again",
@@ -225,12 +225,12 @@ extension Stager {
         }
     }
 
-    /// Bytes that went of it to any destination, at most.
+    /// The most bytes of it that were sent to any destination.
     private func sent(of asset: AssetRecord) async throws -> Int64 {
         try await house.store.uploads(of: asset.id).map { max($0.sent, $0.acked) }.max() ?? 0
     }
 
-    /// Why its copy was given up that it had; `nil` where it had none.
+    /// The reason why its earlier copy was given up; `nil` where it had none.
     private func lossOfCopy(of asset: AssetRecord) async throws -> Failure? {
         for upload in try await house.store.uploads(of: asset.id) {
             let last = try await house.store.failures(upload.id).last?.failure
@@ -282,7 +282,7 @@ extension Stager {
                 await unsettledBell.wait(atMost: assets.isEmpty ? nil : .seconds(10))
                 for asset in assets {
                     let isGone = try await blocking { [house] () throws -> Bool in
-                        // A folder that is not mounted says nothing about its files, and a disk that fails neither.
+                        // An unmounted folder proves nothing about its files, nor does a disk that fails.
                         do throws(SystemError) {
                             return try SourceHome.whereabouts(of: asset, house) == .gone
                         } catch {

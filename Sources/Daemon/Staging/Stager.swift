@@ -5,44 +5,44 @@ internal import Staging
 internal import Store
 internal import Synchronization
 
-/// Has every recorded asset copied into staging: some copies at a time, small ones in batches that share one sync of
-/// the folder and one transaction. What a command makes has a worker of its own, since it may take hours; what is uploaded in
-/// place is only digested.
+/// Copies every recorded asset into staging: some copies at a time, small ones in batches that share one sync of the
+/// folder and one transaction. Exports have a worker of their own, since a command may take hours. A file that is
+/// uploaded in place is only digested.
 actor Stager {
     let house: House
     /// Tells `Watch` that a file has to settle again.
     let reconsider: @Sendable (_ folder: String, _ relative: FilePath) -> Void
     private var underWay: Set<Int64> = []
-    /// Bytes that are being handed over.
+    /// The number of files that are being handed over as bytes.
     var receptions = 0
-    /// Ends when what a crash left is gone, and nothing new can be taken for it.
+    /// Ends when the leftovers of a crash are removed, so that no new copy can be mistaken for one.
     let swept = Bells()
-    /// Those of them that are only looked at, and may have to wait for room.
+    /// Assets under way that are only being examined, and may have to wait for space.
     private var considered: Set<Int64> = []
-    /// Somebody met one of those, and left what is behind it until it is judged.
+    /// Whether a worker met an examined asset, and left the assets behind it until there is a decision.
     private var isPassedOver = false
-    /// What was last asked of the room: by whom it was asked later, and what was redeemed when it was.
+    /// The latest answer about the space, by the time of asking, with the value of `redeemed` at that time.
     private var lastLook: Look?
     private var looks = 0
-    /// Ends the copying of a batch, by its assets.
+    /// Flags that stop the copying of a batch, by its assets.
     private var stops: [Int64: StopFlag] = [:]
-    /// Room promised to copies that are being made.
+    /// Space promised to copies in progress.
     var promised = StagingRoom.Promise()
-    /// Room that was promised and is no longer, since the start.
+    /// Space whose promise has ended, in total since the start.
     var redeemed = StagingRoom.Promise()
     /// Assets whose source cannot be read now, and when they are tried again.
     var deferred: [Int64: Deferral] = [:]
-    /// A folder with many files does not keep another's from being copied. Goes on where the last run was; `nil` before
-    /// that is read.
+    /// Turns of the folders, so that a folder with many files does not delay another's. Continues where the last run
+    /// stopped; `nil` before that is read.
     private var turns: FolderTurns?
-    /// How often in a row an asset's source was another when its copy was made.
+    /// How often in a row an asset's source had changed when its copy was made.
     var changes: [Int64: Int] = [:]
-    /// Folders whose settings stand in the way of all of their files.
+    /// Folders whose settings block all of their files.
     var troubled: Set<String> = []
-    /// The staging folder did not take a copy: it is not tried again before this.
+    /// The staging folder refused a copy: it is not tried again before this.
     var blockedUntil: MonotonicTime?
-    /// The cache has no room for the file that is next: of those to be exported, and of the others. It goes on when nothing
-    /// is in the way of any, not with each file that fits.
+    /// Whether the cache lacks space for the next file: of those to be exported, and of the others. It ends when no
+    /// file has an obstacle, not with each file that fits.
     private var shortage = (exports: false, copies: false)
     var isShort: Bool { shortage.exports || shortage.copies }
     private let workers: [Worker]
@@ -50,7 +50,7 @@ actor Stager {
 
     private struct Worker: Sendable {
         let bell: Nudge
-        /// From 0; those from `staging.concurrency` on rest.
+        /// From 0; workers from `staging.concurrency` on are idle.
         let number: Int
         let exports: Bool
     }
@@ -63,14 +63,14 @@ actor Stager {
     }
 
     private struct Look {
-        /// Counts beginnings.
+        /// The order of asking.
         let number: Int
         let room: StagingRoom
-        /// Of copies made since then the room may or may not tell.
+        /// The answer may or may not include copies made since then.
         let redeemed: StagingRoom.Promise
     }
 
-    /// Room for an asset's copy is reserved.
+    /// An asset with reserved space for its copy.
     struct Ticket: Sendable {
         let asset: AssetRecord
         let promise: StagingRoom.Promise
@@ -80,9 +80,9 @@ actor Stager {
     static let smallFile: Int64 = 1 << 20
     private static let batchFiles = 64
     private static let batchTime: Duration = .milliseconds(50)
-    /// Between two looks at a staging folder that does not work or has no room.
+    /// The interval between tries of a staging folder that does not work or has no space.
     static let blockTime: Duration = .seconds(10)
-    /// The most that `staging.concurrency` may be.
+    /// The largest `staging.concurrency`.
     private static let mostWorkers = 8
 
     init(house: House, reconsider: @escaping @Sendable (String, FilePath) -> Void) {
@@ -133,13 +133,13 @@ actor Stager {
         }
     }
 
-    /// One large asset, or several small ones, whose room is reserved. Empty when there is none or no room.
+    /// One large asset or several small ones, with reserved space. Empty when there is none or no space.
     private func nextBatch(exports: Bool) async throws -> [Ticket] {
         let now = house.clocks.monotonic()
         if let blockedUntil, blockedUntil > now { return [] }
         let waiting = deferred.filter { $0.value.until > now }.map(\.key)
         let kept = turns == nil ? try await house.store.turns(of: .copies) : FolderTurns()
-        // Another worker may have been faster.
+        // Another worker may have read it meanwhile.
         let turns = self.turns ?? kept
         self.turns = turns
         let candidates = try await house.store.arrived(
@@ -154,8 +154,8 @@ actor Stager {
         guard try await lookAtRoom() else { return [] }
         var batch: [Ticket] = []
         var obstacle: (text: String, news: String)?
-        // The other workers ran while this one waited for the answer, which may or may not count their copies.
-        // Something before the rest is another worker's to look at: what is behind it would take its room.
+        // Other workers ran during the wait for the answer, which may or may not include their copies. If another
+        // worker examines an earlier asset, the assets behind it would take its space.
         var ahead: Set<Int64> = []
         var isLeft = false
         var isLess = false
@@ -171,7 +171,7 @@ actor Stager {
                 isLeft = true
                 continue
             }
-            // Those behind one that waits for room would take what it waits for.
+            // Assets behind one that waits for space would take that space.
             if takesRoom && obstacle != nil { continue }
             if takesRoom, let cap = house.settings.staging.maxSize, asset.size > cap {
                 consider(asset.id)
@@ -184,7 +184,7 @@ actor Stager {
             if takesRoom {
                 promise = StagingRoom.Promise(size: asset.size, need: asset.size)
                 if !exports, self.obstacle(for: asset, promise) != nil {
-                    // Perhaps less is needed than the size says; asked only now, since it costs calls for each file.
+                    // The copy may need less than the size; asked only now, since it costs calls for each file.
                     consider(asset.id)
                     defer { endConsidering(asset.id) }
                     promise.need = await need(of: asset)
@@ -200,7 +200,7 @@ actor Stager {
         }
         if isLeft {
             if ahead.isDisjoint(with: considered) {
-                // It was judged meanwhile, by somebody who did not know that anything is left behind it.
+                // Another worker decided meanwhile, without knowing that assets were left behind it.
                 house.stagerBell.ring()
             } else {
                 isPassedOver = true
@@ -211,7 +211,7 @@ actor Stager {
         } else if batch.count == candidates.count {
             noteShortage(false, exports)
         }
-        // What they left to be told does not wait, and something behind it does.
+        // The asset that others were left for does not wait, and an asset behind it does.
         if isPassedOver, isLess || !batch.isEmpty {
             isPassedOver = false
             house.stagerBell.ring()
@@ -224,20 +224,20 @@ actor Stager {
         looks += 1
         let (number, before) = (looks, redeemed)
         guard let room = try await room() else { return false }
-        // A later look may have had its answer first.
+        // A later question may have been answered first.
         if number > lastLook?.number ?? 0 { lastLook = Look(number: number, room: room, redeemed: before) }
         return true
     }
 
-    /// By the latest look, also for who has waited since its own: what was removed meanwhile counts for whatever is next,
-    /// and not for what another worker finds behind it.
+    /// Uses the latest answer, also for a worker that has waited since its own: files removed meanwhile count for the
+    /// next asset, and not for one that another worker finds behind it.
     private func obstacle(for asset: AssetRecord, _ promise: StagingRoom.Promise) -> (text: String, news: String)? {
         guard let lastLook else { return nil }
         return lastLook.room.obstacle(
             for: asset.path.shown, size: asset.size, need: promise.need, promised + redeemed - lastLook.redeemed)
     }
 
-    /// No other worker is to take it while this one waits for an answer about it.
+    /// Keeps other workers from this asset during the wait for an answer about it.
     private func consider(_ asset: Int64) {
         underWay.insert(asset)
         considered.insert(asset)
@@ -256,7 +256,7 @@ actor Stager {
 
     private func need(of asset: AssetRecord) async -> Int64 {
         let (staging, method, source) = (house.staging, method(for: asset), house.source(of: asset))
-        // It throws nothing.
+        // The closure throws nothing.
         return (try? await blocking { staging.need(of: source, size: asset.size, by: method) }) ?? asset.size
     }
 
@@ -265,7 +265,7 @@ actor Stager {
         house.folder(asset.folder)?.copy.map(Agent.method)
     }
 
-    /// Forgets assets that were put off and are not waiting any more: cancelled, or retried under another number.
+    /// Forgets deferred assets that no longer wait: cancelled, or retried under another number.
     private func forgetDeferred(except candidates: [AssetRecord], _ exports: Bool, _ now: MonotonicTime) {
         if deferred.isEmpty || candidates.count >= Self.batchFiles { return }
         let kept = Set(candidates.map(\.id)).union(underWay)
@@ -274,7 +274,7 @@ actor Stager {
         }
     }
 
-    /// It is not put off any more.
+    /// Ends the deferral of an asset.
     func forgetDeferral(_ asset: Int64) {
         deferred[asset] = nil
         _ = house.stagingHolds.clear("\(asset)")
@@ -292,7 +292,7 @@ actor Stager {
             at: house.clocks.wall(), retryable: false)
     }
 
-    /// - Returns: `nil` when the folder cannot be asked, which is said.
+    /// - Returns: `nil` when the folder cannot be asked, which is reported.
     func room() async throws -> StagingRoom? {
         let settings = house.settings.staging
         let used = try await house.store.stagedBytes()
@@ -310,39 +310,39 @@ actor Stager {
     private static func freeSpace(of staging: StagingArea) throws(SystemError) -> Int64 {
         do { return try staging.free() } catch {
             guard error.isMissing else { throw error }
-            // Somebody removed the folder. Waiting for a person to make it would help nobody.
+            // The folder was removed. Waiting for a person to make it again would help no upload.
             try staging.restore()
             return try staging.free()
         }
     }
 
     /// - Parameters:
-    ///   - news: What is worth a line in the log when it changes; the text by default.
-    ///   - until: When it is tried again; `nil` where room has to be made, which nobody can say the time of.
+    ///   - news: The part of the text whose change is logged; the whole text by default.
+    ///   - until: When it is tried again; `nil` where space has to be freed, at an unknown time.
     func wait(_ text: String, news: String? = nil, until: WallTime? = nil) {
         let hold = Hold(.disk, since: house.clocks.wall(), until: until, text: text)
         if house.troubles.set("staging", hold, news: news) { house.log.warning("staging waits", ["reason": text]) }
     }
 
-    /// All workers have done what there was to do.
+    /// Whether all workers have finished their work.
     var isAtRest: Bool { underWay.isEmpty && receptions == 0 && workers.allSatisfy(\.bell.isWaiting) }
 
     func nextDeadline() -> Duration? {
         let times = deferred.values.map(\.until) + (blockedUntil.map { [$0] } ?? [])
-        // Never at once: what is due may be without room.
+        // Never at once: a due asset may lack space.
         var earliest = times.min().map { max(.seconds(1), $0.since(house.clocks.monotonic())) }
-        // Room may also come by what others remove, of which nobody tells.
+        // Other programs may free space too, without notice.
         if house.troubles["staging"] != nil { earliest = min(earliest ?? Self.blockTime, Self.blockTime) }
         return earliest
     }
 
     private func copy(_ batch: [Ticket]) async {
         let isCancelled = StopFlag()
-        // Only one that is copied alone: in a batch the others would suffer, and it is over soon.
+        // Only for a file that is copied alone: in a batch it would stop the others too, and a batch is soon over.
         if batch.count == 1 { stops[batch[0].asset.id] = isCancelled }
         let started = house.clocks.monotonic()
         let (clocks, maker) = (house.clocks, await maker(of: batch.map(\.asset), isCancelled))
-        // Not more than the batch's time, so that the first of many small ones does not wait for all.
+        // Only for the batch's time, so that the first of many small files does not wait for all.
         let results = await withTaskCancellationHandler {
             await
                 (try? blocking { () -> [(AssetRecord, CopyResult)] in
@@ -353,7 +353,7 @@ actor Stager {
                             if isCancelled.isSet || isLate { break }
                             let result = maker.make(asset)
                             results.append((asset, result))
-                            // The next one would meet the same.
+                            // The next one would fail in the same way.
                             if case .failed(let error) = result, error.isOfStaging { break }
                         }
                         return results
@@ -373,20 +373,20 @@ actor Stager {
         house.stagerBell.ring()
     }
 
-    /// The settings changed: a folder that did not take a copy is asked again, and so is a command that was missing.
+    /// The settings changed: a folder that refused a copy is asked again, and so is a command that was missing.
     func reconsiderRoom() {
         blockedUntil = nil
         let now = house.clocks.monotonic()
         for id in deferred.keys { deferred[id]?.until = now }
-        // What was set wrong is said anew if it still is, and no longer if its folder is gone.
+        // Errors in settings that remain are reported again; those of removed folders are not.
         for folder in troubled { _ = house.troubles.clear(Self.trouble(of: folder)) }
         troubled = []
     }
 
-    /// Ends copies that nobody waits for any more: their uploads were cancelled.
+    /// Stops copies that no upload waits for any more, since the uploads were cancelled.
     func reconsider() async {
         for (id, flag) in stops {
-            // A state that cannot be read lets the copy be made, which is harmless.
+            // If the state cannot be read, the copy is made, which is harmless.
             if let asset = try? await house.store.asset(id), asset.state != .arrived { flag.set() }
         }
         for id in changes.keys {

@@ -1,24 +1,24 @@
 internal import Core
 
-/// Whether the cache may take a file: the cap, and the floor of free space.
+/// The free space of the cache: decides whether it may take a file, by the limit and the minimum of free space.
 struct StagingRoom: Sendable {
     let folder: FilePath
-    /// Bytes of the copies that are there.
+    /// Bytes of the existing copies.
     let used: Int64
-    /// Bytes that its file system has left.
+    /// Free bytes of its file system.
     let free: Int64
     /// `staging.max_size`.
     let cap: Int64?
     /// `staging.keep_free`.
     let keepFree: Int64
 
-    /// What is in the way of a file, for a person; `nil` when it fits.
+    /// The obstacle for a file, for a person; `nil` when it fits.
     ///
     /// - Parameters:
     ///   - file: Its path.
-    ///   - need: Bytes that its copy will take on the disk.
-    ///   - promised: The same of the copies that are being made.
-    /// - Returns: The text, and the part of it that is worth a line in the log when it changes.
+    ///   - need: Bytes that its copy will use on the disk.
+    ///   - promised: The promises to copies in progress.
+    /// - Returns: The text, and the part of it whose change is logged.
     func obstacle(for file: FilePath, size: Int64, need: Int64, _ promised: Promise) -> (
         text: String, news: String
     )? {
@@ -37,7 +37,8 @@ struct StagingRoom: Sendable {
         return nil
     }
 
-    /// Room that copies are to take: by the size of their files, and on the disk, which is less for files with holes.
+    /// Space promised to copies: the sizes of their files, and the bytes on the disk, which are fewer for files with
+    /// holes.
     struct Promise: Sendable {
         var size: Int64 = 0
         var need: Int64 = 0

@@ -3,21 +3,21 @@ internal import Linux
 internal import Staging
 internal import Store
 
-/// Removes what a crash left in the staging folder: half copies, and whole ones that no asset counts on. A copy that no
-/// asset knows of may be all that is left of a file, and is set aside.
+/// Removes leftovers of a crash from the staging folder: partial copies, and complete ones that no asset needs. A copy
+/// of an unknown asset may be all that is left of a file, and is set aside.
 ///
-/// To be over before the first copy is made, since a new copy has the name of the stray one that it replaces. Uploads do
+/// Has to end before the first copy is made, since a new copy has the name of the leftover that it replaces. Uploads do
 /// not wait for it: the copy of a *staged* asset is never touched.
 struct Sweep: Sendable {
     let house: House
 
-    /// Names that are read at once, 8 bytes each. A folder gives them in no order, and only sorted ones stand side by
-    /// side in the store: in small pieces each would be looked for alone.
+    /// The number of names that are read at once, 8 bytes each. A folder returns them in no order, and only sorted ones
+    /// are adjacent in the store: in small pieces each would be looked up alone.
     private static let piece = 1 << 18
-    /// Names in one question, so that nobody waits long behind it.
+    /// Names in one query, so that other queries do not wait long.
     private static let question = 1_000
 
-    /// Sweeps, and tries again while the folder or the state does not let it.
+    /// Sweeps, and tries again while the folder or the state does not allow it.
     func run() async throws {
         while !Task.isCancelled {
             do {
@@ -54,7 +54,7 @@ struct Sweep: Sendable {
                 for number in loose where !known.contains(number) { try await setAside(number) }
             }
         }
-        // Before anybody can hand over more.
+        // Before new bytes can be handed over.
         try await house.store.forgetReceptions()
         if swept > 0 { house.log.info("swept copies that nobody needs", ["files": "\(swept)"]) }
     }

@@ -4,8 +4,8 @@ internal import Linux
 internal import Store
 internal import Synchronization
 
-/// The first attempt of several small uploads as one transfer. What does not go the plain way is left to an ``UploadRun``
-/// of its own, which judges.
+/// The first attempt of several small uploads as one transfer. Uploads with any complication are left to an
+/// ``UploadRun`` of their own, which decides.
 struct BundleRun: Sendable {
     let house: House
     let claims: [Claim]
@@ -14,7 +14,8 @@ struct BundleRun: Sendable {
     struct Result: Sendable {
         /// By the ids of their uploads.
         var verified: [String: RemoteObject] = [:]
-        /// The others, with what is written down of them by now: what they made at the remote is to be gone on with.
+        /// The other uploads, with their present checkpoints: objects that they made at the remote have to be
+        /// continued.
         var left: [Claim] = []
     }
 

@@ -4,30 +4,30 @@ internal import Names
 internal import Synchronization
 internal import Transport
 
-/// How the requests of one transfer may go: what policy granted to it. Whatever is sent in its task goes that way.
+/// The permission of one transfer, as granted by policy: interface, limits, account. Every request in its task uses it.
 struct Lane: Sendable {
-    /// Each byte of a body is drawn from all of them.
+    /// Limits that apply together: each byte of a body is drawn from all of them.
     var throttles: [Throttle]
-    /// The interface to leave by, and no other; `nil` where any may be used.
+    /// The only interface to use; `nil` where any may be used.
     var interface: String?
-    /// Who may be asked for the addresses of names, as it is known now; `nil` where anybody may.
+    /// The DNS servers that may be asked, as known at the moment; `nil` where any may be asked.
     var nameServers: (@Sendable () -> NameServers?)?
-    /// Who pays for what it sends; one of ``accounts`` where it is about uploads.
+    /// The account that its bytes are charged to; one of ``accounts`` for uploads.
     var account: Account?
     /// By the ids of uploads.
     var accounts: [String: Account] = [:]
-    /// Stops it, to be begun anew: the address of this machine that it leaves from is gone.
+    /// Stops the transfer, which then starts again: its local address is gone.
     var onAddressLost: (@Sendable () -> Void)?
 
-    /// For what a person asks for at this moment, who has seen what it may cost.
+    /// For requests of a person who has seen their possible cost.
     static let byHand = Lane(throttles: [], isByHand: true)
     private(set) var isByHand = false
-    /// Counts what is sent by hand, and what comes in.
+    /// Counts bytes that are sent by hand, and their answers.
     var meter: Meter?
 
     @TaskLocal static var current: Lane?
 
-    /// What one of several uploads makes goes on its own account.
+    /// Charges the requests of one of several uploads to its own account.
     static func paying<R>(for id: String, _ body: () async throws -> R) async rethrows -> R {
         guard var lane = current, let account = lane.accounts[id] else { return try await body() }
         lane.account = account
@@ -35,18 +35,18 @@ struct Lane: Sendable {
     }
 }
 
-/// Carries every request of every destination, in the lane of the task that makes it.
+/// Sends every request of every destination with the permission of the task that makes it.
 struct LaneTransport: Transporting {
     let transport: any Transporting
 
     func send(_ request: Request) async throws(TransportError) -> Response {
-        // A mistake of this program, and a byte that nobody allowed.
+        // A request without permission is a mistake in this program.
         guard let lane = Lane.current else {
             throw TransportError(
                 kind: .interface, detail: "no way was approved for this request, so it was not sent", url: request.url)
         }
         var request = request
-        // What does not leave this machine is not held to an interface: a helper of the destination may be here.
+        // Requests within this machine are not bound to an interface: a helper of the destination may run here.
         request.interface = WebAddress(request.url).isLoopback ? nil : lane.interface
         if !WebAddress(request.url).isLoopback { request.nameServers = lane.nameServers?() }
         request.throttles += lane.throttles
@@ -85,7 +85,7 @@ final class Lanes: Sendable {
     private struct Limits {
         var destinations: [String: Throttle] = [:]
         var folders: [String: Throttle] = [:]
-        /// Over metered networks, by the place of the configuration.
+        /// Limits over metered networks, by their places in the configuration.
         var metered: [String: Throttle] = [:]
     }
 
@@ -99,17 +99,17 @@ final class Lanes: Sendable {
         everything = Throttle(clocks: clocks)
     }
 
-    /// - Parameter servers: Who may be asked for names on behalf of each destination, as was found now.
+    /// - Parameter servers: The DNS servers that may be asked on behalf of each destination, as found now.
     func set(nameServers servers: [String: NameServers]) { nameServers.withLock { $0 = servers } }
 
-    /// One without any limit of speed.
+    /// A permission without any rate limit.
     func freeLane(to destination: String, _ passage: Admission.Passage) -> Lane {
         var lane = Lane(throttles: [], interface: passage.interface)
         lane.nameServers = { [weak self] in self?.nameServers.withLock { $0[destination] } }
         return lane
     }
 
-    /// - Parameter folder: `nil` for what belongs to no file.
+    /// - Parameter folder: `nil` for requests that belong to no file.
     func lane(to destination: String, from folder: String?, _ passage: Admission.Passage) -> Lane {
         limits.withLock { limits in
             var throttles = [everything, throttle(destination, &limits.destinations)]
@@ -131,7 +131,7 @@ final class Lanes: Sendable {
         return made
     }
 
-    /// Bytes a second, as policy has them now; they count at once for what is under way.
+    /// Sets the present limits of the policy, in bytes a second; they apply at once to running transfers.
     func set(
         everything: Int64?, destinations: [String: Int64?], folders: [String: Int64?], metered: [String: Int64?]
     ) {
@@ -143,11 +143,11 @@ final class Lanes: Sendable {
         }
     }
 
-    /// Bytes a second now; `nil` for no limit.
+    /// In bytes a second; `nil` for no limit.
     var rate: Int64? { everything.rate }
     func rate(ofDestination name: String) -> Int64? { limits.withLock { $0.destinations[name]?.rate } }
     func rate(ofFolder name: String) -> Int64? { limits.withLock { $0.folders[name]?.rate } }
 
-    /// A rate that is set anew wakes everybody who waits for it.
+    /// Setting the same rate again would wake all transfers that wait for it.
     private static func set(_ throttle: Throttle, _ rate: Int64?) { if throttle.rate != rate { throttle.rate = rate } }
 }

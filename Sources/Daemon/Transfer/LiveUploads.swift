@@ -1,7 +1,7 @@
 internal import Core
 internal import Synchronization
 
-/// What is known of running uploads only while they run: phase, bytes on the way, speed. Never stored.
+/// The volatile state of running uploads: phase, bytes in flight, speed. Never stored.
 final class LiveUploads: Sendable {
     struct Run: Sendable {
         var phase: UploadPhase = .opening
@@ -10,26 +10,26 @@ final class LiveUploads: Sendable {
         var acked: Int64
         let size: Int64
         let startedAt: MonotonicTime
-        /// Where it stood at the beginning of the window over which the rate is taken.
+        /// The position at the beginning of the window that the rate is measured over.
         var window: (at: MonotonicTime, sent: Int64)
         var rate: Int64 = 0
-        /// To be called when the remote has answered to the opening.
+        /// Called when the remote has answered to the opening.
         var onOpened: (@Sendable () -> Void)?
         let destination: String
     }
 
     private let runs = Mutex<[String: Run]>([:])
-    /// How far attempts had sent that are over and not written down yet.
+    /// The position of attempts that have ended and are not recorded yet.
     private let left = Mutex<[String: Int64]>([:])
     /// By destination; stays when nothing runs any more.
     private let speeds = Mutex<[String: Speed]>([:])
-    /// Uploads that are to end behind the parts that are on their way.
+    /// Uploads that are to end after the parts in flight.
     private let ending = Mutex<Set<String>>([])
-    /// Files came in: uploads that read an earlier version in place may be over by the state.
+    /// Files arrived: uploads that read an earlier version in place may have ended, according to the stored state.
     private let mayBeSuperseded = Atomic(false)
     private let clocks: any Clocks
     private let stops = Atomic(false)
-    /// The daemon stops: what ran was allowed until now, and ends for no other reason.
+    /// Whether the daemon is stopping: running uploads were allowed until now, and end for no other reason.
     var isStopping: Bool {
         get { stops.load(ordering: .acquiring) }
         set { stops.store(newValue, ordering: .releasing) }
@@ -50,20 +50,20 @@ final class LiveUploads: Sendable {
         if let run { left.withLock { $0[id] = run.sent } }
     }
 
-    /// What is on its way of these arrives, and no more of them goes.
+    /// Lets the parts of these uploads that are in flight arrive, and stops after them.
     func pause(afterPart ids: some Sequence<String>) { ending.withLock { $0.formUnion(ids) } }
-    /// The wish was taken back, or has come true.
+    /// The pause was taken back, or has happened.
     func goOn(_ id: String) { ending.withLock { _ = $0.remove(id) } }
     func isToPause(_ id: String) -> Bool { ending.withLock { $0.contains(id) } }
-    /// Those of which ``isToPause(_:)`` is true.
+    /// The uploads for which ``isToPause(_:)`` is true.
     var pausing: Set<String> { ending.withLock { $0 } }
 
-    /// To be followed by a ring of the dispatcher's bell.
+    /// Has to be followed by a ring of the dispatcher's bell.
     func reviewSuperseded() { mayBeSuperseded.store(true, ordering: .releasing) }
-    /// Whether uploads that run may be over by the state; to be asked once.
+    /// Whether running uploads may have ended, according to the stored state; resets the flag.
     func takeReview() -> Bool { mayBeSuperseded.exchange(false, ordering: .acquiringAndReleasing) }
 
-    /// How far the attempt had sent that has just ended; to be asked once. 0: nobody knows.
+    /// The position of the attempt that has just ended; removes it. 0 if unknown.
     func takeLeft(_ id: String) -> Int64 { left.withLock { $0.removeValue(forKey: id) ?? 0 } }
 
     func enter(_ id: String, _ phase: UploadPhase) {
@@ -74,7 +74,7 @@ final class LiveUploads: Sendable {
         body?()
     }
 
-    /// Calls `body` as soon as the upload is not being opened, which may be now.
+    /// Calls `body` as soon as the upload is not being opened, which may be at once.
     func whenOpened(_ id: String, _ body: @escaping @Sendable () -> Void) {
         let isOpening = runs.withLock { runs in
             guard runs[id]?.phase == .opening else { return false }
@@ -91,7 +91,7 @@ final class LiveUploads: Sendable {
             let news = (run.destination, offset - run.sent)
             run.sent = offset
             let elapsed = now.since(run.window.at).inSeconds
-            // A window of one second, smoothed: steady for the eye, and quick to see a stop.
+            // A window of one second, smoothed: steady for the eye, and quick to show a stop.
             if elapsed >= 1 || offset < run.window.sent {
                 let speed = max(0, Double(offset - run.window.sent) / max(elapsed, 0.001))
                 run.rate = run.rate == 0 ? Int64(speed) : Int64(0.5 * Double(run.rate) + 0.5 * speed)
@@ -103,7 +103,7 @@ final class LiveUploads: Sendable {
         if let news { speeds.withLock { $0[news.destination, default: Speed()].sent(news.bytes, at: now) } }
     }
 
-    /// Bytes a second to a destination, over the last minutes in which any went; `nil` while that is not known.
+    /// Bytes a second to a destination, over the last minutes with traffic; `nil` while that is unknown.
     func speed(to destination: String) -> Int64? { speeds.withLock { $0[destination]?.rate } }
 
     func acked(_ id: String, _ offset: Int64) {
@@ -111,7 +111,7 @@ final class LiveUploads: Sendable {
             guard var run = runs[id] else { return }
             run.acked = offset
             if run.sent < offset {
-                // The remote had it before: it did not go now, and is no speed.
+                // The remote had these bytes before: they were not sent now, and do not count for the rate.
                 run.window.sent += offset - run.sent
                 run.sent = offset
             }
@@ -119,7 +119,7 @@ final class LiveUploads: Sendable {
         }
     }
 
-    /// It is sent from its first byte on.
+    /// Resets the figures of an upload that is sent again from its first byte.
     func beginAgain(_ id: String) {
         let now = clocks.monotonic()
         runs.withLock { runs in
@@ -133,11 +133,11 @@ final class LiveUploads: Sendable {
         let now = clocks.monotonic()
         return runs.withLock { runs in
             guard var run = runs[id] else { return nil }
-            // Nothing was sent for a while: the last speed is no longer true.
+            // Nothing was sent for a while: the last rate is no longer true.
             let quiet = now.since(run.window.at).inSeconds
             if quiet > 3 { run.rate = Int64(Double(max(0, run.sent - run.window.sent)) / quiet) }
             if run.rate == 0, now.since(run.startedAt).inSeconds > 0.05 {
-                // Under a limit the first bytes go at once, which is no speed yet.
+                // Under a limit the first bytes are sent at once, which gives no rate yet.
                 run.rate = Int64(Double(max(0, run.sent - run.window.sent)) / max(quiet, 0.5))
             }
             return run

@@ -3,7 +3,7 @@ internal import Core
 internal import Linux
 internal import Staging
 
-/// Fills the templates of a folder's settings with what is known of one file.
+/// Fills the templates of a folder's settings with the facts of one file.
 struct Naming: Sendable {
     let folder: String
     let relative: FilePath
@@ -12,7 +12,7 @@ struct Naming: Sendable {
     let modified: Int64
     var sha256: [UInt8]?
     var id: String?
-    /// What the recording says of itself, where it was read.
+    /// The metadata of the recording, where it was read.
     var facts = MediaFacts()
 
     init(folder: String, relative: FilePath, size: Int64, modified: Int64, sha256: [UInt8]? = nil, id: String? = nil) {
@@ -24,7 +24,7 @@ struct Naming: Sendable {
         self.id = id
     }
 
-    /// The bytes that `template` makes. An empty value leaves its place empty.
+    /// The bytes that `template` produces. An empty value leaves its place empty.
     func fill(_ template: Template) -> [UInt8] {
         let time = LocalTime(WallTime(milliseconds: modified / 1_000_000))
         return template.filled { name, format in
@@ -54,7 +54,8 @@ struct Naming: Sendable {
 
     private static let momentFormat = "%Y-%m-%dT%H:%M:%S"
 
-    /// A fact of the recording, fit for a part of a path. Without one its place is empty; for the time the file's stands in.
+    /// A fact of the recording, safe for a part of a path. Without a value the place is empty; for the time, the file's
+    /// own is used.
     private func fact(_ name: String, _ format: String?) -> [UInt8] {
         let text: String? =
             switch name {
@@ -64,36 +65,36 @@ struct Naming: Sendable {
             case "duration": facts.lasting
             case "width": facts.width.map { "\($0)" }
             case "height": facts.height.map { "\($0)" }
-            // A stranger's text: it makes no folder, climbs nowhere and hides nothing.
+            // Text from outside: it must not create a folder, lead upwards or hide the file.
             case "camera": facts.camera.map { String($0.replacing("/", with: "_").drop { $0 == "." }) }
-            // The list is longer than this switch: an empty place.
+            // A word of the list that this switch lacks: an empty place.
             default: nil
             }
         return Array((text ?? "").utf8)
     }
 
-    /// A move's target with the facts of the recording in it, which are not asked for again.
+    /// A move's target with the recording's facts filled in, which are not read again.
     func settled(_ action: SourceAction) -> SourceAction {
         if case .move(let template) = action { .move(to: template.fillingMediaFacts(fact)) } else { action }
     }
 
-    /// A template's result as text; bytes that are none are shown escaped.
+    /// A template's result as text; bytes that are not text are shown escaped.
     func text(_ template: Template) -> String {
         FilePath(bytes: fill(template)).text ?? FilePath(bytes: fill(template)).display
     }
 
-    /// The remote name: relative, without `.`, `..` and empty parts, whatever the template and the file's name made of it.
+    /// The remote name: relative, without `.`, `..` and empty parts, regardless of the template and the file's name.
     func remoteName(_ template: Template) -> FilePath {
         let parts = FilePath(bytes: fill(template)).components.filter { $0 != "." && $0 != ".." }
         let joined = parts.reduce(FilePath("")) { $0.appending($1) }
         return joined.isEmpty ? relative.name : joined
     }
 
-    /// The target of a move: absolute; `..` that came in by a file's name has no effect.
+    /// The target of a move: absolute; `..` that comes from a file's name has no effect.
     func target(_ template: Template) -> MoveTarget {
         let path = FilePath(bytes: fill(template)).normalised
         let base = template.fixedFolder
-        // What a value of the template leads out of it with is left out with it.
+        // A value that would lead outside the template's directory is left out.
         guard let relative = path.relative(to: base) else { return MoveTarget(base: path.parent, relative: path.name) }
         return MoveTarget(base: base, relative: relative)
     }

@@ -4,7 +4,7 @@ internal import Destinations
 internal import Linux
 internal import Store
 
-/// Removes at the remote what cancelled uploads left there. The queue is stored; a destination that is down is asked
+/// Removes the leftovers of cancelled uploads at the remote. The queue is stored; a destination that is down is asked
 /// again with growing waits, for seven days.
 actor RemoteRemovals {
     private let house: House
@@ -36,12 +36,12 @@ actor RemoteRemovals {
     private func remove(_ deletion: RemoteDeletion) async throws {
         let now = house.clocks.monotonic()
         if let until = deferred[deletion.id], until > now { return }
-        // Only after the transfer has let go: its last answer may still name what it made.
+        // Only after the transfer has ended: its last answer may still name an object that it made.
         if await dispatcher.isRunning(deletion.upload) { return }
         // Where nothing may be sent, a removal may not either. The dispatcher rings when that ends.
         if await dispatcher.forbidsRemovals(at: deletion.destination) { return }
         guard let lane = await dispatcher.lane(to: deletion.destination) else { return }
-        // Found out by an answer that came after the cancel.
+        // An answer after the cancel has shown this.
         guard deletion.checkpoint[Checkpoint.isOfAnother] == nil else {
             try await end(deletion, "unsupported", "another writer has sent bytes to it: it is left there")
             return
@@ -65,7 +65,7 @@ actor RemoteRemovals {
             if isDone { await dispatcher.madeRoom(at: deletion.destination) }
         } catch let error as UploadError {
             house.refused(error.remedy, by: deletion.destination)
-            // Asking further would find out nothing more.
+            // More questions would not find out more.
             if error.failure.code == Failure.removalUnknown {
                 try await end(deletion, "unknown", error.failure.message)
                 return

@@ -4,16 +4,16 @@ internal import Staging
 internal import Store
 internal import Synchronization
 
-/// Looks after a source while it is uploaded in place: that it is there, and still what was digested.
+/// Watches a source while it is uploaded in place: checks that it exists, and still has the digested content.
 final class SourceGuard: Sendable {
-    /// The source is not what it was; what it is, is asked again.
+    /// The source has changed; its new state is asked for separately.
     struct Moved: Error {}
 
     private let identity: SourceRelease.AssetIdentity
-    /// The ctime that was last found to belong to this content.
+    /// The latest ctime that was found to belong to this content.
     private let trusted: Mutex<Int64>
 
-    /// Bytes of it.
+    /// In bytes.
     var size: Int64 { identity.size }
 
     /// - Returns: `nil` for an asset that has a copy.
@@ -25,7 +25,7 @@ final class SourceGuard: Sendable {
         trusted = Mutex(asset.changed)
     }
 
-    /// Opens the source for an attempt, which then reads this file, whatever takes its name.
+    /// Opens the source for an attempt, which then reads this file, even if another takes its name.
     func open() async throws -> LentFile {
         let source = identity.source
         return try await blocking { LentFile(try source.open(), shown: source.path.shown) }
@@ -40,25 +40,25 @@ final class SourceGuard: Sendable {
 
     /// - Throws: ``Moved``.
     func insist() async throws {
-        // What keeps it from being looked at keeps it from being read too, and is met there.
+        // An obstacle to the inspection is also one to reading, and is handled there.
         guard let standing = try? await standing() else { throw Moved() }
         guard case .same = standing else { throw Moved() }
     }
 }
 
 extension UploadRun {
-    /// - Parameter error: What ended the attempt, if something did.
-    /// - Returns: `nil` when the source stands, and whatever else there is counts.
+    /// - Parameter error: The error that ended the attempt, if any.
+    /// - Returns: `nil` when the source is unchanged, so that the attempt's own result counts.
     func verdict(on source: SourceGuard, _ notes: RunNotes, after error: UploadError? = nil) async -> Verdict? {
         do {
             switch try await source.standing() {
             case .same(let time):
                 if time != claim.asset.changed {
-                    // Only spares the next look its digest, so what goes wrong here costs nothing else.
+                    // This only saves the next inspection a digest, so a failure here has no other cost.
                     try? await house.store.proven(claim.asset.id, changed: time)
                 }
                 switch error?.remedy {
-                // It looks the same and does not have the content: somebody wrote to it, or its disk gave way.
+                // It looks the same and has other content: a program wrote to it, or its disk failed.
                 case .restage? where error?.failure.code == "staged_changed": return changed(notes, isFinished: false)
                 case .restage?: return unreadable(error?.failure.message ?? "", notes)
                 default:
@@ -71,7 +71,7 @@ extension UploadRun {
         } catch { return await unreadable(error, notes) }
     }
 
-    /// The same when the destination has verified what was sent: the last look before that counts.
+    /// The same after the destination has verified the bytes: the last inspection before that counts.
     func verdict(on source: SourceGuard, _ notes: RunNotes, sent remote: inout RemoteObject) async -> Verdict? {
         do {
             switch try await source.standing() {
@@ -81,7 +81,7 @@ extension UploadRun {
             case .missing where try await house.store.hasNewerVersion(claim.asset):
                 return changed(notes, isFinished: true)
             case .missing:
-                // What the destination has is all there is now: to give it up could lose the file.
+                // The object at the destination is all there is now: giving it up could lose the file.
                 remote.warnings.append("the source was removed before it could be compared with what was sent")
                 return nil
             }
@@ -106,11 +106,11 @@ extension UploadRun {
 
     private func missing(_ notes: RunNotes, isFinished: Bool) async throws -> Verdict {
         switch try await whereabouts() {
-        // A newer version had its name, which may have been released by now.
+        // A newer version had its name, and may have been released by now.
         case .gone where try await house.store.hasNewerVersion(claim.asset):
             return changed(notes, isFinished: isFinished)
         case .gone:
-            // To be staged again, which says so.
+            // Staging it again reports that.
             return copyLost()
         case .there: return wait(.absent, "source_absent", "the source was not there for a moment", notes)
         case .away:
@@ -123,7 +123,7 @@ extension UploadRun {
 
     private func unreadable(_ error: any Error, _ notes: RunNotes) async -> Verdict {
         let asset = claim.asset
-        // It throws nothing.
+        // The closure throws nothing.
         if let error = error as? SystemError,
             let reason = try? await blocking({ [house] in SourceHome.absence(of: asset, after: error, house) })
         {

@@ -8,9 +8,9 @@ internal import Synchronization
 // `before_upload`: the one hook that an upload waits for.
 
 extension UploadRun {
-    /// Asks whoever is to be asked before the first byte of this generation, and writes the answer down.
+    /// Asks the configured programs before the first byte of this generation, and records the answer.
     ///
-    /// - Returns: `nil` when it may go; ``claim`` is then what is to be sent.
+    /// - Returns: `nil` when the upload may be sent; ``claim`` then has the approved values.
     /// - Throws: `StoreError` when the answer cannot be written.
     mutating func askBefore() async throws -> Verdict? {
         let upload = claim.upload
@@ -49,7 +49,7 @@ extension UploadRun {
         }
         CrashPoint.reached("asked")
         if claim.checkpoint != nil, changes.name != nil || !changes.metadata.isEmpty {
-            // What the destination has of it has the name and metadata of before.
+            // The object at the destination already has its name and metadata.
             house.log.notice(
                 "begun already, so that it keeps its name and metadata",
                 ["id": upload.id, "path": claim.asset.path.display])
@@ -62,9 +62,9 @@ extension UploadRun {
         return nil
     }
 
-    /// What the program reads.
+    /// The input of the program.
     ///
-    /// - Parameter changes: What another one before it wants.
+    /// - Parameter changes: Changes that earlier programs asked for.
     private func asked(_ changes: BeforeUpload.Changes) throws -> [UInt8] {
         let (upload, asset) = (claim.upload, claim.asset)
         return try AskedView(
@@ -99,7 +99,7 @@ extension UploadRun {
 }
 
 extension House {
-    /// Who is asked before an upload, with its place: the folder's own first, that of everything last.
+    /// The programs to ask before an upload, with their places: the folder's own first, the general one last.
     func beforeUpload(folder: String, destination: String) -> [(place: String, rule: BeforeUpload)] {
         let places = [
             ("folder \(folder)", self.folder(folder)?.policy.beforeUpload),
@@ -110,18 +110,18 @@ extension House {
     }
 }
 
-/// Which uploads are being asked about, and how often in a row each `before_upload` gave no answer.
+/// The uploads that programs are being asked about, and how often in a row each `before_upload` gave no answer.
 final class Questions: Sendable {
     private let counts = Mutex<[String: Int]>([:])
     private let open = Mutex<Set<String>>([])
 
-    /// Uploads about which a program is thinking.
+    /// Uploads that a program has not answered for yet.
     var asking: Set<String> { open.withLock { $0 } }
 
     func begin(_ upload: String) { open.withLock { _ = $0.insert(upload) } }
     func end(_ upload: String) { open.withLock { _ = $0.remove(upload) } }
 
-    /// - Returns: The failures in a row, this one included.
+    /// - Returns: The failures in a row, including this one.
     func failed(_ place: String) -> Int {
         counts.withLock { counts in
             counts[place, default: 0] += 1

@@ -6,21 +6,21 @@ internal import Staging
 internal import Store
 internal import Synchronization
 
-/// One attempt of one upload, from the claim to its verdict. Knows no dialect.
+/// One attempt of one upload, from the claim to its verdict. Contains nothing about single dialects.
 struct UploadRun: Sendable {
     let house: House
     var claim: Claim
     let destination: any Destination
 
-    /// How the attempt ended, and what it says about the destination.
+    /// How the attempt ended, and what that shows about the destination.
     struct Verdict: Sendable {
         var outcome: AttemptOutcome
-        /// What the destination is to be told; `nil` after a success or a stop.
+        /// The remedy for the destination; `nil` after a success or a stop.
         var remedy: Remedy?
         var failure: Failure?
-        /// The destination took bytes, or refused this one file for its own sake: it is up.
+        /// Whether the destination is up: it accepted bytes, or refused this one file for its own sake.
         var wasAnswered: Bool
-        /// How long it took, of one that is verified.
+        /// The duration of a verified upload.
         var took: Duration?
     }
 
@@ -28,7 +28,7 @@ struct UploadRun: Sendable {
     func run() async throws -> Verdict {
         var approved = self
         if let verdict = try await approved.askBefore() { return verdict }
-        // Nothing of it is on its way yet.
+        // Nothing has been sent yet.
         if house.live.isToPause(claim.upload.id) { return Verdict(outcome: .yielded, wasAnswered: false) }
         return try await approved.send()
     }
@@ -67,7 +67,7 @@ struct UploadRun: Sendable {
             CrashPoint.reached("claimed")
             let parts = try await house.parts(of: claim.asset, for: destination)
             if upload.isTroubled { try await house.store.beginAgain([upload.id]) }
-            // Also where it was left out of a bundle, whose transfer has no account of its own.
+            // Also for an upload that was left out of a bundle, whose transfer has no single account.
             let order = house.order(claim, sha256, parts, from: file?.place)
             sent = order.file
             var remote = try await Lane.paying(for: upload.id) {
@@ -89,7 +89,7 @@ struct UploadRun: Sendable {
         }
     }
 
-    /// The remote has other bytes than were announced: where those of the copy are others by now, that is what failed.
+    /// The remote has other bytes than were announced. If the copy has changed by now, that is the failure.
     private func blaming(_ copy: StagedFile?, for reported: UploadError) async -> UploadError {
         guard let copy, reported.failure.isOfVerification else { return reported }
         let (name, now) = (claim.upload.destination, house.clocks.wall())
@@ -103,7 +103,7 @@ struct UploadRun: Sendable {
         }
     }
 
-    /// The copy is checked when its upload is claimed: a name without `.part` is whole, so its size tells enough.
+    /// The copy is checked when its upload is claimed: a name without `.part` means complete, so its size is enough.
     private func hasCopy() async throws -> Bool {
         let (staging, name) = (house.staging, claim.asset.stagedName)
         return try await blocking { try staging.size(of: name) } == claim.asset.stagedSize
@@ -132,7 +132,7 @@ struct UploadRun: Sendable {
         switch remedy {
         case .giveUp:
             verdict.outcome = .refused(failure)
-            // It took the trouble to refuse this one file.
+            // The destination answered with a refusal of this one file.
             verdict.wasAnswered = true
         case .restage:
             verdict.outcome = .copyLost(failure)
@@ -151,16 +151,16 @@ struct UploadRun: Sendable {
                 outcome: .held(
                     failure, until: house.clocks.monotonic().advanced(by: after), knowing: notes.known,
                     isFault: false),
-                // Nobody was asked where a quota has said no.
+                // If a quota refused, the destination was not asked.
                 wasAnswered: failure.code != Failure.shortOfQuota || notes.wasAnswered)
         case .again, .holdDestination, .noRoom, .rateLimit, .authenticate, .misconfigured:
-            // The dispatcher fills in when it may go again: it knows how often that was so, and the destination.
+            // The dispatcher fills in the time of the next try: it knows the number of failures, and the destination.
             verdict.outcome = .held(failure, until: house.clocks.monotonic())
         }
         return verdict
     }
 
-    /// Whether an answer says something of what a person gave for this upload, and nothing of its destination.
+    /// Whether an answer concerns only values that a person gave for this upload, and not its destination.
     private func isOnItsOwn(_ remedy: Remedy) -> Bool {
         guard !claim.upload.headers.isEmpty || claim.upload.url != nil else { return false }
         return switch remedy {
@@ -171,15 +171,15 @@ struct UploadRun: Sendable {
 }
 
 extension House {
-    /// What a destination wants to know of the parts of a copy, if it was found out.
+    /// The digests of a copy's parts that a destination wants, if they were made.
     func parts(of asset: AssetRecord, for destination: any Destination) async throws -> PartDigests {
         if destination.wishes(forSize: asset.stagedSize).isEmpty { return PartDigests() }
         return try await store.partDigests(of: asset.id)
     }
 
-    /// What a destination is told of an upload.
+    /// The order of an upload for its destination.
     ///
-    /// - Parameter place: Where its bytes are; the staged copy by default.
+    /// - Parameter place: The location of its bytes; the staged copy by default.
     func order(
         _ claim: Claim, _ sha256: [UInt8], _ parts: PartDigests = PartDigests(), from place: FilePlace? = nil
     ) -> UploadOrder {
@@ -194,28 +194,28 @@ extension House {
     }
 }
 
-/// Makes durable what a destination says while it works, and keeps the live figures.
+/// Stores the notes of a working destination durably, and updates the live figures.
 final class RunNotes: UploadNotes {
     private let house: House
     private let id: String
     private let size: Int64
     private let state: Mutex<State>
-    /// The last note of how far it has sent, behind those before it.
+    /// The latest write of the sent position, queued after those before it.
     private let marking = Mutex<Task<Void, Never>?>(nil)
-    /// Who pays for what it sends.
+    /// The account that its bytes are charged to.
     private let account: Account?
-    /// Of a source that is uploaded in place.
+    /// Set for a source that is uploaded in place.
     private let source: SourceGuard?
 
     private struct State {
         var acked: Int64
         var wasAnswered = false
         var known: [Companion]?
-        /// How far it had sent, as was written down last.
+        /// The sent position that was recorded last.
         var markedSent: Int64
     }
 
-    /// - Parameter acked: What the remote had acknowledged before this attempt.
+    /// - Parameter acked: Bytes that the remote had acknowledged before this attempt.
     init(house: House, id: String, acked: Int64, size: Int64, _ source: SourceGuard? = nil) {
         self.source = source
         self.house = house
@@ -226,7 +226,7 @@ final class RunNotes: UploadNotes {
     }
 
     var wasAnswered: Bool { state.withLock { $0.wasAnswered } }
-    /// The files that travel with it, as they were when it asked for them last.
+    /// The files that travel with it, as of its latest question.
     var known: [Companion]? { state.withLock { $0.known } }
 
     func record(_ checkpoint: Checkpoint) async throws {
@@ -244,8 +244,8 @@ final class RunNotes: UploadNotes {
         CrashPoint.reached("accepted")
     }
 
-    /// When the remote has all of it, the verdict on the source follows the verification: one that was removed is not given up then,
-    /// since what the remote has may be all there is.
+    /// When the remote has all bytes, the verdict on the source follows the verification: the upload of a removed
+    /// source is not given up then, since the object at the remote may be all there is.
     private func insist(acked: Int64) async throws {
         guard let source, acked < source.size else { return }
         try await source.insist()
@@ -269,7 +269,7 @@ final class RunNotes: UploadNotes {
         let sent = house.live[id]?.sent ?? 0
         note(acked: 0)
         try await source?.insist()
-        // What was sent of the one that is given up was sent in vain.
+        // The bytes sent for the abandoned object were sent in vain.
         try await house.store.note(sent: sent, of: id)
         try await house.store.renew(checkpoint, for: id, leaving: old)
         house.live.beginAgain(id)
@@ -291,7 +291,7 @@ final class RunNotes: UploadNotes {
     }
 
     private func note(acked: Int64) {
-        // More than before: a server that says where an upload stands, and takes no byte, is not up.
+        // Only for more than before: a server that reports an upload's position, but accepts no byte, is not up.
         state.withLock { state in
             if acked > state.acked { state.wasAnswered = true }
             state.acked = acked
@@ -310,7 +310,7 @@ final class RunNotes: UploadNotes {
             state.markedSent = offset
             return true
         }
-        // So that a crash does not forget what it cuts off.
+        // Recorded, so that a crash does not lose the count of bytes that were sent without an acknowledgement.
         if isDue, size >= Self.leastMarked {
             marking.withLock { last in
                 last = Task { [last] in
@@ -321,11 +321,11 @@ final class RunNotes: UploadNotes {
         }
     }
 
-    /// Of less a crash may forget everything.
+    /// Smaller files are not marked: a crash may lose the count.
     private static let leastMarked: Int64 = 1_000_000
     private var markingStep: Int64 { max(size / 8, Self.leastMarked) }
 
-    /// What was written down of it is on disk, or is not going to be.
+    /// Returns when the latest position is on disk, or cannot be written.
     func finishMarking() async { await marking.withLock { $0 }?.value }
 
     private func mark(sent offset: Int64) async {

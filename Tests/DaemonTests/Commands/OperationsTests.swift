@@ -7,7 +7,7 @@ import Testing
 
 @testable import Daemon
 
-/// A daemon with two folders and two destinations where nobody listens, so that every upload waits.
+/// A daemon with two folders and two destinations without servers, so that every upload waits.
 private struct Scene {
     let folder = TemporaryFolder()
     let agent: Agent
@@ -33,7 +33,7 @@ private struct Scene {
         agent = try await Agent.start(settings, kinds: DestinationTable.builtIn, log: .silent)
     }
 
-    /// A file that no folder takes by itself, so that only `add` brings it in.
+    /// A file that no folder selects, so that only `add` brings it in.
     func file(_ name: String) throws -> String { try folder.write(FilePath(name), noise(100)).display }
 
     func add(
@@ -45,7 +45,7 @@ private struct Scene {
         ).uploads
     }
 
-    /// Lends it while it runs.
+    /// Provides it while the body runs.
     static func run(_ body: (Scene) async throws -> Void) async throws {
         let scene = try await Scene()
         let running = Task { try await scene.agent.run() }
@@ -62,7 +62,7 @@ private struct Scene {
     }
 }
 
-/// What is refused, in the daemon's own words.
+/// The refusal in the daemon's own words.
 private func refusal(_ body: () async throws -> Void) async throws -> Refusal {
     do { try await body() } catch let refusal as Refusal { return refusal }
     throw NotRefused()
@@ -136,7 +136,7 @@ struct OperationsTests {
             let path = try scene.file("front/one.bin")
             let outside = try scene.file("one.bin")
             #expect(try await refusal { _ = try await scene.add(outside) }.code == .badRequest)
-            // What is there, outside of the folders, is nothing that anybody is told.
+            // Files outside of the folders are not revealed.
             #expect(try await refusal { _ = try await scene.add(outside + ".none") }.code == .badRequest)
             #expect(
                 try await refusal { _ = try await scene.add(path, to: ["archiv"]) }

@@ -10,7 +10,7 @@ import Testing
 @testable import Daemon
 @testable import Store
 
-/// What a rebuild makes of folders, copies, answers and old rows.
+/// The result of a rebuild from folders, copies, answers and old rows.
 @Suite("rebuilding", .timeLimit(.minutes(Patience.minutes(2))))
 struct RebuildTests {
     private static let held = Finding.held(RemoteObject(id: nil, url: nil, verifiedBy: "digest"))
@@ -53,7 +53,7 @@ struct RebuildTests {
             return try await Rebuild.run(settings, kinds: [kind], options: options, log: .silent)
         }
 
-        /// Looks into the database, closed before and afterwards.
+        /// Opens the database for the body, and closes it before and afterwards.
         func look<R: Sendable>(_ body: (isolated Store) async throws -> R) async throws -> R {
             let store = try await Store.open(settings.state, clocks: SystemClocks(), sorting: .oldestFirst)
             let result = try await body(store)
@@ -66,7 +66,7 @@ struct RebuildTests {
             return Dictionary(rows.map { ($0.asset.identity.relative.display, $0.upload.state) }) { first, _ in first }
         }
 
-        /// Makes the database one that is refused, with every row in it still to be read.
+        /// Makes the database one that is refused, with every row in it still readable.
         func spoil() throws {
             let connection = try Connection(path: settings.state.appending("sluice.db"))
             try connection.execute("PRAGMA application_id = 77")
@@ -89,7 +89,7 @@ struct RebuildTests {
         _ = try await scene.rebuild()
         #expect(
             try await scene.states() == ["held": .completed, "deep/held": .completed, "absent": .staging])
-        // The release takes it from here, as after any upload.
+        // The release continues from here, as after any upload.
         let due = try await scene.look { try $0.releasable(limit: 10).map(\.asset.identity.relative.display) }
         #expect(Set(due) == ["held", "deep/held"])
     }
@@ -107,7 +107,7 @@ struct RebuildTests {
         #expect(try await scene.states() == ["a": state, "b": state])
         let actions = try await scene.look { try await $0.rows(Store.Filter()).map(\.asset.action) }
         #expect(actions == Array(repeating: undecided == .assumeSent ? .leave : .delete, count: 2))
-        // Of its kind, and not of the file: asked once, and no file is read for nothing.
+        // The answer concerns the kind and not the file: asked once, and no file is read for nothing.
         #expect(scene.remote.asked <= 2)
     }
 
@@ -134,7 +134,7 @@ struct RebuildTests {
         try await store.pay(
             [Payment(account, Spending(bytes: 70))], reserving: [Reservation(account, Spending(bytes: 8))])
         await store.close()
-        // One of them is another file by now.
+        // One of them has been replaced by now.
         try scene.folder.write("cam/7", noise(80))
         try scene.spoil()
         scene.remote.find(.unknown("no way to ask"))
@@ -147,7 +147,7 @@ struct RebuildTests {
                 try store.pauses(), try store.spent(since: WallTime(milliseconds: 0), networks: [.metered])
             )
         }
-        // A quota does not begin anew because the database did.
+        // A new database does not restart a quota.
         #expect(spent == Spending(bytes: 78))
         #expect(Set(actions) == [.leave])
         #expect(pauses.map(\.name) == ["nas"])
@@ -186,7 +186,7 @@ struct RebuildTests {
         let asset = try await scene.look { try $0.asset(3) }
         #expect(asset?.state == .staged)
         #expect(try await scene.states() == ["known": .queued])
-        // No new asset gets a number that a copy had.
+        // No new asset gets the number of a copy.
         try await #expect(
             scene.look {
                 try $0.connection.first("SELECT max(seq) FROM sqlite_sequence WHERE name = 'asset'") { $0.integer(0) }
@@ -247,7 +247,7 @@ struct RebuildTests {
                         id: "01M7YG9YF40Z35FRX0N0BNM6EQ", destination: "nas", name: "clip.mp4", key: nil, context: [:])
                 ]), digestsSource: true)
         try staging.publish([made.copy])
-        // A chmod moves its change time: only the source's own digest can tell that it is the same.
+        // A chmod changes its ctime: only the source's own digest can show that it is the same.
         try Descriptor.open(source, for: .reading).setMode(0o640, named: source)
         scene.remote.find(.absent)
         let report = try await scene.rebuild()

@@ -11,7 +11,7 @@ import Testing
 /// Bytes that are handed over without a file, over a scripted remote.
 @Suite("bytes that are handed over", .timeLimit(.minutes(Patience.minutes(1))))
 struct ReceivingTests {
-    /// Gives pieces one after another.
+    /// Returns pieces one after another.
     private func pieces(_ pieces: [[UInt8]], then end: (any Error)? = nil) -> @Sendable () async throws -> [UInt8]? {
         let rest = Mutex(pieces[...])
         return {

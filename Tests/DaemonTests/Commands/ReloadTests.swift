@@ -180,7 +180,7 @@ struct ReloadTests {
         scene.remote.standard = .waitUploading
         scene.written.edit { $0.policy.total = 1 }
         _ = try await scene.agent.reload()
-        // Side by side, either of the first two could be copied first and take the slot.
+        // In parallel, either of the first two could be copied first and take the slot.
         var ids = try await [scene.add("0")]
         try await scene.isRunning(1)
         for number in 1..<4 { ids.append(try await scene.add("\(number)")) }

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Rescan", .timeLimit(.minutes(Patience.minutes(1))))
 struct RescanTests {
-    /// A daemon that takes what appears in `cam`.
+    /// A daemon that takes up files in `cam`.
     private func scene() async throws -> AgentScene {
         try await AgentScene { settings in
             settings.folders[0].watch.exclude = []
@@ -25,7 +25,7 @@ struct RescanTests {
         }
     }
 
-    /// Through another of its names, of which no event tells.
+    /// Writes through another of its names, which causes no event.
     private func write(_ path: FilePath, _ bytes: [UInt8]) throws {
         let file = try Descriptor.open(path, for: .updating)
         try file.write(bytes, named: path)

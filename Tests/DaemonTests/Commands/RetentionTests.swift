@@ -37,7 +37,7 @@ struct RetentionTests {
         try await scene.reach(.completed, [done])
         clocks.advance(by: .seconds(5))
         let failed = try await fail(scene, "failed.mp4")
-        // Somebody sets the clock.
+        // The clock is set.
         clocks.step(by: .seconds(20_000 * 86_400))
         scene.agent.house.listBell.ring()
         let view = try await scene.agent.show(done).upload
@@ -55,7 +55,7 @@ struct RetentionTests {
         scene.agent.house.listBell.ring()
         try await scene.reach(.removed, [failed])
         #expect(try await scene.agent.show(failed).upload.error?.code == "scripted")
-        // Its source stands: the copy is not needed.
+        // Its source exists: the copy is not needed.
         try await eventually("its copy is gone") { try scene.copies.isEmpty }
         try await eventually("its source stays") {
             try await scene.agent.show(failed).upload.sourceState == "kept: an upload of it has failed"
@@ -87,7 +87,7 @@ struct RetentionTests {
         let place = shelf.appending(try #require(names.first))
         #expect(note.hasSuffix(place.display))
         #expect(try Files.read(place) == content)
-        // And it is named to whoever wants it back.
+        // And it is named, for a person who wants it back.
         if source == "gone" {
             let refusal = await #expect(throws: Refusal.self) { try await scene.agent.retry(selection) }
             #expect(refusal?.code == .sourceMissing && refusal?.message.contains(place.display) == true)

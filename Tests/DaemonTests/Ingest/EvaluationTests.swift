@@ -7,7 +7,7 @@ import Testing
 @testable import Config
 @testable import Daemon
 
-/// How often policy is asked.
+/// The number of policy evaluations.
 @Suite("Questions to the policy", .timeLimit(.minutes(Patience.minutes(2))))
 struct EvaluationTests {
     @Test("fifty classes that wait cost fifty questions a look, however many uploads they have; empty ones cost none")
@@ -20,7 +20,7 @@ struct EvaluationTests {
                 folder.watch.name = "f\(number)"
                 folder.watch.path = settings.state.parent.appending(FilePath("f\(number)"))
                 try Files.makeFolders(folder.watch.path)
-                // Some wait for a word of their own, the others for everybody's.
+                // Some wait for a rule of their own, the others for a general one.
                 folder.policy.rules = number % 2 == 0 ? Times.night : PolicyRules()
                 return folder
             }
@@ -33,14 +33,14 @@ struct EvaluationTests {
             #expect(try await questions(scene) == 50)
         }
         #expect(scene.remote.began.isEmpty)
-        // What waits for the earliest change is asked then, and not before.
+        // The upload that waits for the earliest change is evaluated then, and not before.
         scene.goOn(clocks, to: try Times.local(22))
         try await scene.reach(.completed, ids)
         #expect(try await questions(scene) == 0)
         try await scene.stop()
     }
 
-    /// Those of one look.
+    /// The evaluations of one pass.
     private func questions(_ scene: AgentScene) async throws -> Int {
         let (dispatcher, bell) = (scene.agent.dispatcher, scene.agent.house.dispatchBell)
         try await eventually("the dispatcher waits") { bell.isWaiting }

@@ -10,7 +10,7 @@ import Testing
 @testable import Config
 @testable import Daemon
 
-/// Folders whose files a command makes into others.
+/// Folders whose files are converted by a command.
 @Suite("Exports in the daemon", .timeLimit(.minutes(Patience.minutes(1))))
 struct ExportingTests {
     private static func export(_ script: String, program: String = "sh") throws -> ExportSettings {

@@ -9,10 +9,10 @@ import Testing
 @testable import Config
 @testable import Daemon
 
-/// Sources that are uploaded as they stand.
+/// Sources that are uploaded in place.
 @Suite("In place", .timeLimit(.minutes(Patience.minutes(1))))
 struct InPlaceTests {
-    /// - Parameter watches: Whether files come in by themselves too; else only by hand.
+    /// - Parameter watches: Whether the folder is watched too; if not, files are only added by hand.
     private func scene(watches: Bool = false) async throws -> AgentScene {
         try await AgentScene { settings in
             settings.staging.copy = .inPlace
@@ -21,7 +21,7 @@ struct InPlaceTests {
         }
     }
 
-    /// The id of the first upload of a file that the watcher takes.
+    /// The id of the first upload of a file that the watcher delivers.
     private func taken(_ scene: AgentScene, _ path: FilePath) async throws -> String {
         try await eventually("it is taken") { try await uploads(scene, of: path).first?.upload.id }
     }
@@ -72,7 +72,7 @@ struct InPlaceTests {
         let scene = try await scene(watches: true)
         let next = noise(size, seed: 77)
         scene.remote.when(moment) { order in
-            // As a camera that writes over its oldest clip.
+            // Like a camera that overwrites its oldest clip.
             try? Files.remove(order.file.path)
             try? Files.replace(order.file.path, with: next)
         }
@@ -114,7 +114,7 @@ struct InPlaceTests {
         scene.remote.set(.take, for: "a.mp4")
         let next = noise(700, seed: 77)
         try Files.rename(try scene.folder.write("next", next), to: path)
-        // Nothing lets the old one go on: it is stopped.
+        // The old upload cannot continue: it is stopped.
         try await scene.reach(.cancelled, [id])
         #expect(try await row(scene, id).failure?.code == "source_changed")
         try await eventually("the new version is there, and released") {
@@ -194,7 +194,7 @@ struct InPlaceTests {
         let elsewhere = scene.folder.path.appending("elsewhere")
         try Files.rename(cam, to: elsewhere)
         _ = try await scene.agent.resume(Selection(all: true))
-        // The view that said so, for by the next one it may be tried again.
+        // The view with the wait, since the next view may be after another try.
         let shown = try await eventually("it waits for its source") {
             let view = try await scene.agent.show(id).upload
             return view.holds.contains { $0.kind == "absent" } ? view : nil

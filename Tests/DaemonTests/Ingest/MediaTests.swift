@@ -50,7 +50,7 @@ struct RecordingTests {
 
     private var named: Template { get throws { try Template("{recorded:%Y}/{name}") } }
 
-    /// A file of the folder `cam`, as the watcher would hand it on.
+    /// A file of the folder `cam`, as the watcher would deliver it.
     private func settled(_ name: FilePath, _ content: [UInt8], _ scene: AgentScene) throws -> SettledFile {
         let look = try FileLook(at: try scene.folder.write(FilePath("cam").appending(name), content))
         let identity = StoredIdentity(

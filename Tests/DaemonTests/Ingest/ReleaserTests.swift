@@ -20,7 +20,7 @@ struct ReleaserTests {
         let elsewhere = folder.path.appending("elsewhere")
         let path = try folder.write("drop/a.mp4", Self.content)
         let asset = try await Self.complete(path, of: drop, in: house)
-        // What stands on the disk cannot be seen any more, neither the file nor the folder.
+        // Neither the file nor the folder can be seen on the disk any more.
         try Files.rename(drop, to: elsewhere)
         try await Self.release(house, until: "the copy is gone and the reason is said") {
             let record = try await house.store.asset(asset)
@@ -30,7 +30,7 @@ struct ReleaserTests {
         #expect(try await house.store.asset(asset)?.sourceState == .releasing)
         #expect(try await house.store.releasable(limit: 10).map(\.asset.id) == [asset])
         try Files.rename(elsewhere, to: drop)
-        // As after a restart: nothing in memory puts it off.
+        // As after a restart: nothing in memory defers it.
         try await Self.release(house, until: "the source is released") {
             try await house.store.asset(asset)?.sourceState == .released
         }

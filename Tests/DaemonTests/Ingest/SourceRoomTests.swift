@@ -51,7 +51,7 @@ struct SourceRoomTests {
         try await scene.stop()
     }
 
-    /// Names of what the rules let go of now.
+    /// Names of the files that the rules release now.
     private func going(_ scene: AgentScene) async throws -> [String] {
         let store = scene.agent.house.store
         return try await scene.agent.house.settings.folders[0].going(free: nil, on: nil, now: clocks.wall()) {

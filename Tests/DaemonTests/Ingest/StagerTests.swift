@@ -9,11 +9,11 @@ import Testing
 @testable import Config
 @testable import Daemon
 
-/// Files as recorded, and a stager that has not begun.
+/// Recorded files, and a stager that has not begun.
 private struct Scene {
     let folder = TemporaryFolder()
     let house: House
-    /// What the log says.
+    /// The lines of the log.
     let said = Lines()
 
     init(cap: Int64? = nil) async throws {
@@ -39,7 +39,7 @@ private struct Scene {
         let content = Mutex<[String]>([])
     }
 
-    /// - Parameter fileSystem: What the file is said to stand on; `nil` for not known.
+    /// - Parameter fileSystem: The recorded file system of the file; `nil` for unknown.
     func record(
         _ name: String, size: Int, fileSystem: String? = nil, keeping: Keeping = .copy
     ) async throws -> (path: FilePath, upload: String) {
@@ -101,7 +101,7 @@ struct StagerTests {
                     && scene.house.troubles["staging"]?.text.contains("\(next.path.display), which is next") == true
             }
             try await eventually("what needs no room went on") { try await scene.state(here.upload) == .queued }
-            // As the release does when it has arrived.
+            // Like the release after the upload has arrived.
             let asset = try #require(try await scene.house.store.upload(done.upload)?.asset)
             try scene.house.staging.remove(FilePath("\(asset)"))
             _ = try await scene.house.store.cancel([done.upload])

@@ -9,7 +9,7 @@ import Testing
 @testable import Config
 @testable import Daemon
 
-/// Who has a file open for writing, as a test says.
+/// The programs that have a file open for writing, as a test sets them.
 private final class ScriptedWriters: WriterAsking {
     let answer: Mutex<WriterSearch.Answer>
     init(_ answer: WriterSearch.Answer) { self.answer = Mutex(answer) }
@@ -21,12 +21,12 @@ private final class ScriptedWriters: WriterAsking {
     }
 }
 
-/// Sources that are verified, and of which it is asked again whether a program has them open for writing.
+/// Verified sources, and repeated checks whether a program has them open for writing.
 @Suite("Release of a source that may be open", .timeLimit(.minutes(Patience.minutes(1))))
 struct UnsureReleaseTests {
     private static let content = noise(10_000)
 
-    /// A state with one verified source in it.
+    /// A state with one verified source.
     private final class Scene: Sendable {
         let folder = TemporaryFolder()
         let clocks = ManualClocks()
@@ -92,7 +92,7 @@ struct UnsureReleaseTests {
             }
         }
 
-        /// Lets a releaser work until something holds, as after a start of the daemon.
+        /// Runs a releaser until a condition holds, as after a start of the daemon.
         ///
         /// - Parameter other: Another run over the same state.
         func release(
@@ -115,7 +115,7 @@ struct UnsureReleaseTests {
         var stands: Bool { get throws { try FileLook.ifPresent(at: path) != nil } }
         var isKnown: Bool { get async throws { try await house.store.isKnown("cam", "a.mp4") != nil } }
 
-        /// Other bytes, with the size and time of before.
+        /// Writes other bytes, and keeps the size and the time.
         func rewrite() throws {
             let look = try FileLook(at: path)
             let file = try Descriptor.open(path, for: .updating)
@@ -127,7 +127,7 @@ struct UnsureReleaseTests {
         struct Unexpected: Error {}
     }
 
-    // MARK: What earlier runs kept
+    // MARK: Sources kept by earlier runs
 
     @Test("a folder whose sources were kept is told of again at the next start, as long as one of them stands")
     func keptIsSaidAgain() async throws {
@@ -164,7 +164,7 @@ struct UnsureReleaseTests {
         #expect(try !scene.stands)
     }
 
-    // MARK: Who has it open cannot be known
+    // MARK: It is unknown which programs have it open
 
     @Test("on a disk of this machine it stays for good with the reason, is not sent again, and status names the remedy")
     func keeps() async throws {
@@ -318,7 +318,7 @@ struct UnsureReleaseTests {
     func rewritten() async throws {
         let scene = try await Scene(.nobody)
         try scene.rewrite()
-        // It is handed back behind its record.
+        // It is handed back after its record.
         try await scene.release(until: "it is judged, and handed back") {
             try await scene.isOver() && !scene.handedBack.withLock { $0.isEmpty }
         }
@@ -343,7 +343,7 @@ struct UnsureReleaseTests {
     func cancelled() async throws {
         let scene = try await Scene(.nobody, isCancelled: true)
         try scene.rewrite()
-        // It is handed back behind its record.
+        // It is handed back after its record.
         try await scene.release(until: "it is judged, and handed back") {
             try await scene.isOver() && !scene.handedBack.withLock { $0.isEmpty }
         }

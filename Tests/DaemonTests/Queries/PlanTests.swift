@@ -44,14 +44,14 @@ struct PlanTests {
             scene.agent.house.store, SpendingAccount(destination: "nas", folder: "cam", network: .any)
         )
         try await store.pay([Payment(account, Spending(bytes: 1_040 * 3600))])
-        // Next to nothing in an hour says nothing of how fast it went.
+        // Very few bytes in an hour show nothing about the speed.
         #expect(try await scene.agent.plan(PlanQuery()).rates == unknown.rates)
         try await store.pay([Payment(account, Spending(bytes: 103_999 * 1_040 / 1_000 * 3600))])
         let known = try await scene.agent.plan(PlanQuery())
         #expect(known.rates.map(\.source) == ["usage"])
         #expect(known.rates.first?.rate.map { (100_000...105_000).contains($0) } == true)
         #expect(known.steps.first?.bytes == 3000)
-        // What a run before has measured.
+        // A measurement of an earlier run.
         try await store.keep(speed: 500_000, to: "nas")
         #expect(
             try await scene.agent.plan(PlanQuery()).rates

@@ -23,9 +23,9 @@ struct ProgressThrottleTests {
         #expect(throttle.due(Self.running(1, sent: 1_000), now: Self.at(500)) == ["0"])
         #expect(throttle.due(Self.running(1, sent: 1_001), now: Self.at(1_499)) == [])
         #expect(throttle.due(Self.running(1, sent: 1_001), now: Self.at(1_500)) == ["0"])
-        // The remote has less than was thought.
+        // The remote has less than was reported.
         #expect(throttle.due(Self.running(1, sent: 0), now: Self.at(1_501)) == ["0"])
-        // One that began again is new.
+        // An upload that started again is new.
         #expect(throttle.due([], now: Self.at(1_502)) == [])
         #expect(throttle.due(Self.running(1, sent: 0), now: Self.at(1_503)) == ["0"])
     }

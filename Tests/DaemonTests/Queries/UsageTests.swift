@@ -41,7 +41,7 @@ struct UsageTests {
         #expect(view.days.first?.bytes == 0)
         #expect(view.quotas.map(\.place) == ["policy", "policy", "folder cam"])
         #expect(view.quotas.map(\.text) == ["1 kB a day", "9 files a day", "50 B an hour over metered networks"])
-        // The file went to a place on this machine, which no quota counts.
+        // The file was sent to a place on this machine, which no quota counts.
         #expect(view.quotas.map(\.used) == [400, 0, 40])
         #expect(view.quotas.map(\.reserved) == [30, 0, 0])
         #expect(view.quotas.map(\.left) == [570, 9, 10])
@@ -53,7 +53,7 @@ struct UsageTests {
         #expect(folder.days.last?.parts == nil)
         query.folder = "solo"
         #expect(try await scene.agent.usage(query).quotas.map(\.place) == ["policy", "policy"])
-        // One that is in the ledger alone is known, too.
+        // A name that is only in the ledger is known, too.
         query.folder = nil
         query.destination = "old"
         #expect(try await scene.agent.usage(query).days.last?.bytes == 360)
@@ -75,7 +75,7 @@ struct UsageTests {
             let account = Account(
                 SpendingAccount(destination: "nas", folder: "cam", network: isFree ? .local : .any),
                 QuotaBook.Class("nas", from: "cam", isMetered: false), step: nil, isFree: isFree, in: ledger)
-            // Where something is reserved for it, before the first byte leaves.
+            // A reservation is made for it, before the first byte is sent.
             try await account.prepare(for: 500)
             account.spend(500)
             account.receive(20)

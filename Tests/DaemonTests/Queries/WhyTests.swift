@@ -102,7 +102,7 @@ struct WhyTests {
             $0.folders[0].watch.marker = MarkerName("{name}.done")
         }
         let cam = scene.folder.path.appending("cam")
-        // What comes before that was there before.
+        // A file that arrives before that was there before.
         try await eventually("the folder is watched") {
             try await scene.agent.why(cam.display).answers.first?.text.hasSuffix("it is watched")
         }

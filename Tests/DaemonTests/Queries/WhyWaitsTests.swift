@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Why something waits: its key, what that says, and the time left", .timeLimit(.minutes(Patience.minutes(2))))
 struct WhyWaitsTests {
-    /// A daemon that watches its folder `cam`, and has looked through it.
+    /// A daemon that watches its folder `cam`, and has scanned it.
     private func watching(_ shape: (inout FolderSettings) -> Void) async throws -> (AgentScene, FilePath) {
         let scene = try await AgentScene {
             $0.folders[0].watch.exclude = []

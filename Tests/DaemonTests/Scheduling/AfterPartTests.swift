@@ -18,7 +18,7 @@ struct AfterPartTests {
         }
     }
 
-    /// An upload whose second part of four is on its way.
+    /// An upload whose second part of four is being sent.
     private func begun() async throws -> (scene: AgentScene, id: String) {
         let scene = try await AgentScene()
         scene.remote.standard = .waitParts
@@ -29,7 +29,7 @@ struct AfterPartTests {
         return (scene, id)
     }
 
-    /// It has looked what policy says now, more than once.
+    /// Waits until policy has been evaluated again, more than once.
     private func look(_ scene: AgentScene) async throws {
         for _ in 0..<2 {
             let before = await scene.agent.dispatcher.looks
@@ -158,7 +158,7 @@ struct AfterPartTests {
         let began = scene.remote.began
         _ = try await scene.agent.pause(Selection(all: true, afterPart: true))
         scene.remote.letGo()
-        // One request takes it: it comes to its end.
+        // It is sent in one request: it completes.
         try await scene.reach(.completed, [long])
         let bundled = Set(scene.remote.bundles.flatMap(\.self).map(\.display))
         let left = try await ids.asyncCompactMap { id in

@@ -13,7 +13,7 @@ struct BundleTests {
         return scene
     }
 
-    /// Files that wait, and then may all go at once.
+    /// Files that wait, and then may all be sent at once.
     private func backlog(_ count: Int, _ scene: AgentScene, size: Int = 100) async throws -> [String] {
         _ = try await scene.agent.pause(Selection(all: true))
         var ids: [String] = []

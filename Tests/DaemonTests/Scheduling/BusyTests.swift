@@ -36,7 +36,7 @@ struct BusyBookTests {
         #expect(book.due([command], at: at(5)).isEmpty)
         #expect(book.nextLook(at: at(5)) == .seconds(26))
         #expect(book.due([command], at: at(31)) == [command: .seconds(10)])
-        // Until the answer comes it is as busy as it was.
+        // The last answer counts until the next one arrives.
         #expect(book.words(at: at(35))[command]?.answer == .busy)
         _ = book.heard(.free, of: command, asked: at(31), at: wall)
         #expect(book.due([], at: at(40)).isEmpty)
@@ -52,7 +52,7 @@ struct BusyBookTests {
         #expect(book.words(at: at(29))[command]?.isFree == true)
         #expect(book.words(at: at(30))[command] == nil)
         #expect(book.due([command], at: at(45)) == [command: .seconds(10)])
-        // The answer of before is not the answer of now.
+        // The earlier answer no longer counts.
         #expect(book.words(at: at(45))[command] == nil)
         let later = wall.advanced(by: .seconds(45))
         let (change, _) = book.heard(.free, of: command, asked: at(45), at: later)
@@ -66,7 +66,7 @@ struct BusyBookTests {
         #expect(!book.hasPolled)
         #expect(book.words(at: at(0)).isEmpty)
         #expect(book.due([], at: at(0)).keys.contains(file))
-        // Something happens while somebody looks: he looks again.
+        // Something happens during the inspection: the file is inspected again.
         #expect(book.filesChanged(unheard: [:]).ask.isEmpty)
         #expect(book.heard(.free, of: file, asked: at(0), at: wall).again != nil)
         #expect(
@@ -118,7 +118,7 @@ struct BusyBookTests {
         ])
         #expect(book.due([command], at: at(0)) == [command: .seconds(2)])
         book.keep([])
-        // One that runs is not started again.
+        // A question that is under way is not started again.
         #expect(book.isAsking)
         _ = book.heard(.busy, of: command, asked: at(0), at: wall)
         #expect(book.nextLook(at: at(0)) == .seconds(5))
@@ -130,7 +130,7 @@ struct BusyBookTests {
 
 @Suite("Busy, in the daemon", .timeLimit(.minutes(Patience.minutes(2))))
 struct BusyDaemonTests {
-    /// A source that says what a test wants, and counts.
+    /// A source that gives a test's answers, and counts the questions.
     private final class Camera: Sendable {
         private let state = Mutex((answer: BusyWord.Answer.free, asked: 0, most: 0, now: 0))
         var answer: BusyWord.Answer {
@@ -138,7 +138,7 @@ struct BusyDaemonTests {
             set { state.withLock { $0.answer = newValue } }
         }
         var asked: Int { state.withLock { $0.asked } }
-        /// At the same time.
+        /// The most questions at the same time.
         var most: Int { state.withLock { $0.most } }
         var look: BusyLook {
             BusyLook { [self] _, _ in
@@ -184,7 +184,7 @@ struct BusyDaemonTests {
         scene.remote.letGo()
         try await scene.reach(.completed, [other])
         #expect(try await scene.state(id) == .queued)
-        // What cannot be known holds as well, and is told as what it is.
+        // An unknown state holds uploads as well, and is reported as unknown.
         camera.answer = .unknown(problem: "hangs", remedy: "kick it")
         try await eventually("it is told") {
             try await scene.agent.why(id).answers.first?.text
@@ -213,14 +213,14 @@ struct BusyDaemonTests {
         }
         let asked = camera.asked
         #expect(asked > 0)
-        // The word of before counts no more, and is no hold either.
+        // The earlier answer no longer counts, and is no hold either.
         try await eventually("its time is over") { await dispatcher.world.busy.isEmpty }
         #expect(try await scene.agent.show(held).upload.holds.map(\.kind) == ["schedule"])
         #expect(try await scene.agent.status().destinations.first?.hold == nil)
         scene.agent.house.dispatchBell.ring()
         try await eventually("it has looked") { scene.agent.house.dispatchBell.isWaiting }
         #expect(camera.asked == asked)
-        // When something comes, its word is asked first.
+        // When a file arrives, the source is asked first.
         camera.answer = .busy
         let late = try await scene.add("c.mp4")
         try await eventually("it waits") { try await scene.agent.show(late).upload.holds.map(\.kind) == ["busy"] }
@@ -334,6 +334,6 @@ struct BusyDaemonTests {
 }
 
 extension Dispatcher {
-    /// A machine with much to do looks at a file when it comes to it.
+    /// A busy machine inspects a file later.
     fileprivate func waitForFiles(_ patience: Duration) { busyPatience = patience }
 }

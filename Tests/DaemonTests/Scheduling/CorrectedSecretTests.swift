@@ -9,13 +9,13 @@ import Testing
 @testable import Config
 @testable import Daemon
 
-/// Secrets that were wrong, and were corrected where they stand: without a reload.
+/// Secrets that were wrong, and were corrected in place: without a reload.
 @Suite("Secrets that are corrected after a refusal", .timeLimit(.minutes(Patience.minutes(3))))
 struct CorrectedSecretTests {
     static let wrong = "wrong-secret-0001"
     static let right = "right-secret-0001"
 
-    /// A destination, and what its server says to a wrong secret.
+    /// A destination, and its server's answer to a wrong secret.
     struct Place: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let type: String
@@ -68,7 +68,7 @@ struct CorrectedSecretTests {
             answer: #"{"error": "no such token"}"#),
     ]
 
-    /// Hears which secret each request came with, and takes none.
+    /// Records the secret of each request, and accepts none.
     private final class Server: Sendable {
         private let heard: Heard
         let server: FakeServer
@@ -82,7 +82,7 @@ struct CorrectedSecretTests {
                 let words = exchange.headerNames.compactMap { exchange.header($0) }
                 let isRight = words.contains { $0.contains(CorrectedSecretTests.right) }
                 heard.all.withLock { $0.append(isRight) }
-                // What it says to the right one is no matter here.
+                // The answer to the right one does not matter here.
                 if isRight { return exchange.reply(500) }
                 let isHead = exchange.method == "HEAD"
                 exchange.reply(place.status, place.headers, isHead ? "" : place.answer)
@@ -113,7 +113,7 @@ struct CorrectedSecretTests {
         }
     }
 
-    /// Of the same length, and by its times as old as what stood there before.
+    /// With the same length and the same times as the content before.
     private static func correct(_ file: FilePath) throws {
         var before = stat()
         #expect(stat(file.display, &before) == 0)

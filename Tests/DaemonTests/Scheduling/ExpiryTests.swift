@@ -105,7 +105,7 @@ struct ExpiryTests {
         _ = try await scene.agent.pause(Selection(all: true))
         let id = try await scene.add("a.mp4")
         try await scene.reach(.queued, [id])
-        // The run is old enough, and then somebody sets the clock.
+        // The run is old enough, and then the clock is set.
         try await goOn(scene, clocks, by: .seconds(7 * 86_400 - 30))
         try await eventually("the dispatcher waits") { scene.agent.house.dispatchBell.isWaiting }
         clocks.step(by: .seconds(3600))

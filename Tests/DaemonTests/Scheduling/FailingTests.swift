@@ -7,7 +7,7 @@ import Testing
 
 @testable import Daemon
 
-/// What keeps failing: which of it counts, when it ends, and what it may cost.
+/// Uploads that keep failing: which failures count, when they end, and what they may cost.
 @Suite("uploads that keep failing", .timeLimit(.minutes(Patience.minutes(2))))
 struct FailingTests {
     private func scene(
@@ -15,7 +15,7 @@ struct FailingTests {
     ) async throws -> AgentScene {
         try await AgentScene(clocks: clocks, remote: remote) { settings in
             settings.policy.retry = retry
-            // A rule that makes the daemon look at what networks cost.
+            // A rule that makes the daemon inspect the cost of networks.
             if remote.site.isFolder { settings.policy.rules.metered = .limit(1_000_000_000) }
         }
     }
@@ -49,7 +49,7 @@ struct FailingTests {
         try await scene.stop()
     }
 
-    /// As time goes by, until something is so.
+    /// Advances the clocks in steps until a condition holds.
     private func goOn(
         _ scene: AgentScene, _ clocks: ManualClocks, by step: Duration, until isSo: () async throws -> Bool
     ) async throws {
@@ -121,7 +121,7 @@ struct FailingTests {
             text.contains("within a day 3.0 MB were sent of this file of 1.5 MB")
                 && text.contains("allow \(id) --metered"),
             "\(text)")
-        // For hours nothing goes, whatever wakes the dispatcher.
+        // For hours nothing is sent, for any reason that wakes the dispatcher.
         for _ in 0..<20 {
             try await eventually("the dispatcher waits") { scene.agent.house.dispatchBell.isWaiting }
             clocks.advance(by: .seconds(3600))
@@ -129,7 +129,7 @@ struct FailingTests {
         }
         try await eventually("the dispatcher waits") { scene.agent.house.dispatchBell.isWaiting }
         #expect(scene.remote.began.count == 2)
-        // Others go all the same.
+        // Other uploads are sent all the same.
         scene.remote.set(.take, for: "b.mp4")
         let other = try await scene.add("b.mp4", size: 10)
         try await goOn(scene, clocks, by: .seconds(1)) { try await scene.state(other) == .completed }
@@ -185,7 +185,7 @@ struct FailingTests {
             let store = scene.agent.house.store
             try await scene.reach(.completed, [try await scene.add("b.mp4")])
             #expect(remote.requestSize == size)
-            // What is forgotten is forgotten for good.
+            // A forgotten size stays forgotten.
             remote.learn(nil)
             try await scene.reach(.completed, [try await scene.add("c.mp4")])
             try await eventually("it is not kept") { try await store.requestSize(to: "nas", at: "here") == nil }
@@ -196,7 +196,7 @@ struct FailingTests {
     private func run(
         _ folder: TemporaryFolder, _ remote: ScriptedRemote, _ body: (AgentScene) async throws -> Void
     ) async throws {
-        // The last run's store gives its lock back when nobody holds it any more, which is soon.
+        // The last run's store releases its lock when it has no owner any more, which is soon.
         let scene = try await eventually("the state is free") { () -> AgentScene? in
             do { return try await AgentScene(folder: folder, remote: remote) } catch is StateLocked { return nil }
         }

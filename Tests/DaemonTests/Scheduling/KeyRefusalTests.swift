@@ -15,7 +15,7 @@ struct KeyRefusalSceneTests {
         try await eventually("it is refused") { scene.remote.began.contains("bad") }
         var others: [String] = []
         for number in 0..<5 {
-            // No hold of fifteen minutes stands in their way.
+            // No hold of fifteen minutes delays them.
             others.append(try await scene.add("\(number)"))
             try await scene.reach(.completed, others)
             let before = scene.remote.began.count { $0 == "bad" }
@@ -44,7 +44,7 @@ struct KeyRefusalSceneTests {
         try await eventually("the destination is held") {
             await scene.agent.dispatcher.hold(of: "nas")?.kind == .auth
         }
-        // Those that were under way are taken, and after each of them one is tried.
+        // The running uploads are accepted, and after each of them one is tried.
         #expect(scene.remote.began.count <= 2 * running + 3)
         for id in ids { #expect(try await scene.agent.house.store.upload(id)?.state != .failed) }
         scene.remote.letGo()
@@ -100,7 +100,7 @@ struct KeyRefusalSceneTests {
             try await eventually("it is refused") { tried(FilePath(name)) == 1 }
             try await scene.reach(.completed, [try await scene.add("good \(name)")])
         }
-        // With nothing accepted in between: it may be the key.
+        // With nothing accepted in between: the key may be at fault.
         _ = try await scene.agent.retry(Selection(ids: bad))
         try await eventually("each is refused again: \(scene.remote.began.map(\.display))") {
             tried("bad") > 1 && tried("worse") > 1 && scene.remote.running.isEmpty

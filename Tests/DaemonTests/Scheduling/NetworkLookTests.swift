@@ -10,7 +10,7 @@ import Testing
 struct MisnamedRuleTests {
     @Test("a rule that is a slip away from an interface of this machine is a warning of `check`, with its place")
     func misnamed() async throws {
-        // Of a machine that has the loopback one alone, nothing can be told.
+        // A machine with only the loopback interface gives no result.
         let there = try Links.all().map(\.name).first { $0.hasPrefix("eth") }
         let written = there.map { "teh" + $0.dropFirst(3) } ?? "garage"
         let scene = try await AgentScene {

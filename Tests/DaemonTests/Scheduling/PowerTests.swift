@@ -42,7 +42,7 @@ struct PowerTests {
         try battery(true)
         scene.agent.house.dispatchBell.ring()
         try await scene.reach(.completed, [id])
-        // Nothing waits: nobody looks.
+        // No upload waits, so the supply is not read.
         #expect(try await scene.agent.dispatcher.nextPowerLook() == nil)
         try await scene.stop()
     }
@@ -60,7 +60,7 @@ struct PowerTests {
         }
         try charger(true)
         let scene = try await AgentScene { $0.folders[0].policy.rules = PolicyRules(onBattery: .pause) }
-        // Memory devices stand for batteries, which not every machine has.
+        // Memory devices replace batteries, which not every machine has.
         await scene.agent.dispatcher.read(PowerSupplies(root: folder.path), newsOf: "mem")
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a.mp4")

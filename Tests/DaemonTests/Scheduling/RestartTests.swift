@@ -9,10 +9,10 @@ import Testing
 @testable import Config
 @testable import Daemon
 
-/// A reload must come to what a stop and a start with the new file come to.
+/// A reload must have the same result as a stop and a start with the new file.
 @Suite("Reload and restart", .serialized, .timeLimit(.minutes(Patience.minutes(5))))
 struct RestartTests {
-    /// A daemon that is brought to other settings in one way or the other.
+    /// A daemon that gets new settings in one way or the other.
     private final class House {
         let folder = TemporaryFolder()
         let isReloaded: Bool
@@ -39,7 +39,7 @@ struct RestartTests {
                 }
                 return remote
             }
-            // The last run's store gives its lock back when nobody holds it any more, which is soon.
+            // The last run's store releases its lock when it has no owner any more, which is soon.
             let agent = try await eventually("the state is free") { () -> Agent? in
                 do {
                     return try await Agent.start(
@@ -77,7 +77,8 @@ struct RestartTests {
             let beside = try folder.write("beside", content)
             let path = folder.path.appending(FilePath(name))
             try Files.rename(beside, to: path)
-            // One that a folder takes is taken before the next change, so that both know it by the same settings.
+            // A file that a folder selects is taken up before the next change, so that both know it by the same
+            // settings.
             let isTaken = written.settings.folders.contains { folder in
                 path.relative(to: folder.watch.path).map {
                     NameRules(include: folder.watch.include, exclude: folder.watch.exclude).takes($0)
@@ -89,12 +90,12 @@ struct RestartTests {
             }
         }
 
-        /// Everything has been seen, and nothing moves.
+        /// Waits until all files have been seen, and all loops are at rest.
         func rest() async throws {
             try await eventually("at rest", within: .seconds(30)) { await agent?.isAtRest() ?? false }
         }
 
-        /// What a person would see.
+        /// The state as a person would see it.
         func picture() async throws -> [String] {
             guard let agent else { return [] }
             let page = try await agent.list(ListQuery())

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Room at destinations", .timeLimit(.minutes(Patience.minutes(1))))
 struct RoomTests {
-    /// Long waits, so that only what a test does makes anything go.
+    /// Long waits, so that uploads continue only because of a test's actions.
     private func scene(_ space: RemoteSpace?, retry: Duration = .seconds(600)) async throws -> AgentScene {
         let scene = try await AgentScene(retry: retry)
         scene.remote.tell(space)
@@ -66,7 +66,7 @@ struct RoomTests {
         scene.remote.standard = .failAfterWord(.pending(after: .milliseconds(2)))
         _ = try await scene.add("a.mp4", size: 100)
         try await eventually("it has begun") { scene.remote.began.count > 0 }
-        // Before it began the answer was good for a millisecond, which a busy machine may need several of.
+        // Before it began the answer was valid for a millisecond, and a busy machine may need several.
         let looks = scene.remote.looks
         try await eventually("it is asked about again and again") { scene.remote.began.count > 20 }
         #expect(scene.remote.looks == looks)
@@ -106,7 +106,7 @@ struct RoomTests {
         let second = try await scene.add("second.mp4", size: 700)
         try await eventually("it waits for room") { try await hold(scene, second)?.kind == "quota" }
         #expect(try await hold(scene, second)?.text.contains("700 B of that for what is under way") == true)
-        // It had taken its room from the beginning on.
+        // Its space had been reserved from the beginning.
         scene.remote.letGo()
         try await scene.reach(.completed, [first, second])
         try await scene.stop()

@@ -25,7 +25,7 @@ struct TurnTests {
         try await scene.reach(.completed, ids)
         let began = scene.remote.began
         #expect(began.count == 12)
-        // Its own order counts within the folder.
+        // The folder's own order counts within the folder.
         #expect(began[1] == "large")
         #expect(began[3] == "small")
         try await scene.stop()

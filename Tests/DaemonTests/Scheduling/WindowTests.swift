@@ -8,7 +8,7 @@ import Testing
 @testable import Config
 @testable import Daemon
 
-/// What may go when, with clocks that a test sets.
+/// Uploads and windows, with clocks that a test sets.
 @Suite("Windows in the daemon", .timeLimit(.minutes(Patience.minutes(2))))
 struct WindowTests {
     @Test("outside its windows nothing goes and every hold says why and until when; inside it goes")
@@ -59,7 +59,7 @@ struct WindowTests {
         try await eventually("the dispatcher waits") { scene.agent.house.dispatchBell.isWaiting }
         let before = try #require(try await scene.agent.dispatcher.nextDeadline())
         #expect(before == .seconds(1800))
-        // Nobody rings.
+        // No bell is rung.
         clocks.advance(by: .seconds(1801))
         let after = try #require(try await scene.agent.dispatcher.nextDeadline())
         #expect(after == .milliseconds(10))

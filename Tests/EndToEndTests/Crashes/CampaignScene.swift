@@ -5,7 +5,8 @@ import Linux
 import TestKit
 import Testing
 
-/// Every kind of destination, at a server that others wrote where there is one, behind a relay that spoils the end of uploads.
+/// Every kind of destination, using a third-party server where there is one, behind a relay that spoils the end of
+/// uploads.
 enum CampaignKind: String, CaseIterable, Sendable, CustomTestStringConvertible {
     case receive, resumableUpload = "resumable-upload", tuspyserver, rclone, ceph, vimeo, form, oss, vod, directory
 
@@ -14,7 +15,7 @@ enum CampaignKind: String, CaseIterable, Sendable, CustomTestStringConvertible {
         ($0 != .ceph || Ceph.isWanted) && (Setting.kind == nil || $0.rawValue == Setting.kind)
     }
 
-    /// The remote tells how many bytes it has, and no more: the answer to the last request decides.
+    /// Whether the remote reports only the number of its bytes: the answer to the last request decides.
     var onlyCounts: Bool {
         switch self {
         case .receive, .resumableUpload, .tuspyserver, .vimeo, .form: true
@@ -36,10 +37,11 @@ enum CampaignKind: String, CaseIterable, Sendable, CustomTestStringConvertible {
         case .tus?:
             [
                 "none", "refuse", "refuse", "gateway", "lost", "page", "forget", "stale", "look-page", "whole", "drop",
-                // Killed inside a PATCH, tuspyserver keeps bytes that its offset does not count; a body that is cut is left out as well.
+                // Killed inside a PATCH, tuspyserver keeps bytes that its offset does not count, so truncated bodies
+                // are left out as well.
             ] + (self == .tuspyserver ? [] : ["cut"]) + (self == .vimeo ? [] : ["lost-begin"])
         case .s3?:
-            // VOD's right to send is one for the account: with 403 everything waits until it is looked at again.
+            // VOD's right to send is one for the account: with 403 all uploads wait until the next check.
             [
                 "none", self == .vod ? "refuse-file" : "refuse", "gateway", "lost", "page", "forget", "look-page",
                 "cut", "drop",
@@ -50,7 +52,7 @@ enum CampaignKind: String, CaseIterable, Sendable, CustomTestStringConvertible {
     }
 }
 
-/// One daemon with one destination of a kind, and what the destination holds.
+/// One daemon with one destination of a kind, and access to the destination's content.
 struct CampaignScene {
     let kind: CampaignKind
     let fixture: DaemonFixture
@@ -58,7 +60,7 @@ struct CampaignScene {
     let relay: ScriptedRelay?
     /// SHA-256 of each file at the destination, unfinished ones included.
     let held: () async throws -> [String]
-    /// The content behind what a relay calls an upload, where it cannot know the file's name.
+    /// The content of an upload, by the relay's name for it, where the relay cannot know the file's name.
     let content: (_ upload: String) -> String?
 
     /// - Parameter isFaulty: Whether the relay spoils anything.
@@ -161,7 +163,7 @@ struct CampaignScene {
         ]
     }
 
-    /// Some in one request, some in many, for each kind.
+    /// Some fit in one request, others need many, for each kind.
     func sizes() -> ClosedRange<Int> {
         switch kind {
         case .rclone, .ceph: 1000...7_000_000
@@ -182,7 +184,7 @@ struct CampaignScene {
         Int(address.drop { $0 != "1" }.split(separator: ":").last?.prefix { $0.isNumber } ?? "") ?? 0
     }
 
-    /// A tus server that others wrote.
+    /// A third-party tus server.
     private final class TusServer: Sendable {
         let port: Int
         private let child: Child
@@ -216,7 +218,7 @@ struct CampaignScene {
             }
         }
 
-        /// Where it keeps them, finished or not.
+        /// Where it keeps uploads, finished or not.
         var uploads: FilePath { folder.path.appending("up") }
     }
 }
@@ -238,7 +240,7 @@ struct CampaignList: Decodable {
         var error: Problem?
         var remote: Remote?
 
-        /// That the file may be at the destination more often than once.
+        /// Whether the warnings report that the file may be at the destination more than once.
         var tellsOfDoubt: Bool {
             let words = ["sent twice", "creation(s) got no answer", "may hold the file twice"]
             return (warnings + [error?.message ?? ""]).contains { told in words.contains { told.contains($0) } }

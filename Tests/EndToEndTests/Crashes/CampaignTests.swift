@@ -5,8 +5,8 @@ import TestKit
 import TestTraits
 import Testing
 
-/// Servers that refuse, forget and lie at the end of an upload, and a daemon that is killed meanwhile: what each upload has come to
-/// is held against what the daemon had been told, and against what the destination holds.
+/// Servers that refuse, forget and give false answers at the end of an upload, and a daemon that is killed meanwhile.
+/// The result of each upload is compared with the answers that the daemon got, and with the content of the destination.
 @Suite(
     "a campaign against servers that spoil the end", .needsPackages, .serialized,
     .timeLimit(.minutes(Patience.minutes(60))))
@@ -48,7 +48,7 @@ struct CampaignTests {
     }
 }
 
-/// One run, and what is true at its end.
+/// One run, and the conditions at its end.
 private struct Campaign {
     let scene: CampaignScene
     private var dice: Dice
@@ -59,7 +59,7 @@ private struct Campaign {
         var kind: CampaignKind
         var kills, files: Int
         var completed = 0, refused = 0, failed = 0, doubted = 0, twice = 0
-        /// What has failed without being refused at its end: its code and words, with the faults of its requests.
+        /// Failures without a refusal at the end: code and words, with the faults of the requests.
         var others: [String] = []
         var problems: [String] = []
         var description: String {
@@ -84,7 +84,7 @@ private struct Campaign {
     }
 
     mutating func kill() async throws {
-        // The moment is the point: long enough for a file to be anywhere on its way.
+        // The moment is random on purpose: long enough for a file to be in any state.
         try await Task.sleep(for: .milliseconds(Int.random(in: 50...1200, using: &dice)))
         scene.fixture.killDaemon()
         kills.append(now)
@@ -93,7 +93,7 @@ private struct Campaign {
 
     private var now: Int64 { SystemClocks().wall().milliseconds }
 
-    /// Waits until every upload has ended, and every source that is to go has gone.
+    /// Waits until every upload has ended, and every source that is to be released is gone.
     func settle() async throws {
         let (fixture, count) = (scene.fixture, scene.camera.clips.count)
         do {
@@ -137,7 +137,7 @@ private struct Campaign {
         let held = Dictionary(grouping: try await scene.held(), by: { $0 }).mapValues(\.count)
         let sources = Set(try Outcome.files(in: fixture.drop, hidden: true))
         let lines = try scene.relay?.lines() ?? []
-        // By name, and by content where the relay was told none.
+        // By name, and by content where the relay did not get one.
         let ends = Dictionary(grouping: lines.filter(\.isEnd)) { $0.name ?? scene.content($0.upload) ?? $0.upload }
         for clip in clips {
             let (name, digest) = (clip.relative.display, CampaignScene.digest(clip.content))
@@ -182,8 +182,8 @@ private struct Campaign {
         return result
     }
 
-    /// What the program may have been told and not have seen: it was killed about then, and says that it saw no answer, or has asked the
-    /// service whether it can use the file.
+    /// Whether the program may have got an answer without seeing it: it was killed about then, and reports that it saw
+    /// no answer, or has asked the service whether it can use the file.
     private func wasUnseen(_ end: ScriptedRelay.Line, _ uploads: [CampaignList.Upload]) -> Bool {
         let isNear = kills.contains { (-200...1000).contains($0 - end.at) }
         let ways =
@@ -192,7 +192,7 @@ private struct Campaign {
         return isNear && uploads.contains { ways.contains($0.remote?.verifiedBy ?? "") }
     }
 
-    /// A server's own answer may be about where the upload stands, and not about the file.
+    /// A server's own answer may concern the position of the upload, and not the file.
     private func isRefusal(_ status: Int, _ fault: String?) -> Bool {
         guard (400...599).contains(status), ![401, 403, 407, 408, 425, 429, 502, 503, 504].contains(status) else {
             return false

@@ -4,11 +4,11 @@ import Linux
 import TestKit
 import Testing
 
-/// A daemon with one remote, whose files are clips: what is killed there, and what is to be true in the end.
+/// A daemon with one remote, whose files are clips: defines the kills, and the conditions at the end.
 protocol CrashSite {
     var fixture: DaemonFixture { get }
     var camera: Camera { get }
-    /// What the remote has to have when everything is over.
+    /// Checks the content of the remote when everything is over.
     func expectAll() async throws
 }
 
@@ -17,7 +17,7 @@ extension CrashSite {
         try camera.drop(Clip(number: number, size: size, relative: FilePath("clip \(number).\(ending)")))
     }
 
-    /// Waits until nothing of the clips is left here, and looks at the remote.
+    /// Waits until nothing of the clips is left here, and checks the remote.
     func settle() async throws {
         let count = camera.clips.count
         try await eventually("\(count) uploads", within: .seconds(120), every: .milliseconds(50)) {
@@ -32,7 +32,7 @@ extension CrashSite {
         #expect(try await fixture.status()?.counts.completed == count)
     }
 
-    /// Kills the daemon behind a step, and starts it once more.
+    /// Kills the daemon after a step, and starts it again.
     func kill(behind step: String) async throws {
         try fixture.startDaemon(environment: ["SLUICE_TEST_CRASH": step])
         let ending = try await #require(fixture.daemon).end(within: .seconds(30))
@@ -41,7 +41,7 @@ extension CrashSite {
         try await settle()
     }
 
-    /// Kills the daemon at moments of chance, with a large file and two others on their way each time.
+    /// Kills the daemon at random moments, each time with a large file and two others in flight.
     func killAnywhere(rounds: Int, large: Int, others: ClosedRange<Int>) async throws {
         let seed = Setting.seed
         var dice = Dice(seed: seed)
@@ -51,7 +51,7 @@ extension CrashSite {
                 for number in 0..<3 {
                     try drop(3 * round + number, size: number == 0 ? large : Int.random(in: others, using: &dice))
                 }
-                // The moment is the point: long enough for a file to be anywhere on its way.
+                // The moment is random on purpose: long enough for a file to be in any state.
                 try await Task.sleep(for: .milliseconds(Int.random(in: 100...1500, using: &dice)))
                 fixture.killDaemon()
                 try fixture.startDaemon()

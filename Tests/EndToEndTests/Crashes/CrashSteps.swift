@@ -3,14 +3,14 @@ import Linux
 import TestKit
 import Testing
 
-/// The names that `SLUICE_TEST_CRASH` takes, by who gets there and when.
+/// The names that `SLUICE_TEST_CRASH` accepts, by the component and time that they belong to.
 enum CrashSteps {
-    /// In the order in which a file meets them.
+    /// In the order in which a file reaches them.
     static let onTheWay = [
         "arrived", "copied", "renamed", "staged", "claimed", "opening", "opened", "accepted", "verified", "completed",
     ]
     static let release = ["release-begun", "release-renamed", "release-done"]
-    /// Only where verified sources make room.
+    /// Only where verified sources are removed to free space.
     static let retention = ["expired"]
     /// Only where another version has the source's name when it is to be released.
     static let changed = ["source-changed"]
@@ -21,13 +21,13 @@ enum CrashSteps {
     static let receiver = ["receiver-named", "receiver-renamed"]
     /// Only where a person ends an upload.
     static let byPerson = ["cancelled", "dismissed"]
-    /// Only where nothing else is left of a file that is not sent any more.
+    /// Only for the last copy of a file that is no longer sent.
     static let rescue = ["copy-rescued"]
-    /// Behind every transaction.
+    /// After every transaction.
     static let everywhere = ["committed"]
     /// Only with a `directory` destination: `ArchiveTests`.
     static let directory = ["part-synced", "part-verified", "part-renamed"]
-    /// Only with a destination that takes parts: `FormTests`.
+    /// Only with a destination that accepts parts: `FormTests`.
     static let parts = ["part-answered", "parts-completed"]
     /// Only where bytes are handed over: `ReceivingTests`.
     static let receiving = ["receiving", "received", "taken"]

@@ -6,14 +6,15 @@ import Testing
 
 /// SIGKILL at random moments while files of all sizes and names arrive.
 ///
-/// One variant at a time: each keeps both cores of a small machine busy, and a kill is to hit work, not a queue for it.
+/// One variant at a time: each keeps both cores of a small machine busy, and a kill has to hit work, not a queue for
+/// it.
 @Suite("after a kill at any moment", .serialized)
 struct CrashTests {
     struct Variant: CustomTestStringConvertible, Sendable {
         enum Victim: String, Sendable { case daemon, receiver, both }
         let victim: Victim
         let source: DaemonFixture.Source
-        /// Of 50 kills, how many are this one's.
+        /// The share of this variant in 50 kills.
         let share: Int
         var testDescription: String { "\(victim.rawValue) killed, source \(source.rawValue)" }
     }
@@ -37,7 +38,7 @@ struct CrashTests {
         do {
             for _ in 0..<max(1, Setting.kills * variant.share / 50) {
                 try camera.drop(8)
-                // The moment is the point: long enough for a file to be anywhere on its way.
+                // The moment is random on purpose: long enough for a file to be in any state.
                 try await Task.sleep(for: .milliseconds(Int.random(in: 0...900, using: &dice)))
                 try await kill(variant.victim, of: fixture, dice: &dice)
             }
@@ -45,7 +46,7 @@ struct CrashTests {
             let outcome = Outcome(fixture: fixture, clips: camera.clips)
             try await outcome.wait()
             try await outcome.check()
-            // Once more from the start, with every source that stayed in sight: nothing moves again.
+            // Once more from the start, with all remaining sources in sight: nothing is sent again.
             #expect(try await fixture.stopDaemon()?.ending == .status(0))
             #expect(try Ledger.integrity(of: fixture.state) == ["ok"])
             try fixture.startDaemon()

@@ -4,10 +4,10 @@ import Linux
 import TestKit
 import Testing
 
-/// Power cuts: the disks lose what was not synced.
+/// Power cuts: the disks lose all data that was not synced.
 ///
-/// A kill leaves everything in the kernel's cache, so only these tests find a sync that is missing.
-/// One at a time: each keeps both cores of a small machine busy.
+/// A kill leaves everything in the kernel's cache, so only these tests find a missing sync. One at a time: each keeps
+/// both cores of a small machine busy.
 @Suite("after a power cut", .serialized, .enabled("\(LoopDisk.need)") { await LoopDisk.isPossible.value })
 struct CutTests {
     typealias Variant = PoweredScene.Variant
@@ -36,10 +36,10 @@ struct CutTests {
         #expect(try Files.read(disk.path.appending("synced")) == noise(300_000))
     }
 
-    // MARK: Behind each durable step
+    // MARK: After each durable step
 
-    /// Every file system meets every step; which disks there are and what becomes of the source takes turns, and
-    /// `SLOW_TESTS` takes all of them.
+    /// Every file system is tested with every step; the layouts of disks and the actions for the source take turns, and
+    /// `SLOW_TESTS` tests all of them.
     static let stepVariants = LoopDisk.Kind.allCases.flatMap { kind in
         [
             Variant(kind: kind, layout: .apart, source: .delete), Variant(kind: kind, layout: .across, source: .move),
@@ -61,7 +61,7 @@ struct CutTests {
         .timeLimit(.minutes(Patience.minutes(30))),
         arguments: Tier.sample(stepVariants + (Setting.isThorough ? moreStepVariants : [])))
     func behindSteps(_ variant: Variant) async throws {
-        // In place nothing is copied.
+        // Nothing is copied for uploads in place.
         let way = CrashSteps.onTheWay.filter { variant.keeping != .inPlace || !["copied", "renamed"].contains($0) }
         var steps = way.map { "\($0):1" } + CrashSteps.receiver.map { "\($0):2" }
         if variant.source != .keep { steps += CrashSteps.release.map { "\($0):1" } }
@@ -69,7 +69,7 @@ struct CutTests {
         if variant.source == .move, variant.layout == .across { steps += CrashSteps.across.map { "\($0):1" } }
         steps += (Setting.isThorough ? [1, 2, 3, 4, 5, 6, 8, 10, 13] : [3, 6]).map { "committed:\($0)" }
         if !Setting.isThorough {
-            // Of two variants of a file system each takes half of what both can meet.
+            // Each of the two variants of a file system takes half of the steps that both can reach.
             let isFirst = variant.source == .delete
             let shared = steps.filter { !CrashSteps.across.contains(String($0.prefix { $0 != ":" })) }
             let half = shared.indices.filter { $0.isMultiple(of: 2) == isFirst }.map { shared[$0] }
@@ -89,19 +89,19 @@ struct CutTests {
         }
     }
 
-    /// Its disk goes alone, the daemon's go alone, or all of them.
+    /// Its disk loses power alone, the daemon's disks alone, or all of them.
     @Test(
         "behind a durable step: every file is in the folder once and whole, no source went too early",
         .timeLimit(.minutes(Patience.minutes(30))),
         arguments: folderVariants + (Setting.isThorough ? moreFolderVariants : []))
     func folderBehindSteps(_ variant: Variant) async throws {
-        // What comes before the upload does not know where it goes.
+        // Steps before the upload do not depend on the destination.
         let own = ["opening", "opened"] + CrashSteps.directory + ["verified", "completed"]
         var steps = own.map { "\($0):1" }
-        // Takes a large file, so it comes last, and in a short run once.
+        // Needs a large file, so it comes last, and once in a short run.
         let large = variant.kind == .xfs || Setting.isThorough ? ["accepted:1"] : []
         if Setting.isThorough {
-            // In turns, so that each step meets each power.
+            // In turns, so that each step is tested with each power.
             steps = (0..<3).flatMap { turn in own.map { "\($0):\(turn == 2 ? 2 : 1)" } }
             if variant.source != .keep { steps += CrashSteps.release.map { "\($0):1" } }
             steps += [4, 6, 8].map { "committed:\($0)" }
@@ -111,7 +111,7 @@ struct CutTests {
 
     private func cut(_ variant: Variant, behind steps: [String]) async throws {
         let scene = try await PoweredScene(variant, seed: 1)
-        // Of two file systems one begins with another power, so that a short run too has each step meet two.
+        // The two file systems begin with different powers, so that a short run too tests each step with two.
         let turn = LoopDisk.Kind.allCases.firstIndex(of: variant.kind) ?? 0
         for (number, step) in steps.enumerated() {
             let power = scene.powers[(number + turn) % scene.powers.count]
@@ -133,7 +133,7 @@ struct CutTests {
         try await scene.startReceiver(environment: isReceiver ? plan : [:])
         let first = scene.camera.clips.count
         let isFolder = scene.variant.target == .directory
-        // A folder has a durable point before the end in a large file only.
+        // A folder has a durable point before the end only for a large file.
         let size = isFolder && step.hasPrefix("accepted") ? 65 << 20 : 90_000
         for clip in first..<first + 3 {
             try scene.camera.drop(
@@ -201,14 +201,14 @@ struct CutTests {
             try await scene.start(after: .all)
             for _ in 0..<max(1, Setting.cuts / variants) {
                 try scene.camera.drop(8)
-                // The moment is the point: long enough for a file to be anywhere on its way.
+                // The moment is random on purpose: long enough for a file to be in any state.
                 try await Task.sleep(for: .milliseconds(Int.random(in: 0...1200, using: &dice)))
                 let power = scene.powers.randomElement(using: &dice) ?? .all
                 try await scene.cut(power)
                 try await scene.start(after: power)
             }
             try await scene.drain()
-            // Once more, with every source that stayed in sight: nothing moves again.
+            // Once more, with all remaining sources in sight: nothing is sent again.
             #expect(try await scene.fixture.stopDaemon()?.ending == .status(0))
             #expect(try Ledger.integrity(of: scene.fixture.state) == ["ok"])
             try scene.fixture.startDaemon()

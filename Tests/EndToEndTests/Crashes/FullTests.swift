@@ -3,14 +3,14 @@ import Linux
 import TestKit
 import Testing
 
-/// Disks that are full, out of names, or read-only, and come back. Side by side, since they mostly wait.
+/// Disks that are full, out of inodes, or read-only, and recover. In parallel, since they mostly wait.
 @Suite(
     "on a full disk", .timeLimit(.minutes(Patience.minutes(3))),
     .enabled(if: SmallDisk.isPossible, "small file systems need root: sudo make test"))
 struct FullTests {
     private let dice = Dice(seed: 1)
 
-    /// Drops clips that all disks of these tests can take one by one.
+    /// Drops clips that each fit on all disks of these tests.
     private func drop(_ count: Int, size: Int = 60_000, _ camera: Camera) throws {
         let first = camera.clips.count
         for number in first..<first + count {
@@ -18,7 +18,7 @@ struct FullTests {
         }
     }
 
-    /// Waits until `status` says all of `words`, and returns what it said.
+    /// Waits until `status` contains all of `words`, and returns its output.
     @discardableResult
     private func says(_ words: [String], _ fixture: DaemonFixture, _ verb: String = "status") async throws -> String {
         try await eventually("\(verb) says \(words)", within: .seconds(60), every: .milliseconds(100)) {
@@ -37,7 +37,7 @@ struct FullTests {
     func tooLarge() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         try await fixture.startReceiver()
-        // Of 512 bytes, as LimitFSIZE= would have it; the state needs some as well.
+        // In blocks of 512 bytes, as LimitFSIZE= would set it; the state needs some as well.
         try fixture.startDaemon(inMounts: "ulimit -f 12000")
         let large = Clip(number: 0, size: 30_000_000, relative: "large.mp4")
         let camera = Camera(fixture, dice: dice)
@@ -52,7 +52,7 @@ struct FullTests {
         }
         #expect(try await fixture.ask("status", ["--json"])?.contains("staging folder does not work") == false)
         #expect(try FileLook.ifPresent(at: fixture.drop.appending("large.mp4"))?.size == 30_000_000)
-        // Without the limit it goes as well.
+        // Without the limit it is uploaded as well.
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
         try fixture.startDaemon()
         try await eventually("it arrives", within: .seconds(40), every: .milliseconds(100)) {
@@ -78,7 +78,7 @@ struct FullTests {
         }
     }
 
-    /// 3 MB is less than the log of the database takes where there is room.
+    /// 3 MB is less than the log of the database uses where there is space.
     @Test("the state: nothing is taken in, one line says so, and all goes on when there is room", arguments: [3, 24])
     func state(megabytes: Int) async throws {
         let disk = try SmallDisk(size: megabytes << 20)
@@ -91,9 +91,9 @@ struct FullTests {
         let filler = Filler(in: disk.path)
         for _ in 0..<(megabytes == 3 ? 2 : 1) {
             try filler.fill()
-            // More than the database has room for in its own file and log.
+            // More than the database can store in its own file and log.
             try drop(150, size: 10, camera)
-            // What became free by a change that was undone is gone too.
+            // Space that was freed by a change that was undone is used again too.
             try await eventually("nothing is left", within: .seconds(60), every: .milliseconds(100)) {
                 try filler.fill()
                 return try await fixture.ask("status", ["--json"])?.contains("cannot be written") == true
@@ -101,7 +101,7 @@ struct FullTests {
             let text = try await says(
                 ["\(fixture.state) cannot be written", "bytes are free there", "needed"], fixture)
             #expect(text.contains("\"counts\""))
-            // A small commit may still find room at this moment, and takes the hold back for as long.
+            // A small commit may still find space at this moment, and clears the hold for a moment.
             try await eventually("what waits says why", within: .seconds(60), every: .milliseconds(100)) {
                 try filler.fill()
                 let waiting = try await fixture.ask("list", ["--list", "ongoing", "--json"])
@@ -159,9 +159,9 @@ struct FullTests {
         #expect(try Ledger.integrity(of: fixture.state) == ["ok"])
     }
 
-    /// In the log, and to whoever asks.
+    /// In the log, and in the answers.
     ///
-    /// - Parameter times: How many starts the log tells of.
+    /// - Parameter times: The number of starts that the log reports.
     private func waits(_ fixture: DaemonFixture, times: Int) async throws {
         try await eventually("the log says so", within: .seconds(30), every: .milliseconds(50)) {
             let lines = try fixture.daemon?.complained().split(separator: "\n") ?? []
@@ -182,7 +182,7 @@ struct FullTests {
     func stateWhileSending() async throws {
         let disk = try SmallDisk(size: 3 << 20)
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary(), places: ["state": disk.path])
-        // Each chunk's end is noted, so a note meets the full disk.
+        // The end of each chunk is recorded, so a record meets the full disk.
         fixture.destinationKeys = ", chunk_size: 256 kB"
         let camera = Camera(fixture, dice: dice)
         try await fixture.startReceiver()
@@ -195,7 +195,7 @@ struct FullTests {
         }
         let filler = Filler(in: disk.path)
         try filler.fill()
-        // What fits into the log as it is goes on; the rest waits for room.
+        // Files that fit into the log as it is continue; the rest waits for space.
         try drop(100, size: 10, camera)
         try await eventually("the disk is in the way", within: .seconds(60), every: .milliseconds(50)) {
             try filler.fill()

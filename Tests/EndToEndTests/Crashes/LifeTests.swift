@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// The daemon as its machine has it: told to stop, started again, started again much later.
+/// The daemon in the life of its machine: told to stop, started again, started again much later.
 @Suite("a daemon's life")
 struct LifeTests {
     @Test("200 days later a kept source is neither staged nor sent again", .timeLimit(.minutes(Patience.minutes(3))))
@@ -20,12 +20,12 @@ struct LifeTests {
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
 
         try fixture.startDaemon(environment: ["SLUICE_TEST_CLOCK": "\(200 * 86_400)"])
-        // A newcomer that arrives shows that the scan is over and the whole path is alive.
+        // A new file that arrives shows that the scan is over and the whole path works.
         try camera.drop(Clip(number: 5, size: 50_000, relative: "new.mp4"))
         let outcome = Outcome(fixture: fixture, clips: camera.clips)
         try await outcome.wait()
         #expect(try outcome.problems() == [])
-        // The history may have forgotten the old ones by now; what counts is that none of them began anew.
+        // The history may have forgotten the old ones by now; the test is that none of them was uploaded again.
         let status = try #require(try await fixture.status())
         #expect(status.counts.completed <= camera.clips.count)
         #expect(status.counts.failed == 0)
@@ -47,7 +47,7 @@ struct LifeTests {
         }
         let (ending, took) = try #require(try await fixture.stopDaemon())
         #expect(ending == .status(0), "\(fixture.lastWords())")
-        // It gives itself 1.5 s. On a machine under load that can take several: a daemon that hangs takes for ever.
+        // It allows itself 1.5 s. On a loaded machine that can take several; a daemon that hangs takes for ever.
         #expect(took < .seconds(15))
         try fixture.startDaemon()
         let outcome = Outcome(fixture: fixture, clips: camera.clips)
@@ -73,10 +73,10 @@ struct LifeTests {
         let daemon = try Child(
             fixture.binary, ["run", "--config", fixture.config.display],
             output: fixture.folder.path.appending("out"), errors: log)
-        // It is as far as its first line, which it cannot write.
+        // It has reached its first line, and cannot write it.
         try await eventually("it waits for the reader") {
             try Files.names(in: FilePath("/proc/\(daemon.pid)/task")).contains { thread in
-                // A thread may leave while we look.
+                // A thread may end during the inspection.
                 let call = try? Files.read(FilePath("/proc/\(daemon.pid)/task/\(thread.display)/syscall"), limit: 256)
                 // write(2) to 2, by the numbers of x86-64 and arm64.
                 let text = call.map { String(decoding: $0, as: UTF8.self) } ?? ""

@@ -5,7 +5,7 @@ import Linux
 import TestKit
 import Testing
 
-/// Several programs do to files whatever programs do, while disks come and go, events get lost and the daemon is killed.
+/// Several programs change files in every usual way, while disks come and go, events get lost and the daemon is killed.
 @Suite("Whatever happens in a folder", .serialized, .timeLimit(.minutes(Patience.minutes(10))))
 struct ModelTests {
     @Test("what is staged are finished files, every one that stands there, each once")
@@ -13,7 +13,7 @@ struct ModelTests {
         let seed = Setting.seed
         var dice = Dice(seed: seed)
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
-        // Nobody listens there: copies stay where they can be counted.
+        // No server is listening there: copies stay where they can be counted.
         fixture.destination = "http://127.0.0.1:9/"
         let finished = Finished()
         do {
@@ -48,7 +48,7 @@ struct ModelTests {
         _ writers: [ModelWriter], for time: Duration, _ fixture: DaemonFixture, _ dice: inout Dice
     ) async throws {
         let end = ContinuousClock.now.advanced(by: time)
-        // Begun here, for the fixture is one task's own.
+        // Begun here, since the fixture belongs to one task.
         let work = writers.map { writer in Task { try await writer.work(until: end) } }
         do { try await weather(until: end, fixture, &dice) } catch {
             for one in work { one.cancel() }
@@ -57,7 +57,7 @@ struct ModelTests {
         for one in work { try await one.value }
     }
 
-    /// What befalls the daemon meanwhile.
+    /// Disturbances of the daemon during the work.
     private func weather(until end: ContinuousClock.Instant, _ fixture: DaemonFixture, _ dice: inout Dice) async throws
     {
         while ContinuousClock.now < end {
@@ -72,17 +72,17 @@ struct ModelTests {
         }
     }
 
-    /// More happens than the kernel keeps for a daemon that stands still.
+    /// Causes more events than the kernel keeps for a stopped daemon.
     private func loseEvents(_ fixture: DaemonFixture) async throws {
         let text = String(decoding: try Files.read("/proc/sys/fs/inotify/max_queued_events"), as: UTF8.self)
         guard let queue = Int(text.dropLast()), queue <= 65_536, let daemon = fixture.daemon else { return }
-        // A daemon that has not come so far has no events to lose.
+        // A daemon that is not ready yet has no events to lose.
         guard let status = try await fixture.status(), status.folders.allSatisfy({ $0.state == "watching" }) else {
             return
         }
         daemon.send(SIGSTOP)
         defer { daemon.send(SIGCONT) }
-        // In turns: the kernel joins events that are the same and follow each other.
+        // Alternating: the kernel merges equal events that follow each other.
         let paths = [".flood-1", ".flood-2"].map { fixture.drop.appending(FilePath($0)) }
         for number in 0..<queue + 1_000 {
             try Descriptor.open(paths[number % 2], for: .updating).close(named: paths[number % 2])
@@ -140,7 +140,7 @@ struct ModelTests {
         }
         for asset in staged where asset.isStaged {
             let path = fixture.staging.appending(FilePath("\(asset.id)"))
-            // One that was given up meanwhile is gone.
+            // A copy that was given up meanwhile is gone.
             guard try FileLook.ifPresent(at: path) != nil else { continue }
             if hexadecimal(Hasher.digest(.sha256, of: try Files.read(path))) != asset.digest {
                 problems.append("the copy \(asset.id) is not what was digested")

@@ -5,7 +5,7 @@ import Linux
 import Synchronization
 import TestKit
 
-/// Every content that a file has ever had while nobody was writing it: what may be staged. Several writers tell it.
+/// Every content that a file has had while no program was writing it: these may be staged. Several writers report it.
 final class Finished: Sendable {
     private let all = Mutex<[String: String]>([:])
     private let next = Atomic<UInt64>(1)
@@ -25,31 +25,32 @@ final class Finished: Sendable {
     }
 }
 
-/// A program that does what programs do to files, in a part of the watched tree of its own, and knows what has to come of it.
+/// A program that changes files as programs do, in a part of the watched tree of its own, and knows the expected
+/// result.
 actor ModelWriter {
-    /// What a name leads to. Names of one file share its number.
+    /// The file that a name refers to. Names of one file share its number.
     private struct Version {
         var content: [UInt8]
         let file: Int
-        /// It was changed through another name, or without being opened, of which no event of this name tells.
+        /// Whether it was changed through another name, or without being opened: no event of this name reports that.
         var isUnheard = false
     }
 
     private let finished: Finished
-    /// The watched folder, and one on the same disk that nobody watches.
+    /// The watched folder, and one on the same disk that is not watched.
     private let drop: FilePath
     private let beside: FilePath
     private var dice: Dice
     private var files: [FilePath: Version] = [:]
     private var folders: [FilePath]
-    /// Folders that were moved out, with what is in them.
+    /// Folders that were moved out, with their content.
     private var away: [FilePath: [FilePath: Version]] = [:]
     private var number = 0
     nonisolated let name: String
-    /// Mounted at the top of this writer's part, or not.
+    /// The disk at the top of this writer's part, mounted or not.
     private let disk: LoopDisk?
     private var isMounted = true
-    /// What it did, for the report of a failure.
+    /// The actions so far, for the report of a failure.
     private var deeds: [String] = []
 
     /// - Parameter disk: Mounted at the part of this writer.
@@ -66,12 +67,12 @@ actor ModelWriter {
         for folder in folders { try Files.makeFolders(drop.appending(folder)) }
     }
 
-    /// Works until then, and leaves nothing open.
+    /// Works until this time, and leaves nothing open.
     func work(until end: ContinuousClock.Instant) async throws {
         while ContinuousClock.now < end { try await step() }
     }
 
-    /// What stands in the folder, and has to be staged for that.
+    /// The files in the folder, which all have to be staged.
     func expected() async throws -> [(path: FilePath, digest: String)] {
         if !isMounted { try await mount() }
         return files.filter { !$0.value.isUnheard }.map {
@@ -79,7 +80,7 @@ actor ModelWriter {
         }
     }
 
-    /// What happened to a name, and to whatever it lies in.
+    /// The history of a name, and of the folders above it.
     func history(of path: FilePath) -> [String] {
         deeds.filter { deed in deed.contains(path.display) || deed.contains("folder") || deed.contains("mounted") }
             .suffix(30)
@@ -113,7 +114,7 @@ actor ModelWriter {
         }
     }
 
-    // MARK: Chance
+    // MARK: Random choices
 
     private func chance(_ one: Int) -> Bool { Int.random(in: 0..<one, using: &dice) == 0 }
     private func fresh() -> [UInt8] {
@@ -133,7 +134,7 @@ actor ModelWriter {
         try await Task.sleep(for: .milliseconds(Int.random(in: 0...longest, using: &dice)))
     }
 
-    // MARK: Whole files
+    // MARK: Complete files
 
     private func note(_ path: FilePath, _ content: [UInt8], _ how: String) {
         did("\(how) \(path), \(content.count) bytes")
@@ -214,7 +215,7 @@ actor ModelWriter {
 
     // MARK: Changes
 
-    /// The same file under its other names has changed too, and nobody tells of those.
+    /// The same file has changed under its other names too, which causes no events there.
     private func changed(_ path: FilePath, _ content: [UInt8], _ how: String) {
         did("\(how) \(path), now \(content.count) bytes")
         guard let file = files[path]?.file else { return }
@@ -255,7 +256,7 @@ actor ModelWriter {
         finished.note(content, "cut \(relative)")
         try systemCall("truncate", on: path.display) { path.withCString { truncate($0, content.count) } }
         changed(relative, content, "cut")
-        // Of what no writer closes, no event tells: the next scan does.
+        // A change without a writer that closes causes no event: the next scan finds it.
         files[relative]?.isUnheard = true
     }
 
@@ -329,7 +330,7 @@ actor ModelWriter {
         files[to] = version
     }
 
-    /// One that holds no other of the fixed ones, so that there is always a place for files.
+    /// A folder that contains no other of the fixed ones, so that there is always a place for files.
     private func someFolder() -> FilePath? {
         folders.filter { folder in folder != FilePath(name) }.randomElement(using: &dice)
     }

@@ -3,12 +3,12 @@ import FoundationEssentials
 import Linux
 import TestKit
 
-/// What the world looks like when everything has gone as promised, and what is wrong with it when not.
+/// The expected state of everything when all promises are kept, and the differences from it.
 struct Outcome {
     let fixture: DaemonFixture
     let clips: [Clip]
 
-    /// Where the files go.
+    /// Where the files are delivered.
     private var target: FilePath { isFolder ? fixture.archive : fixture.received }
     private var isFolder: Bool { fixture.uploadTo == ["archive"] }
 
@@ -19,7 +19,7 @@ struct Outcome {
             && Self.files(in: fixture.drop, hidden: true).count == (fixture.source == .keep ? clips.count : 0)
     }
 
-    /// Waits until it looks done and the daemon says that nothing is under way.
+    /// Waits until it looks done and the daemon reports that no upload is under way.
     func wait(within limit: Duration = .seconds(120)) async throws {
         do {
             try await eventually("every file is delivered", within: limit, every: .milliseconds(100)) {
@@ -36,7 +36,7 @@ struct Outcome {
 
     /// Every promise that is broken, in words. Empty when all is well.
     func problems() throws -> [String] {
-        // A folder keeps nothing hidden once all is done; the receiver keeps its records.
+        // A folder contains nothing hidden once all is done; the receiver keeps its records.
         var problems = try compare(target, with: clips, "received", hidden: isFolder)
         problems += try compare(fixture.drop, with: fixture.source == .keep ? clips : [], "source", hidden: true)
         problems += try compare(fixture.done, with: fixture.source == .move ? clips : [], "moved", hidden: true)
@@ -44,7 +44,7 @@ struct Outcome {
         return problems
     }
 
-    /// The same, and what the daemon itself says.
+    /// The same, and the daemon's own report.
     func check() async throws {
         var problems = try problems()
         if let counts = try await fixture.status()?.counts {
@@ -64,7 +64,7 @@ struct Outcome {
         }
     }
 
-    /// Each of `clips` is in `folder` once, under its name, with its content; and nothing else is.
+    /// Checks that each of `clips` is in `folder` once, under its name, with its content, and that nothing else is.
     private func compare(_ folder: FilePath, with clips: [Clip], _ what: String, hidden: Bool) throws -> [String] {
         var found = Set(try Self.files(in: folder, hidden: hidden))
         var problems: [String] = []
@@ -80,7 +80,8 @@ struct Outcome {
 
     /// Paths of all files below `root`, in any order, relative to it.
     ///
-    /// - Parameter hidden: Also those below a name that begins with a dot, where the receiver keeps unfinished uploads.
+    /// - Parameter hidden: Whether to include files below a name that begins with a dot, where the receiver keeps
+    ///   unfinished uploads.
     static func files(in root: FilePath, hidden: Bool) throws -> [FilePath] {
         var found: [FilePath] = []
         var folders: [FilePath] = [""]
@@ -88,7 +89,7 @@ struct Outcome {
             for name in try Files.names(in: root.appending(folder)) {
                 if !hidden && name.bytes.first == UInt8(ascii: ".") { continue }
                 let relative = folder.appending(name)
-                // A file may go while the folder is read; then it is not there.
+                // A file may disappear while the folder is read; then it counts as absent.
                 guard let look = try FileLook.ifPresent(at: root.appending(relative)) else { continue }
                 if look.isDirectory { folders.append(relative) } else { found.append(relative) }
             }

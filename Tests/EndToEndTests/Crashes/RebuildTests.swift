@@ -5,7 +5,7 @@ import Linux
 import TestKit
 import Testing
 
-/// The database is lost in the middle of the work, and made anew.
+/// The database is lost during the work, and rebuilt.
 @Suite("a rebuild", .serialized)
 struct RebuildTests {
     enum Loss: String, Sendable, CaseIterable { case garbage, truncated, emptied, deleted }
@@ -34,7 +34,7 @@ struct RebuildTests {
         let rebuilt = try await scene.fixture.verb("rebuild", ["--yes"])
         #expect(rebuilt.status == 0, "\(rebuilt)")
         try await scene.expectAllOnce()
-        // The old one is kept, wherever there was one.
+        // The old one is kept, if there was one.
         let kept = try Files.names(in: scene.fixture.state).contains { $0.text?.contains("damaged") == true }
         #expect(kept == (row.loss != .deleted))
     }
@@ -178,7 +178,7 @@ private final class Scene {
     func lose(_ loss: RebuildTests.Loss) throws {
         let database = fixture.state.appending("sluice.db")
         for ending in ["-wal", "-shm"] {
-            // With its log the database may still be whole: it holds every page that was written of late.
+            // With its log the database may still be complete: the log holds every page that was written recently.
             try Files.removeIfPresent(FilePath(bytes: database.bytes + Array(ending.utf8)))
         }
         switch loss {
@@ -214,7 +214,7 @@ extension DaemonFixture {
         var description: String { "\(String(describing: ending)): \(printed)\(complained)" }
     }
 
-    /// Runs a verb to its end, and returns all that it said.
+    /// Runs a verb to its end, and returns its whole output.
     func verb(_ verb: String, _ arguments: [String], environment: [String: String] = [:]) async throws -> Said {
         let output = folder.path.appending(FilePath("said-\(hexadecimal(Chance.bytes(6)))"))
         let child = try Child(

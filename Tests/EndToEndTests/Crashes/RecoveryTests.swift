@@ -3,7 +3,7 @@ import Linux
 import TestKit
 import Testing
 
-/// What hooks hear of an upload that has trouble, from the built program.
+/// The notices to hooks about an upload that has trouble, from the built program.
 @Suite("trouble and the way out of it", .timeLimit(.minutes(Patience.minutes(2))))
 struct RecoveryTests {
     @Test("a lost server is told as attempts, and once as overcome, though the daemon was killed in between")
@@ -34,7 +34,7 @@ struct RecoveryTests {
             try scene.told().contains { $0.type == "completed" }
         }
         var told = try scene.told()
-        // A notice that was under way at the kill may come once more.
+        // A notice that was being sent at the kill may arrive once more.
         told = told.enumerated().filter { index, event in !told[..<index].contains { $0.seq == event.seq } }.map(
             \.element)
         told.sort { $0.seq < $1.seq }

@@ -4,24 +4,24 @@ import Linux
 import TestKit
 import Testing
 
-/// SIGKILL exactly behind each durable step.
+/// SIGKILL exactly after each durable step.
 ///
-/// `SLUICE_TEST_CRASH=STEP:N` makes the daemon kill itself when it has passed `STEP` for the Nth time.
-/// One at a time: thirty daemons at once would test the machine's patience and not the steps.
+/// `SLUICE_TEST_CRASH=STEP:N` makes the daemon kill itself when it has passed `STEP` for the Nth time. One at a time:
+/// thirty daemons at once would test the machine's patience and not the steps.
 @Suite("killed behind a durable step", .serialized)
 struct StepTests {
     struct Kill: CustomTestStringConvertible, Sendable {
         let step: String
         var nth = 1
         let source: DaemonFixture.Source
-        /// More keys of the folder.
+        /// Further keys of the folder.
         var keeping: String?
         var testDescription: String {
             "\(step):\(nth), source \(source.rawValue)" + (keeping.map { ", \($0)" } ?? "")
         }
     }
 
-    /// Behind the Nth transaction, whatever it was about.
+    /// After the Nth transaction of any kind.
     static let committed = [1, 2, 3, 4, 5, 6, 8, 10, 13].map { Kill(step: "committed", nth: $0, source: .delete) }
     static let all =
         CrashSteps.onTheWay.map { Kill(step: $0, source: .delete) } + released + committed + inPlace + exported
@@ -70,13 +70,13 @@ struct StepTests {
         try await runUntilKilled(fixture, by: kill)
         try camera.drop(second)
         try fixture.startDaemon()
-        // The names are the receiver's and the template's business here: no content may be missing or be there twice.
+        // Here the receiver and the template determine the names: no content may be missing or occur twice.
         try await expect([first, second], in: [fixture.received], hidden: false, of: fixture)
-        // Until the release has taken the first one away under another name, the second has taken its place for good.
+        // Until the release has taken the first one away under another name, the second has replaced it for good.
         let sources = ["verified", "completed", "release-begun"].contains(kill.step) ? [second] : [first, second]
         switch kill.source {
         case .delete, .keep: try await expect([], in: [fixture.drop, fixture.done], hidden: true, of: fixture)
-        // A source whose target name is taken may have stayed where it was.
+        // A source may have stayed in place if its target name is taken.
         case .move: try await expect(sources, in: [fixture.drop, fixture.done], hidden: true, of: fixture)
         }
         try await expect([], in: [fixture.staging], hidden: true, of: fixture)
@@ -92,7 +92,7 @@ struct StepTests {
     func rewritten(_ kill: Kill?) async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         let camera = Camera(fixture, dice: Dice(seed: 1))
-        // The upload waits until the file is another one.
+        // The upload waits until the file has been replaced.
         try await fixture.startReceiver()
         fixture.killReceiver()
         let first = Clip(number: 1, size: 100_000, relative: "clip.mp4")
@@ -146,7 +146,7 @@ struct StepTests {
     func cancelled() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         let camera = Camera(fixture, dice: Dice(seed: 1))
-        // Nobody listens yet, so that there is something to cancel.
+        // No server is listening yet, so that there is something to cancel.
         try await fixture.startReceiver()
         fixture.killReceiver()
         try camera.drop(Clip(number: 0, size: 100_000, relative: "clip.mp4"))
@@ -211,7 +211,7 @@ struct StepTests {
         try #require(ending == .signal(SIGKILL), "\(kill.step) was not reached: \(fixture.lastWords())")
     }
 
-    /// Waits until `folders` together hold exactly the contents of `clips`, under whatever names.
+    /// Waits until `folders` together contain exactly the contents of `clips`, under any names.
     private func expect(_ clips: [Clip], in folders: [FilePath], hidden: Bool, of fixture: DaemonFixture) async throws {
         let wanted = Set(clips.map(\.content))
         let names = folders.map { $0.name.display }.joined(separator: " and ")
@@ -222,7 +222,7 @@ struct StepTests {
                     try Outcome.files(in: folder, hidden: hidden).map { folder.appending($0) }
                 }
                 guard seen.count == clips.count else { return false }
-                // One that is moved between the look and the reading is read at the next try.
+                // A file that is moved between inspection and reading is read on the next try.
                 return try Set(seen.filter { try FileLook.ifPresent(at: $0) != nil }.map { try Files.read($0) })
                     == wanted
             }

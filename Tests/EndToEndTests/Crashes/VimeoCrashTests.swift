@@ -5,7 +5,7 @@ import Synchronization
 import TestKit
 import Testing
 
-/// The built program and an account: killed anywhere, each file is one video.
+/// The built program and an account: after kills at any moment, each file is one video.
 @Suite("vimeo, killed", .serialized, .timeLimit(.minutes(Patience.minutes(20))))
 struct VimeoCrashTests {
     private struct Scene {
@@ -44,7 +44,7 @@ struct VimeoCrashTests {
             }
         }
 
-        /// Every clip is one video, and what else there is has no byte.
+        /// Every clip is one video, and all other videos are empty.
         func check(orphans: Int = 0) throws {
             let wanted = Set(camera.clips.map(\.content))
             let videos = server.videos.map(\.bytes)
@@ -85,7 +85,8 @@ struct VimeoCrashTests {
         try #require(ending == .signal(SIGKILL), "\(kill) was not reached: \(scene.fixture.lastWords())")
         try scene.fixture.startDaemon()
         try await scene.allIsDone(2)
-        // Two are on their way at once: the other one may have asked for its video, whose answer died with the program.
+        // Two are in flight at once: the other one may have asked for its video, and the answer was lost with the
+        // program.
         try scene.check(orphans: 1)
     }
 
@@ -100,7 +101,7 @@ struct VimeoCrashTests {
         try scene.fixture.startDaemon()
         for round in 0..<kills {
             try scene.drop(3, size: 200_000 + round, from: round * 3)
-            // The moment is the point: long enough for a file to be anywhere on its way.
+            // The moment is random on purpose: long enough for a file to be in any state.
             try await Task.sleep(for: .milliseconds(Int.random(in: 100...1500, using: &dice)))
             scene.fixture.killDaemon()
             try scene.fixture.startDaemon()
@@ -184,7 +185,7 @@ struct VimeoCrashTests {
         try scene.drop(2, size: 1000)
         try scene.fixture.startDaemon()
         try await scene.allIsDone(2)
-        // Begun elsewhere, and not whole.
+        // Begun by another program, and incomplete.
         scene.server.change { state in
             state.uploads.append(VimeoServer.Upload(number: 3, flow: .tus, size: 500, isVideo: true))
         }

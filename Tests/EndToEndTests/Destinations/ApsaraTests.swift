@@ -6,7 +6,7 @@ import TestKit
 import TestTraits
 import Testing
 
-/// The daemon with ApsaraVideo VOD at the stand-in, killed behind each step and at random moments.
+/// The daemon with ApsaraVideo VOD as a stand-in, killed after each step and at random moments.
 @Suite("ApsaraVideo VOD as destination", .needsPackages, .serialized, .timeLimit(.minutes(Patience.minutes(10))))
 struct ApsaraTests {
     private struct Site: CrashSite {
@@ -29,7 +29,7 @@ struct ApsaraTests {
             camera = Camera(fixture, dice: Dice(seed: Setting.seed))
         }
 
-        /// VOD holds exactly the clips, each once.
+        /// VOD has exactly the clips, each once.
         func expectAll() async throws {
             let clips = camera.clips
             let objects = try await server.objects()
@@ -37,11 +37,12 @@ struct ApsaraTests {
             let wanted = clips.map { hexadecimal(Hasher.digest(.sha256, of: $0.content)) }
             let media = try await server.control("videos")
             #expect(there.sorted() == wanted.sorted(), "\(objects) of \(media)")
-            // A beginning whose answer a kill has cut off: the right to send is none to list, so that nobody finds it. It is told.
+            // A kill has cut off the answer to a beginning: the right to send does not include listing, so it cannot be
+            // found. It is reported.
             let begun = try await server.operations().count { $0 == "InitiateMultipartUpload" }
             let large = clips.count { $0.size > 512 << 10 }
             #expect(try await server.unfinished().count == begun - large)
-            // No right to write over what is whole was ever asked for.
+            // A right that would overwrite a complete medium was never requested.
             #expect(!media.contains("\"refreshes_after_upload\": 1"), "\(media)")
         }
     }

@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// The daemon with a folder as its destination: beside a receiver, killed behind each step, away, and full.
+/// The daemon with a folder as its destination: beside a receiver, killed after each step, absent, and full.
 @Suite("a folder as destination", .serialized, .timeLimit(.minutes(Patience.minutes(3))))
 struct ArchiveTests {
     private func fixture(_ uploadTo: [String]) throws -> DaemonFixture {
@@ -13,7 +13,8 @@ struct ArchiveTests {
         return fixture
     }
 
-    /// Waits until `folder` holds exactly `clips`, hidden names counted, the daemon is done, and nothing is staged.
+    /// Waits until `folder` contains exactly `clips`, including hidden names, the daemon is done, and nothing is
+    /// staged.
     private func expect(_ clips: [Clip], in folder: FilePath, of fixture: DaemonFixture) async throws {
         try await waiting(for: "\(clips.count) files in \(folder.name)", fixture) {
             guard let status = try await fixture.status() else { return false }
@@ -84,7 +85,7 @@ struct ArchiveTests {
     func both() async throws {
         let fixture = try fixture(["nas", "archive"])
         let camera = Camera(fixture, dice: Dice(seed: 1))
-        // Gone at first: the archive is done long before.
+        // Absent at first: the archive is done long before.
         try await fixture.startReceiver()
         fixture.killReceiver()
         try fixture.startDaemon()
@@ -185,7 +186,7 @@ struct ArchiveTests {
     func refuses() async throws {
         let fixture = try fixture(["archive"])
         let camera = Camera(fixture, dice: Dice(seed: 1))
-        // The root, and the wedge: bytes are free, and no name is.
+        // The root, and the filler file: bytes are free, but no inode is.
         let disk = try SmallDisk(at: fixture.archive, files: 2)
         let wedge = disk.path.appending("wedge")
         try Files.replace(wedge, with: [1])

@@ -4,10 +4,10 @@ import Linux
 import TestKit
 import Testing
 
-/// The daemon with a server that takes chunked forms: killed behind each step and at random moments, and under a quota.
+/// The daemon with a server for chunked forms: killed after each step and at random moments, and under a quota.
 @Suite("a chunked form as destination", .serialized, .timeLimit(.minutes(Patience.minutes(5))))
 struct FormTests {
-    /// One that gives tokens, and one that can be asked for each block.
+    /// A form with tokens, and one that can be asked for each block.
     static let presets = ["breakpoint", "resumable"]
     private static let block: Int64 = 30_000
 
@@ -29,7 +29,7 @@ struct FormTests {
         return Site(fixture: fixture, server: server, camera: Camera(fixture, dice: Dice(seed: seed)))
     }
 
-    /// Waits until the server holds exactly the clips, each once, and nothing of them is left here.
+    /// Waits until the server has exactly the clips, each once, and nothing of them is left here.
     private func settle(_ site: Site) async throws {
         let (fixture, clips) = (site.fixture, site.camera.clips)
         do {
@@ -90,7 +90,7 @@ struct FormTests {
                     try site.camera.drop(
                         Clip(number: 4 * round + number, size: size, relative: FilePath("\(round) \(number).mp4")))
                 }
-                // The moment is the point: long enough for a file to be anywhere on its way.
+                // The moment is random on purpose: long enough for a file to be in any state.
                 try await Task.sleep(for: .milliseconds(Int.random(in: 0...900, using: &dice)))
                 site.fixture.killDaemon()
                 try site.fixture.startDaemon()
@@ -120,14 +120,15 @@ struct FormTests {
                 Int64($0.prefix { $0.isNumber })
             })
         #expect(site.server.received <= 1_000_000 && site.server.received > 500_000, "\(site.server.received) B came")
-        // A connection that is broken off pays for three more segments, which nobody may see; on loopback they are long.
+        // A connection that is broken off is charged for three more segments, which may never be seen; on loopback they
+        // are long.
         #expect(sent <= 1_000_000 + Int64(parallel) * 3 * (64 << 10), "\(sent) B")
         #expect(site.server.mostTogether == 1 || site.server.mostTogether <= parallel)
         #expect(try Outcome.files(in: site.fixture.received, hidden: false).isEmpty)
         #expect(try await site.fixture.ask("allow", ["large.mp4", "--quota", "--for", "1h"]) != nil)
         try await settle(site)
         let blocks = site.server.requests.filter { $0.hasPrefix("block") }
-        // What was on its way at each of a few stops.
+        // The blocks that were in flight at each of a few stops.
         #expect(blocks.count <= 100 + 4 * parallel, "\(blocks.count) blocks for 100")
     }
 
@@ -137,7 +138,7 @@ struct FormTests {
     func cancelled(_ preset: String, failing: [Int]) async throws {
         let name = preset == "breakpoint" ? "{token}" : "{id}"
         let site = try site(preset, keys: ", abort: {url: /abort, fields: {id: \"\(name)\"}}")
-        // Some seconds for all of it, so that it is cancelled on its way.
+        // Some seconds for all of it, so that it is cancelled in between.
         site.server.set {
             $0.readPause = 100_000
             $0.aborts = failing
@@ -180,7 +181,7 @@ struct FormTests {
         try await eventually("it was asked in vain", within: .seconds(30), every: .milliseconds(50)) {
             site.server.requests.contains("abort")
         }
-        // Else it would be stored behind the removal.
+        // Otherwise it would be stored after the removal.
         try await eventually("nothing is on its way any more", within: .seconds(10)) { site.server.underWay == 0 }
         #expect(try await site.fixture.ask("show", ["clip.mp4"])?.contains("deletion pending") == true)
         site.fixture.killDaemon()

@@ -4,7 +4,7 @@ import TestKit
 import TestTraits
 import Testing
 
-/// The daemon with a bucket at the stand-in for OSS, killed behind each step and at random moments.
+/// The daemon with a bucket at the stand-in for OSS, killed after each step and at random moments.
 @Suite("a bucket of OSS as destination", .needsPackages, .serialized, .timeLimit(.minutes(Patience.minutes(10))))
 struct OSSTests {
     private struct Site: CrashSite {
@@ -25,7 +25,7 @@ struct OSSTests {
             camera = Camera(fixture, dice: Dice(seed: Setting.seed))
         }
 
-        /// The bucket holds exactly the clips, each once.
+        /// The bucket has exactly the clips, each once.
         func expectAll() async throws {
             let clips = camera.clips
             let there = try await server.objects()
@@ -49,7 +49,7 @@ struct OSSTests {
     func killed(behind step: String) async throws {
         let site = try await Site()
         try site.drop(1, size: 4_000_000)
-        // These go together.
+        // These travel together.
         for number in 2...4 { try site.drop(number, size: number * 50_000) }
         try await site.kill(behind: step)
     }

@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// What the ledger says of what came in, against what the kernel's packet filter has counted.
+/// Received bytes in the ledger, compared with the counts of the kernel's packet filter.
 @Suite(
     "what comes in, from the built program", .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"),
     .timeLimit(.minutes(Patience.minutes(4))))
@@ -49,7 +49,7 @@ struct ReceivedEndToEndTests {
 
     @Test("with many small files and a large one it is never told to be less than it was, and hardly more")
     func counts() async throws {
-        // No faster than the links of the test carry without losing anything.
+        // No faster than the links of the test transmit without loss.
         let (roads, fixture, camera) = try await scene(["bandwidth: 5 MB/s"])
         try fixture.startDaemon()
         for number in 0..<300 {
@@ -60,7 +60,7 @@ struct ReceivedEndToEndTests {
         let (told, came) = (try await self.told(fixture), try await self.came(roads))
         #expect(came > 100_000)
         #expect(told >= came, "\(told) \(came)")
-        // A farewell for each connection that was kept.
+        // One closing exchange for each connection that was kept.
         #expect(told <= came + came / 16 + 6000, "\(told) \(came)")
     }
 
@@ -123,7 +123,7 @@ struct ReceivedEndToEndTests {
         }
         #expect(text.contains(isOfBoth ? "sent and received a month" : "received a month"), "\(text)")
         let plan = try await fixture.ask("plan") ?? ""
-        // Of so little nobody knows yet how fast it goes, which is said first.
+        // After so few bytes the speed is still unknown, which is reported first.
         #expect(plan.contains(isOfBoth ? "it is not known yet how fast" : "the quota of policy is used up"), "\(plan)")
         let incoming = try await came(roads)
         let left = try await blocking { try roads.bytes(by: "wan") + roads.bytes(by: "lte") }
@@ -148,7 +148,7 @@ struct ReceivedEndToEndTests {
         fixture.topKeys = ["hooks:", "  - {name: tell, command: [\(tell.display)], on: [quota_reached]}"]
         func told() throws -> [Reached] {
             guard let text = try? Files.read(out) else { return [] }
-            // A kill before it is noted tells it once more, with the number that it had.
+            // After a kill before the record it is reported once more, with the same number.
             return try String(decoding: text, as: UTF8.self).split(separator: "\n").map {
                 try JSONDecoder().decode(Reached.self, from: Data($0.utf8))
             }.reduce(into: []) { all, one in if !all.contains(where: { $0.seq == one.seq }) { all.append(one) } }
@@ -167,7 +167,7 @@ struct ReceivedEndToEndTests {
         #expect(try told().last?.detail.threshold == "100")
         fixture.killDaemon()
         try fixture.startDaemon()
-        // A smaller quota is used up just as this one.
+        // A smaller quota is used up just like this one.
         fixture.policyKeys = ["quotas: [{per: month, bytes: 3 MB}]"]
         try fixture.writeConfiguration()
         _ = try await eventually("it is reloaded") { try await fixture.ask("reload") }

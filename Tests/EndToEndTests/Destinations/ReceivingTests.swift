@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// `sluice add -`, at the program as a user has it.
+/// `sluice add -`, from the built program.
 @Suite("standard input", .serialized, .timeLimit(.minutes(Patience.minutes(3))))
 struct ReceivingTests {
     /// A shell with the program in `$S` and its configuration in `$C`.
@@ -86,7 +86,7 @@ struct ReceivingTests {
         fixture.destination = "http://127.0.0.1:1/"
         try await ready(fixture)
         let (ending, said) = try await run(fixture, script)
-        // The shell tells of a pipe that breaks before of what broke it.
+        // The shell reports a broken pipe before its cause.
         #expect(ending == .status(status) || script.hasPrefix("head") && ending != .status(0), "\(ending) \(said)")
         #expect(said.contains(words), "\(said)")
         #expect(try staged(fixture).isEmpty)
@@ -110,7 +110,7 @@ struct ReceivingTests {
         #expect(full != .status(0))
         #expect(why.contains("nothing was taken: more.bin does not fit into the cache"), "\(why)")
         #expect(try staged(fixture).count == 1)
-        // Without a pipe that breaks, the status is the program's own.
+        // Without a broken pipe, the status is the program's own.
         let (own, _) = try await run(
             fixture, "(head -c 300M /dev/zero; true) | $S add - --config $C --name more.bin; exit ${PIPESTATUS[1]}")
         #expect(own == .status(75))
@@ -150,7 +150,7 @@ struct ReceivingTests {
         let child = try shell(fixture, "$S add - --config $C --name clip.mp4 < '\(file.display)'")
         let ending = try await child.end(within: .seconds(20))
         let said = try child.printed() + child.complained()
-        // Perhaps in a transaction of the start, or in one behind the answer.
+        // Perhaps in a transaction of the start, or in one after the answer.
         #expect(try await #require(fixture.daemon).end(within: .seconds(20)) == .signal(SIGKILL))
         let isPromised = ending == .status(0)
         if !isPromised {

@@ -5,12 +5,12 @@ import Synchronization
 import TestKit
 import Testing
 
-/// A tus server that refuses what is longer than it has room for.
+/// A tus server that refuses files larger than its space.
 private final class FullServer: Sendable {
     private struct State {
-        /// Bytes of an upload.
+        /// The largest upload, in bytes.
         var most = 0
-        /// Of each upload, by its address.
+        /// The length and content of each upload, by its address.
         var uploads: [String: (length: Int, content: [UInt8])] = [:]
         var refusals = 0
     }
@@ -111,7 +111,7 @@ struct RoomEndToEndTests {
             try Outcome.files(in: fixture.archive, hidden: false).count == 3
         }
         #expect(try await self.hold(of: "archive", fixture) == nil)
-        // It is asked again when its time has come, and not for each file.
+        // It is asked again when the time has come, and not for each file.
         try await eventually("it was asked again", within: .seconds(30)) { full.refusals > 1 }
         full.take(upTo: .max)
         try await expect(camera.clips, at: full, fixture)

@@ -5,7 +5,7 @@ import TestKit
 import TestTraits
 import Testing
 
-/// Small files that go to a bucket together, and what they cost, at the program as a user has it.
+/// Small files that are sent to a bucket together, and their cost, from the built program.
 @Suite("small files together to a bucket", .needsPackages, .timeLimit(.minutes(Patience.minutes(2))))
 struct S3BundleTests {
     private struct Page: Decodable {
@@ -18,11 +18,11 @@ struct S3BundleTests {
         let quotas: [Quota]
     }
 
-    /// Why the first file is left out of its bundle.
+    /// The reason why the first file is left out of its bundle.
     enum Meeting: String, CaseIterable, Sendable {
-        /// The name of the second is the same key.
+        /// The name of the second file gives the same key.
         case oneKey
-        /// An object of another content is there, which the service says when it has all the bytes.
+        /// An object with other content exists, which the service reports when it has all the bytes.
         case taken
 
         var preset: String { self == .oneKey ? "other" : "minio" }
@@ -32,11 +32,11 @@ struct S3BundleTests {
             case .taken: ["taken.mp4", "plain.mp4", "other.mp4"]
             }
         }
-        /// The first requests of one bundle of all three: of three that went side by side they would be others.
+        /// The first requests of one bundle of all three: three in parallel would have others.
         var beginning: [String] {
             self == .oneKey ? ["head", "head", "put", "head", "put"] : ["put", "head", "put", "put", "head"]
         }
-        /// So many times all the bytes of a file leave.
+        /// How often all the bytes of a file are sent.
         var bodies: Int { self == .oneKey ? 3 : 5 }
     }
 
@@ -60,7 +60,7 @@ struct S3BundleTests {
             emulator.change { $0.objects["taken.mp4"] = S3Emulator.Object(bytes: [1, 2, 3], etag: "\"theirs\"") }
         }
         fixture.uploadTo = ["bucket"]
-        // As they stand in the list.
+        // In the order of the list.
         fixture.policyKeys = ["order: smallest-first"]
         fixture.moreDestinations = [
             "bucket: {type: s3, preset: \(meeting.preset), endpoint: \"\(emulator.url)\", bucket: bucket, "
@@ -86,7 +86,7 @@ struct S3BundleTests {
         let (held, sent) = (emulator.objects.values.map(\.bytes), camera.clips.map(\.content))
         let isWhole = sent.allSatisfy { held.contains($0) } && held.count == (meeting == .taken ? 4 : 3)
         #expect(isWhole, "\(emulator.objects.mapValues(\.bytes.count))")
-        // It would arrive all the same, by an attempt of its own behind one that failed.
+        // It would arrive all the same, by an attempt of its own after a failed one.
         let said = try fixture.daemon?.complained() ?? ""
         #expect(!said.contains("nobody pays") && !said.contains("destination held"), "\(said)")
         #expect(requests.count { $0 == "put" } == meeting.bodies, "\(requests)")

@@ -5,7 +5,7 @@ import TestKit
 import TestTraits
 import Testing
 
-/// The daemon with a bucket whose key is somebody else's, killed behind each step.
+/// The daemon with a bucket whose key belongs to another service, killed after each step.
 @Suite("a bucket that somebody else signs for", .needsPackages, .serialized, .timeLimit(.minutes(Patience.minutes(10))))
 struct S3SignerTests {
     private static let canary = "signature-that-nobody-may-see"

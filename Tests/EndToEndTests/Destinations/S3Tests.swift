@@ -4,7 +4,7 @@ import TestKit
 import TestTraits
 import Testing
 
-/// The daemon with a bucket at somebody else's server, killed behind each step and at random moments.
+/// The daemon with a bucket at a third-party server, killed after each step and at random moments.
 @Suite("a bucket as destination", .needsPackages, .serialized, .timeLimit(.minutes(Patience.minutes(10))))
 struct S3Tests {
     private struct Site: CrashSite {
@@ -26,7 +26,7 @@ struct S3Tests {
             camera = Camera(fixture, dice: Dice(seed: Setting.seed))
         }
 
-        /// The bucket holds exactly the clips, each once.
+        /// The bucket has exactly the clips, each once.
         func expectAll() async throws {
             let clips = camera.clips
             let copy = TemporaryFolder()
@@ -53,7 +53,7 @@ struct S3Tests {
     func killed(_ maker: S3Maker, behind step: String) async throws {
         let site = try await Site(maker)
         try site.drop(1, size: 11_000_000)
-        // These go together.
+        // These travel together.
         for number in 2...4 { try site.drop(number, size: number * 50_000) }
         try await site.kill(behind: step)
         let unfinished = try await site.server.client(
@@ -76,7 +76,7 @@ struct S3Tests {
         try camera.drop(Clip(number: 1, size: 3_000_000, relative: "done.mp4"))
         try fixture.startDaemon()
         try await eventually("it goes", within: .seconds(20), every: .milliseconds(20)) { emulator.uploads.count == 1 }
-        // As a beginning would leave that got no answer.
+        // An unfinished upload, as a creation without an answer leaves it.
         emulator.change { $0.uploads["left"] = S3Emulator.Upload(key: "done.mp4") }
         try await eventually("one is complete", within: .seconds(20), every: .milliseconds(50)) {
             try await fixture.status()?.counts.completed == 1
@@ -86,7 +86,7 @@ struct S3Tests {
             emulator.uploads.count == 2
         }
         emulator.change { state in
-            // Behind us, and before: keys are nobody's own. Times are whole seconds.
+            // After our time, and before it: keys do not show their owner. Times are whole seconds.
             let later = SystemClocks().wall().advanced(by: .seconds(2))
             state.uploads["later"] = S3Emulator.Upload(key: "done.mp4", begunAt: later)
             state.uploads["earlier"] = S3Emulator.Upload(key: "done.mp4", begunAt: WallTime(milliseconds: 1))
@@ -108,7 +108,7 @@ struct S3Tests {
     @Test("killed at any moment, with parts side by side, each file is there once and whole", arguments: makers)
     func killedAnywhere(_ maker: S3Maker) async throws {
         let site = try await Site(maker)
-        // What Ceph holds, it holds in memory.
+        // Ceph keeps its objects in memory.
         let rounds = Setting.kills / (maker == .ceph ? 40 : 10)
         try await site.killAnywhere(rounds: rounds, large: 16_000_000, others: 1...2_000_000)
     }

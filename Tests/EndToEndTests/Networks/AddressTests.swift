@@ -5,10 +5,10 @@ import TestTraits
 import Testing
 import Transport
 
-/// The API over TCP, at the program as a user has it.
+/// The API over TCP, from the built program.
 @Suite("the API on an address", .needsPackages, .timeLimit(.minutes(Patience.minutes(2))))
 struct AddressTests {
-    /// Checked with a program that other people wrote: what it is asked and answers, and that it never fails on nonsense.
+    /// Checked with a third-party program: the requests and answers, and that the API never fails on nonsense.
     @Test("the API is what its description says, whatever it is asked")
     func description() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
@@ -22,7 +22,7 @@ struct AddressTests {
         for number in 0..<3 { try camera.drop(Clip(number: number, size: 10_000, relative: FilePath("\(number).mp4"))) }
         let description = Repository.root.appending("docs/api/openapi.yaml")
         let asker = try Tools.venv(["schemathesis==4.32.5"]).appending("schemathesis")
-        // It keeps a cache where it runs.
+        // It keeps a cache in its working directory.
         let child = try Child(
             "/usr/bin/env",
             [
@@ -30,7 +30,7 @@ struct AddressTests {
                 "http://127.0.0.1:\(port)", "--header",
                 "Authorization: Bearer first-word", "--phases", "examples,coverage,fuzzing", "--max-examples", "20",
                 "--seed", "1", "--generation-database", "none", "--exclude-path", "/v1/events",
-                // Rules that no schema says: what may not be asked together.
+                // Rules that no schema expresses: values that exclude each other.
                 "--exclude-checks", "positive_data_acceptance",
             ], environment: ["no_proxy": "127.0.0.1"], output: fixture.folder.path.appending("said"),
             errors: fixture.folder.path.appending("complaint"))

@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// A camera that records, from the built program. The receiver is the witness of what was sent and how often.
+/// A camera that records, with the built program. The receiver is the witness of what was sent and how often.
 @Suite("busy, from the built program", .timeLimit(.minutes(Patience.minutes(3))))
 struct BusyEndToEndTests {
     private struct Why: Decodable {
@@ -50,7 +50,7 @@ struct BusyEndToEndTests {
             }
         }
 
-        /// Uploads that were asked for at the receiver.
+        /// Uploads that were created at the receiver.
         var creations: Int {
             get throws {
                 (try fixture.receiver?.complained() ?? "").split(separator: "\n").count { $0.contains("created ") }
@@ -63,7 +63,7 @@ struct BusyEndToEndTests {
             try await outcome.check()
         }
 
-        /// Drops files until one waits: what a command has said counts for as long as its `every`, for what comes then.
+        /// Drops files until one waits: for a new file, the answer of a command counts as long as its `every`.
         func oneWaits(from first: Int) async throws {
             for number in first..<(first + 50) {
                 let name = FilePath("\(number).mp4")
@@ -79,7 +79,7 @@ struct BusyEndToEndTests {
 
         struct NothingWaits: Error {}
 
-        /// A program that says what `answer` says.
+        /// A program that gives this answer.
         func script(_ answer: String) throws -> FilePath {
             let (path, next) = (fixture.folder.path.appending("is-recording"), fixture.folder.path.appending("next"))
             let file = try Descriptor.open(next, for: .creating)
@@ -110,14 +110,14 @@ struct BusyEndToEndTests {
         #expect(status.contains("`busy` of folder camera"))
         let listed = try #require(try await fixture.ask("list", ["--json"]))
         #expect(listed.contains("\"kind\":\"busy\""))
-        // What was on its way to the receiver's disk.
+        // Bytes that were already being sent to the receiver's disk.
         var sent: Int64 = -1
         try await eventually("nothing comes any more", every: .milliseconds(300)) {
             defer { sent = (try? scene.received) ?? -1 }
             return try scene.received == sent
         }
         #expect(sent < 20_000_000)
-        // Long enough for others to come, be copied, and be held as well.
+        // Long enough for others to arrive, be copied, and be held as well.
         for number in 1...3 {
             try scene.camera.drop(Clip(number: number, size: 1000, relative: FilePath("\(number).mp4")))
         }
@@ -184,7 +184,7 @@ struct BusyEndToEndTests {
         #expect(hold.kind == "busy")
         #expect(hold.text.hasPrefix("`\(path.display)` \(fault.says), which counts as busy; "))
         #expect(hold.text.hasSuffix(": `busy` of destinations.nas"))
-        // Two more rounds, of which the log says nothing.
+        // Two more rounds, which the log does not mention.
         let since = hold.since
         let check = try #require(try await fixture.ask("check", ["--json"]))
         #expect(
@@ -196,7 +196,7 @@ struct BusyEndToEndTests {
         #expect(try scene.creations == 0)
         _ = try scene.script("exit 1")
         try await scene.arrives()
-        // A stop does not wait for one that hangs.
+        // A stop does not wait for a program that hangs.
         _ = try scene.script("sleep 1000")
         try await scene.oneWaits(from: 1)
         let ending = try #require(try await fixture.stopDaemon())
@@ -228,7 +228,7 @@ struct BusyEndToEndTests {
             guard let before else { return false }
             var woken = now.switches.filter { before.switches[$0.key] != $0.value }.map(\.key)
             if mounts.hasCome() { woken = [] }
-            // A sanitizer's own thread looks around ten times a second.
+            // A sanitizer's own thread wakes up ten times a second.
             if Setting.isInstrumented { woken = [] }
             return woken.isEmpty
         }

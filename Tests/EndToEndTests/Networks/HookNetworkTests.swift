@@ -3,7 +3,7 @@ import Linux
 import TestKit
 import Testing
 
-/// What is posted goes by the ways that policy allows, and the kernel's packet filter is the witness.
+/// Requests of hooks use only interfaces that policy allows, with the kernel's packet filter as the witness.
 @Suite(
     "hooks by two ways, one of them metered, from the built program",
     .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"), .timeLimit(.minutes(Patience.minutes(3))))
@@ -14,7 +14,7 @@ struct HookNetworkTests {
     func metered() async throws {
         let scene = try await NetworkEndToEndTests.Scene()
         let fixture = scene.fixture
-        // The receiver takes no such request and says so, which is an answer as good as any.
+        // The receiver refuses such a request, which is an answer as good as any.
         fixture.topKeys = ["hooks:", "  - {name: held, on: [added], url: \"http://\(fixture.address)/held\"}"]
         try await scene.ip("link", "set", "wan0", "down")
         try fixture.startDaemon()

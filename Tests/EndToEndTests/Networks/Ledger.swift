@@ -2,14 +2,14 @@ import CSQLite
 import Core
 import Linux
 
-/// Looks into the daemon's database without the daemon's own code.
+/// Reads the daemon's database without the daemon's own code.
 enum Ledger {
-    /// SQLite's own opinion of every database in the state folder: `ok`, or what is wrong.
+    /// SQLite's own check of every database in the state folder: `ok`, or the errors.
     static func integrity(of state: FilePath) throws -> [String] {
         var opinions: [String] = []
         for name in try Files.names(in: state) {
             let path = state.appending(name)
-            // Whoever closes a database last removes its log, and here that is us.
+            // The last program to close a database removes its log, and here this is the test.
             guard let look = try FileLook.ifPresent(at: path), look.isRegular, try beginsLikeADatabase(path) else {
                 continue
             }
@@ -19,19 +19,19 @@ enum Ledger {
         return opinions
     }
 
-    /// A file as the daemon wrote it down.
+    /// A file as recorded by the daemon.
     struct Asset {
         let id: Int64
         let relative: FilePath
         let size: Int64
-        /// What tells this version of the file from another.
+        /// Distinguishes this version of the file from others.
         let version: String
         let isStaged: Bool
         /// In hexadecimal; `nil` while it has no copy.
         let digest: String?
     }
 
-    /// All files in the order in which they came. The daemon may be running.
+    /// All files in the order of their arrival. The daemon may be running.
     static func assets(of state: FilePath) throws -> [Asset] {
         for name in try Files.names(in: state) where name.fileExtension != "lock" {
             let path = state.appending(name)

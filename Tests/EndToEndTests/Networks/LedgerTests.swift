@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// What the ledger says against what the kernel's packet filter has counted.
+/// The ledger, compared with the counts of the kernel's packet filter.
 @Suite(
     "the ledger and the wire, from the built program", .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"),
     .timeLimit(.minutes(Patience.minutes(4))))
@@ -45,7 +45,7 @@ struct LedgerEndToEndTests {
         try await Outcome(fixture: fixture, clips: camera.clips).wait()
         let (told, left) = (try await sent(fixture), try await bytes(roads))
         #expect(told >= left, "\(told) \(left)")
-        // A file's few requests, large or small, have a farewell each that their connection pays once.
+        // Each of a file's few requests, large or small, is charged a closing exchange; the connection has only one.
         #expect(told <= left + left / 50 + 31 * 1000, "\(told) \(left)")
     }
 
@@ -82,9 +82,9 @@ struct LedgerEndToEndTests {
         try await outcome.check()
         let (told, handedDown) = (try await sent(fixture), try await bytes(roads))
         let carried = try await blocking { try roads.carriedByWan() } - before
-        // Else there is nothing to tell apart.
+        // Otherwise the two could not be distinguished.
         #expect(handedDown > carried * 13 / 10, "\(handedDown) \(carried)")
-        // Besides TCP a few questions for hardware addresses went there.
+        // Besides TCP a few questions for hardware addresses were sent there.
         #expect(told >= carried - 500, "\(told) \(carried)")
         #expect(told <= carried + carried / 10 + 50_000, "\(told) \(carried) \(handedDown)")
     }
@@ -111,7 +111,7 @@ struct LedgerEndToEndTests {
         try await eventually("the other waits as well") {
             try await fixture.ask("why", [fixture.drop.appending("other.mp4").display])?.contains("is used up")
         }
-        // Farewells of the connections that the killed one had kept.
+        // Closing packets of the connections that the killed program had kept.
         let after = try await bytes(roads)
         #expect(after <= before + 500, "\(before) \(after)")
         fixture.policyKeys = ["quotas: [{per: month, bytes: 50 MB}]"]
@@ -152,7 +152,7 @@ struct LedgerEndToEndTests {
         let (roads, fixture, camera) = try await scene()
         if isFar { try await blocking { try roads.slowReturn() } }
         try fixture.startDaemon()
-        // More than all stops together let go on.
+        // More than is sent between all the stops.
         let size = Setting.isThorough ? 2_000_000_000 : 400_000_000
         try camera.drop(Clip(number: 0, size: size, relative: "clip.mp4"))
         for stop in 1...(Setting.isThorough ? 100 : 12) as ClosedRange<Int64> {
@@ -171,7 +171,7 @@ struct LedgerEndToEndTests {
         }
     }
 
-    /// Also what the kernel says to what comes for a connection that is over.
+    /// Includes the kernel's answers to packets for closed connections.
     private func all(_ roads: TwoRoads) async throws -> Int64 {
         try await bytes(roads)
             + blocking { try roads.bytes(by: "wan-resets") + roads.bytes(by: "lte-resets") }
@@ -179,7 +179,7 @@ struct LedgerEndToEndTests {
 
     @Test("a crash costs a quota what was sent, and two seconds more of each transfer", arguments: [false, true])
     func crash(isOtherStart: Bool) async throws {
-        // More than the kills cost, on a machine that is slow to kill as well.
+        // More than the kills cost, also on a machine where kills are slow.
         let (roads, fixture, camera) = try await scene([
             "bandwidth: 1 MB/s", "quotas: [{per: month, bytes: \(isOtherStart ? 30 : 10) MB}]",
         ])
@@ -200,8 +200,8 @@ struct LedgerEndToEndTests {
             try fixture.startDaemon()
             let told = try await sent(fixture)
             #expect(told >= left, "\(told) \(left)")
-            // What a question has set aside is of another account. Without what the kernel says of its links: two seconds a kill, at a
-            // rate that a full bucket has raised.
+            // Bytes reserved for a question belong to another account. Without the kernel's counts of its links: two
+            // seconds for each kill, at a rate that a full bucket has raised.
             #expect(told <= left + left / 50 + (isOtherStart ? kill * 3_000_000 : 300_000 * kill), "\(told) \(left)")
         }
         let outcome = Outcome(fixture: fixture, clips: camera.clips)
@@ -232,7 +232,7 @@ struct LedgerEndToEndTests {
             total += size
             try camera.drop(Clip(number: number, size: size, relative: FilePath("\(number).mp4")))
             let least = try await bytes(roads) + Int64.random(in: 1...6_000_000, using: &dice)
-            // Or all of it is there.
+            // Or the whole file has arrived.
             try await eventually("more has left", every: .milliseconds(5)) {
                 let arrived = try Outcome.files(in: fixture.received, hidden: false).count > number
                 return try await bytes(roads) > least || arrived
@@ -246,7 +246,7 @@ struct LedgerEndToEndTests {
         try await outcome.check()
         let (told, left) = (try await sent(fixture), try await bytes(roads))
         #expect(told >= left, "\(told) \(left)")
-        // By what the kernel says of its links, the farewells of all connections included.
+        // By the kernel's counts of its links, including the closing packets of all connections.
         #expect(told <= left + left / 20 + kills * 300_000, "\(told) \(left) \(kills)")
     }
 }

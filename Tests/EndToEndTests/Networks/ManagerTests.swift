@@ -3,7 +3,7 @@ import Linux
 import TestKit
 import Testing
 
-/// What NetworkManager and ModemManager say, as python-dbusmock plays them, and what leaves then.
+/// The reports of NetworkManager and ModemManager, simulated by python-dbusmock, and the bytes that are sent then.
 @Suite(
     "NetworkManager and ModemManager, from the built program",
     .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"),
@@ -90,7 +90,7 @@ struct ManagerEndToEndTests {
         #expect(hold.text.contains("{roaming: true, allowed: false} forbids lte0"), "\(hold.text)")
         modems.end()
         modems = try await bus.play(.modemManager)
-        // It looks for its modems, and this one was found first.
+        // It searches for its modems, and this one was found first.
         try await modems.tell("add_modem(1, 'other0', 1)")
         try scene.camera.drop(Clip(number: 1, size: 50_000, relative: "other.mp4"))
         _ = try await scene.waits("other.mp4", for: "metered")

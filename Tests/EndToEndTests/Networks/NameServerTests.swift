@@ -13,7 +13,7 @@ struct NameServerTests {
         let roads: TwoRoads
         let fixture: DaemonFixture
         let server: Child
-        /// Of the daemon's script.
+        /// For the daemon's script.
         let folder: TemporaryFolder
     }
 
@@ -74,7 +74,7 @@ struct NameServerTests {
             output: scene.fixture.folder.path.appending("check.out"),
             errors: scene.fixture.folder.path.appending("check.err"))
         _ = try await check.end(within: .seconds(30))
-        // Its tables break their lines.
+        // Tables contain line breaks.
         let said = try check.printed().split(whereSeparator: \.isWhitespace).joined(separator: " ")
         #expect(said.contains("\(TwoRoads.server): asked by allowed networks alone"), "\(said)")
         let carried = try await blocking { try roads.bytes(by: "wan") } + wan
@@ -111,7 +111,7 @@ struct NameServerTests {
             )
         }
         #expect(wan == 0 && lte == 0)
-        // Its subnet is routed by the free network, too: another way to the same server.
+        // Its subnet is routed over the free network, too: another way to the same server.
         try await blocking { try roads.box.ip("addr", "del", "10.2.0.2/24", "dev", "lte0") }
         try await eventually("it has arrived; \(scene.fixture.lastWords())", within: .seconds(60)) {
             try await scene.fixture.status()?.counts.completed == 1
@@ -139,9 +139,9 @@ struct NameServerTests {
         _ = try await check.end(within: .seconds(30))
         let said = try check.printed().split(whereSeparator: \.isWhitespace).joined(separator: " ")
         #expect(said.contains("no allowed network leads to 10.2.0.1 now"), "\(said)")
-        // Whoever asks by hand is let go over it.
+        // Questions by hand may use it.
         let before = try await blocking { try roads.bytes(by: "lte-names") + roads.bytes(by: "lte") }
-        // In place, as the file of the daemon's own mount has to be.
+        // In place, as required for the file of the daemon's own mount.
         let file = scene.folder.path.appending("resolv.conf")
         let handle = try #require(file.withCString { fopen($0, "w") })
         fputs("nameserver 10.1.0.1\n", handle)

@@ -3,8 +3,8 @@ import Linux
 import TestKit
 import Testing
 
-/// Links and routes come and go, rules change and the daemon is killed while files are uploaded; the kernel's packet filter is
-/// the witness of what left by which link.
+/// Links and routes change, rules change and the daemon is killed while files are uploaded; the kernel's packet filter
+/// is the witness of the bytes sent over each link.
 @Suite(
     "whatever happens to two links and a tunnel", .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"),
     .timeLimit(.minutes(Patience.minutes(15))))
@@ -14,7 +14,7 @@ struct NetworkModelTests {
     )
     func scenes() async throws {
         let (seed, count, tunnels) = (Setting.seed, Setting.scenes, try await blocking { TwoRoads.tunnels })
-        // More of them would take the cores from each other, and a second for a daemon to notice is no longer one.
+        // With more of them, too few cores are left for each, and a daemon needs more than a second to notice a change.
         let lanes = 3
         let all = await withTaskGroup(of: [NetworkPlay.Figures].self) { group in
             for lane in 0..<lanes {
@@ -33,7 +33,7 @@ struct NetworkModelTests {
         Self.tell(all)
     }
 
-    /// A failure is recorded with what is needed to have the scene alone again.
+    /// A failure is recorded with everything that is needed to repeat the scene alone.
     private static func play(_ script: NetworkScript) async -> NetworkPlay.Figures? {
         var problems: [String] = []
         var figures: NetworkPlay.Figures?

@@ -3,30 +3,31 @@ import FoundationEssentials
 import Linux
 import TestKit
 
-/// A scene as it is played: what was written down happens, and the kernel's packet filter is asked what left meanwhile.
+/// Plays a scene: carries out the script's steps, and asks the kernel's packet filter for the bytes that left
+/// meanwhile.
 final class NetworkPlay {
     typealias Road = NetworkScript.Road
 
-    /// What was seen, for the sum over all scenes.
+    /// The figures of one scene, for the sum over all scenes.
     struct Figures: Sendable, CustomStringConvertible {
         var seed: UInt64
         var files = 0
         var flips = 0
         var kills = 0
         var hasTunnel = false
-        /// Bytes of packets with payload on links that were forbidden, after the settling.
+        /// Bytes of packets with payload on forbidden links, after the settling time.
         var forbiddenBytes: Int64 = 0
-        /// Stretches in which a link was forbidden and looked at.
+        /// Periods in which a link was forbidden and checked.
         var silences = 0
         var comparisons = 0
         var wire: Int64 = 0
-        /// What was told above the wire, at the end.
+        /// Bytes in the ledger above those on the wire, at the end.
         var excess: Int64 = 0
-        /// The same of each comparison; the least of them.
+        /// The same for each comparison; the least of them.
         var least = Int64.max
-        /// Bytes that connections of killed programs have sent after the next start.
+        /// Bytes that connections of killed programs sent after the next start.
         var late: Int64 = 0
-        /// What the tunnel added to packets that it carried.
+        /// Bytes that the tunnel added to the packets in it.
         var added: Int64 = 0
         var connections: Int64 = 0
         var time = Duration.zero
@@ -45,17 +46,18 @@ final class NetworkPlay {
     private var law: NetworkScript.Law
     private(set) var figures: Figures
     private(set) var problems: [String] = []
-    /// What had left by a link when it had been forbidden for long enough.
+    /// The bytes of a link when it had been forbidden for long enough.
     private var silent: [Road: Int64] = [:]
-    /// The same of links that cost something, and the sum of what has left by them since.
+    /// The bytes of metered links, and the sum of the bytes sent over them since.
     private var costly: [Road: Int64] = [:]
     private var cost: Int64 = 0
     /// Bytes of connections without a process, between a kill and the next start.
     private var ofTheDead: Int64 = 0
-    /// Farewells of connections that a kill has cut off are of nobody's making: a FIN each, sent again.
+    /// Closing packets of connections that a kill has cut off belong to no process: a FIN each, with repetitions.
     private static let farewells: Int64 = 500
-    /// What the ledger may have above the wire for a connection, besides the 2 % and 1 kB of the scene: one that is broken off is charged with three
-    /// segments that its timers may still send, and with a reset for each segment that nobody has acknowledged.
+    /// The excess that the ledger may have for a connection, besides the 2 % and 1 kB of the scene. A connection that
+    /// is broken off is charged with three segments that its timers may still send, and with a reset for each segment
+    /// without an acknowledgement.
     private static let brokenOff: Int64 = 6000
 
     init(_ script: NetworkScript) async throws {
@@ -78,7 +80,7 @@ final class NetworkPlay {
         camera = Camera(fixture, dice: Dice(seed: script.seed))
     }
 
-    /// All of it, to the end at which everything is allowed and has to arrive.
+    /// Plays the whole scene, until its end, when everything is allowed and has to arrive.
     func play() async throws {
         let clock = ContinuousClock()
         let start = clock.now
@@ -166,7 +168,7 @@ final class NetworkPlay {
         }
     }
 
-    /// Until what a process had written before it was killed is gone, or has nowhere to go.
+    /// Waits until the bytes that a process had written before it was killed are gone, or cannot be sent.
     private func rests() async throws {
         var last = try await counts()
         try await eventually("nothing leaves any more", every: .milliseconds(100)) {
@@ -177,19 +179,19 @@ final class NetworkPlay {
         }
     }
 
-    // MARK: What must hold
+    // MARK: Conditions
 
     private func counts() async throws -> TwoRoads.Counts {
         let roads = roads
         return try await blocking { try roads.counts() }
     }
 
-    /// A second, in which the program stops what it may not do any more; then what is forbidden has to be silent.
+    /// Waits a second, in which the program stops its forbidden transfers; then forbidden links have to be silent.
     private func settle(_ place: String) async throws {
         try await look(place + ", before it settles")
-        // The promised time is what is tested.
+        // The promised time is the subject of the test.
         try await Task.sleep(for: .seconds(1))
-        // On a machine that is busy, the daemon has had its turn when it answers.
+        // On a busy machine, the daemon has had its turn when it answers.
         try await answers()
         let now = try await counts()
         for road in Road.allCases {
@@ -238,7 +240,7 @@ final class NetworkPlay {
         }
     }
 
-    /// Bytes of TCP by either link, those in the tunnel with what that puts around them.
+    /// Bytes of TCP over both links, those in the tunnel with its overhead.
     private func wire(_ counts: TwoRoads.Counts) -> Int64 { Road.allCases.map { all($0, counts) }.reduce(0, +) }
 
     private func all(_ road: Road, _ counts: TwoRoads.Counts) -> Int64 {
@@ -251,7 +253,7 @@ final class NetworkPlay {
         var days: [Day]
     }
 
-    /// Over midnight as well.
+    /// Also over midnight.
     private func told() async throws -> Int64 {
         try await eventually("the daemon says what was sent") {
             guard let text = try await self.fixture.ask("usage", ["--json", "--days", "2"]) else { return nil }
@@ -259,7 +261,7 @@ final class NetworkPlay {
         }
     }
 
-    /// Where nothing is under way.
+    /// Called when no transfer is under way.
     private func compare(_ place: String, isEnd: Bool = false) async throws {
         let (now, told) = try await eventually("nothing leaves any more", every: .milliseconds(50)) {
             let (one, told) = (try await self.counts(), try await self.told())
@@ -272,21 +274,21 @@ final class NetworkPlay {
         figures.connections = (Road.allCases.map(\.rawValue) + [TwoRoads.tunnel]).map { now.calls($0) }.reduce(0, +)
         let carried = Road.allCases.map { now.carried($0.rawValue) }.reduce(0, +)
         figures.added = max(0, carried - now.all(TwoRoads.tunnel))
-        // A killed program's connection over a link that was gone goes on when that comes back; a start has asked the links before
-        // that.
+        // A killed program's connection over an absent link continues when the link is back; a start has read the links
+        // before that.
         let late = script.hasKills ? ownerless(now) - ofTheDead + Int64(script.kills) * Self.farewells : 0
         figures.late = max(figures.late, ownerless(now) - ofTheDead)
         if told < left - late {
             problems.append("\(place): the ledger has \(told) bytes, \(left) have left, \(late) late")
         }
-        // At the end of a scene that has sent something a few broken off ones are within the 2 %.
+        // At the end of a scene with traffic, a few broken-off connections are within the 2 %.
         let slack = isEnd && left > 300_000 ? 1000 : 1000 + figures.connections * Self.brokenOff
         if !script.hasKills, told > left + left / 50 + slack {
             problems.append("\(place): the ledger has \(told) bytes, \(left) have left, and \(slack) are allowed for")
         }
     }
 
-    /// Bytes with payload that have left for connections that no process had any more.
+    /// Bytes with payload that were sent for connections without a process.
     private func ownerless(_ counts: TwoRoads.Counts) -> Int64 {
         (Road.allCases.map(\.rawValue) + [TwoRoads.tunnel]).map {
             counts.payload($0) - counts.payload($0, ofTheLiving: true)

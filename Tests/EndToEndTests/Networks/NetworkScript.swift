@@ -1,25 +1,25 @@
 import Core
 import TestKit
 
-/// What happens to a box with two links and perhaps a tunnel, written down before it happens: all of it follows from a seed.
+/// A script of changes for a machine with two links and perhaps a tunnel, generated in advance from a seed.
 struct NetworkScript: CustomStringConvertible {
     enum Road: String, CaseIterable { case wan, lte }
 
-    /// What a policy says of the two links.
+    /// The rules of a policy for the two links.
     struct Law: Equatable, CustomStringConvertible {
         enum Metered: Equatable {
             case pause, allow
-            /// kB/s.
+            /// In kB/s.
             case limit(Int)
         }
         var metered: [Road: Bool]
         var forbidden: Set<Road>
         var mode: Metered
 
-        /// Whether no byte of a file may leave by it, nor by a tunnel that it carries.
+        /// Whether no byte of a file may be sent over the link, nor over a tunnel that it carries.
         func forbids(_ road: Road) -> Bool { forbidden.contains(road) || (mode == .pause && metered[road] == true) }
 
-        /// As YAML, a key each.
+        /// As YAML, one line for each key.
         var keys: [String] {
             let mode =
                 switch mode {
@@ -36,7 +36,7 @@ struct NetworkScript: CustomStringConvertible {
         var description: String { keys.joined(separator: "; ") }
     }
 
-    /// At most one, for the whole scene but its end.
+    /// At most one, for the whole scene except its end.
     enum Quota: Equatable {
         case none
         case bytes(Int64)
@@ -54,16 +54,16 @@ struct NetworkScript: CustomStringConvertible {
     }
 
     enum Step: CustomStringConvertible {
-        /// What `ip` is told in the box, in the order in which it is.
+        /// Arguments of `ip` in the machine, in their order.
         case links(String, [String])
         case law(Law)
-        /// The daemon is killed, and starts under a law that may be another one.
+        /// The daemon is killed, and starts under rules that may be different.
         case kill(Law)
-        /// Files of so many bytes come.
+        /// Files of these sizes arrive.
         case drop([Int])
-        /// Nothing for so many milliseconds.
+        /// Nothing for this many milliseconds.
         case rest(Int)
-        /// Persons hold everything for a moment, and the ledger is compared with the wire.
+        /// A person pauses all uploads for a moment, and the ledger is compared with the wire.
         case compare
 
         var description: String {
@@ -81,21 +81,21 @@ struct NetworkScript: CustomStringConvertible {
     struct Tunnel {
         let kind: TwoRoads.Tunnel
         let over: Road
-        /// 1: before both links; 500: behind them.
+        /// 1: before both links; 500: after them.
         let metric: Int
 
-        /// What leads through it, as `ip route` has it.
+        /// The route through it, in the form of `ip route`.
         static func way(_ metric: Int) -> String { "default via 10.9.0.1 dev \(TwoRoads.tunnel) metric \(metric)" }
     }
 
     let seed: UInt64
     let source: DaemonFixture.Source
-    /// MB/s.
+    /// In MB/s.
     let bandwidth: Int
     let quota: Quota
     let tunnel: Tunnel?
     let law: Law
-    /// Steps, and what must hold after each list of them.
+    /// Lists of steps, and the conditions that must hold after each.
     let phases: [[Step]]
     var hasKills: Bool {
         phases.joined().contains { if case .kill = $0 { true } else { false } }
@@ -134,7 +134,7 @@ struct NetworkScript: CustomStringConvertible {
             case 6...7: .metered(Int64.random(in: 400_000...2_000_000, using: &dice))
             default: .files(Int.random(in: 1...4, using: &dice))
             }
-        // Rolled whether the kernel has one or not, so that the rest of the scene is the same everywhere.
+        // Drawn on every kernel, with a tunnel or without, so that the rest of the scene is the same everywhere.
         let (isDug, over) = (Int.random(in: 0..<5, using: &dice) < 2, Road.allCases.randomElement(using: &dice) ?? .lte)
         let (metric, kind) = (Bool.random(using: &dice) ? 1 : 500, Int.random(in: 0..<12, using: &dice))
         tunnel =
@@ -195,18 +195,18 @@ struct NetworkScript: CustomStringConvertible {
     }
 }
 
-/// The box as it will be after the steps that are written down so far.
+/// The state of the machine after the steps so far.
 private struct Box {
     typealias Road = NetworkScript.Road
 
     let tunnel: Road?
     var law: NetworkScript.Law
     private var isUp: [Road: Bool] = [.wan: true, .lte: true]
-    /// Of what leads everywhere over it; none where nothing does.
+    /// Metrics of the default routes over it; none where there is no route.
     private var metrics: [Road: Int] = [.wan: 10, .lte: 100]
     private var host = [Road.wan: 2, .lte: 2]
     private let way: String
-    /// Whether anything leads into the tunnel.
+    /// Whether a route leads into the tunnel.
     private var isTunnelWay = true
 
     init(tunnel: Road?, metric: Int, law: NetworkScript.Law) {
@@ -252,7 +252,7 @@ private struct Box {
         if kind == 7, tunnel != road {
             let (was, now) = (host[road] ?? 2, (host[road] ?? 2) % 200 + 1 + Int.random(in: 1...9, using: &dice))
             host[road] = now
-            // The kernel takes the second address with the first, and the way with both.
+            // The kernel removes the second address with the first, and the route with both.
             return .links(
                 "another address on \(link)",
                 [

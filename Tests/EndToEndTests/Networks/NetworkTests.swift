@@ -4,7 +4,8 @@ import Linux
 import TestKit
 import Testing
 
-/// Two ways to one server, one of which costs something, and the kernel's packet filter as the witness of what left by which.
+/// Two ways to one server, one of them metered, and the kernel's packet filter as the witness of the bytes sent over
+/// each.
 @Suite(
     "two ways, one of them metered, from the built program",
     .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"), .timeLimit(.minutes(Patience.minutes(4))))
@@ -14,7 +15,7 @@ struct NetworkEndToEndTests {
         let fixture: DaemonFixture
         let camera: Camera
 
-        /// - Parameter rules: In place of those that say that `wan0` costs nothing and `lte0` something.
+        /// - Parameter rules: Replace the rules that `wan0` is free and `lte0` is metered.
         init(
             _ policy: [String] = ["metered: pause"],
             rules: String = "[{interface: wan0, metered: false}, {interface: lte0, metered: true}]"
@@ -32,7 +33,7 @@ struct NetworkEndToEndTests {
             try await blocking { try roads.box.run(words) }
         }
 
-        /// The one at the end of `wan`, and what the box knows of it.
+        /// Sets the router at the end of `wan`, as the machine knows it.
         func router(is hardware: String) async throws {
             let roads = roads
             try await blocking {
@@ -42,7 +43,7 @@ struct NetworkEndToEndTests {
             }
         }
 
-        /// Open ones of TCP from the box, as the kernel has them (proc(5): state 01 is ESTABLISHED).
+        /// Open TCP connections of the machine, from the kernel's table (proc(5): state 01 is ESTABLISHED).
         func connections() async throws -> Int {
             let roads = roads
             return try await blocking {
@@ -58,7 +59,7 @@ struct NetworkEndToEndTests {
             return try await blocking { try roads.bytes(by: name) }
         }
 
-        /// The first hold of a file, as `sluice why` has it.
+        /// The first hold of a file, from `sluice why`.
         func hold(_ name: String) async throws -> Hold? {
             guard let text = try await fixture.ask("why", ["--json", fixture.drop.appending(FilePath(name)).display])
             else { return nil }
@@ -138,7 +139,7 @@ struct NetworkEndToEndTests {
         _ = try await eventually("it is reloaded") { try await scene.fixture.ask("reload") }
         try await scene.arrives()
         #expect(try await scene.bytes("lte") == 0)
-        // What was there already was not sent again.
+        // Bytes that had already arrived were not sent again.
         #expect(try await scene.bytes("wan") < 40_000_000)
     }
 
@@ -200,12 +201,12 @@ struct NetworkEndToEndTests {
         try await scene.ip("addr", "add", "10.1.0.7/24", "dev", "wan0")
         try await scene.ip("addr", "del", "10.1.0.2/24", "dev", "wan0")
         try await blocking {
-            // The kernel took the second address with the first, and the way with both.
+            // The kernel removed the second address with the first, and the route with both.
             try roads.box.ip("addr", "replace", "10.1.0.7/24", "dev", "wan0")
             try roads.box.ip("route", "replace", "default", "via", "10.1.0.1", "dev", "wan0", "metric", "10")
         }
         let moved = try await scene.bytes("wan")
-        // A peer that takes nothing is given up after a minute.
+        // A peer that accepts nothing is given up after a minute.
         try await eventually("it goes on", within: .seconds(10)) { try await scene.bytes("wan") > moved + 1_000_000 }
         try await scene.arrives()
         #expect(try await scene.bytes("lte") == 0)
@@ -236,7 +237,7 @@ struct NetworkEndToEndTests {
         try await scene.ip("addr", "add", "10.1.0.7/24", "dev", "wan0")
         try await blocking { try roads.addRoute("wan", metric: 10) }
         for _ in 0..<20 {
-            // The rhythm is what is tested.
+            // The rhythm is the subject of the test.
             try await scene.ip("link", "set", "wan0", "down")
             try await Task.sleep(for: .milliseconds(200))
             try await scene.ip("link", "set", "wan0", "up")
@@ -265,13 +266,13 @@ struct NetworkEndToEndTests {
         let before = try await scene.bytes("lte")
         try await eventually("more goes") { try await scene.bytes("lte") > 900_000 }
         let rate = Double(try await scene.bytes("lte") - before) / start.duration(to: clock.now).inSeconds
-        // Headers come on top of bodies; a machine that is busy makes it less.
+        // Headers are added to bodies; a busy machine sends less.
         #expect(rate < 260_000)
         let roads = scene.roads
         try await scene.ip("link", "set", "wan0", "up")
         try await blocking { try roads.addRoute("wan", metric: 10) }
         try await scene.arrives()
-        // What costs nothing takes over what is under way; nothing goes twice.
+        // The free link takes over the running transfer; nothing is sent twice.
         let (wan, lte) = (Int(try await scene.bytes("wan")), Int(try await scene.bytes("lte")))
         #expect(wan > size / 2)
         #expect(wan + lte > size && wan + lte < size + size / 10)

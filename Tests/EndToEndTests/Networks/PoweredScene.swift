@@ -5,9 +5,10 @@ import Testing
 
 /// Daemon and receiver, or daemon and the folder of its `directory`, on disks whose power can be cut.
 ///
-/// The camera of this scene syncs what it drops, file and folder: what a program did not sync is not in our hands.
+/// The camera of this scene syncs the files that it drops, and their folders: data that another program did not sync is
+/// not our concern.
 struct PoweredScene {
-    /// Which folders share a disk.
+    /// The folders that share a disk.
     enum Layout: String, Sendable, CaseIterable {
         /// One disk for all.
         case together
@@ -18,9 +19,9 @@ struct PoweredScene {
         /// State and staging on a disk each; source and far end share the third.
         case split
     }
-    /// Whose power goes: everybody's, or that of one of the two machines. The daemon outlives the far one.
+    /// The machines that lose power: all, or one of the two. The daemon survives a cut of the far one.
     enum Power: String, Sendable, CaseIterable { case all, box, far }
-    /// Where files go: to the receiver, or into a folder of the far disk, as of a NAS that is mounted.
+    /// The destination of files: the receiver, or a folder of the far disk, like that of a NAS that is mounted.
     enum Target: String, Sendable, CaseIterable { case receiver, directory }
 
     struct Variant: CustomTestStringConvertible, Sendable {
@@ -42,7 +43,7 @@ struct PoweredScene {
     let variant: Variant
 
     init(_ variant: Variant, seed: UInt64) async throws {
-        // Sparse, and large enough for what a long run drops.
+        // Sparse, and large enough for the files of a long run.
         func disk() async throws -> LoopDisk { try await LoopDisk(variant.kind, size: 1 << 30) }
         self.variant = variant
         let first = try await disk()
@@ -69,20 +70,20 @@ struct PoweredScene {
         fixture.stagingKeys = ", keep_free: 0 B"
         if variant.target == .directory { fixture.uploadTo = ["archive"] }
         switch variant.keeping {
-        // What is handed over comes from no folder.
+        // Bytes that are handed over come from no folder.
         case .copy, .received: break
         case .inPlace: fixture.folderKeys = ["staging: {copy: in-place}"]
-        // It makes what it was given, so that what arrives can be compared.
+        // The output equals the input, so that the files that arrive can be compared.
         case .export: fixture.folderKeys = ["export: {command: [cp, \"{input}\", \"{output}\"], output: \"{name}\"}"]
         }
         camera = Camera(fixture, dice: Dice(seed: seed), isDurable: true)
     }
 
-    /// Whose power can go alone on these disks.
+    /// The power cuts that are possible with these disks.
     var powers: [Power] { variant.layout == .apart || variant.layout == .across ? Power.allCases : [.all] }
 
-    /// The disks go first, so that nothing is written on the way out; then the processes that lived on them; then the
-    /// disks come back. The processes do not.
+    /// The disks fail first, so that nothing is written while processes end; then the processes that used them end;
+    /// then the disks come back. The processes do not.
     func cut(_ power: Power) async throws {
         var disks: [LoopDisk] = []
         for disk in (power == .far ? [] : box) + (power == .box ? [] : far)
@@ -95,18 +96,18 @@ struct PoweredScene {
         for disk in disks { try await disk.remount() }
     }
 
-    /// Starts what ``cut(_:)`` ended.
+    /// Starts the processes that ``cut(_:)`` ended.
     func start(after power: Power) async throws {
         if power != .box { try await startReceiver() }
         if power != .far { try fixture.startDaemon() }
     }
 
-    /// A folder needs nobody who serves it.
+    /// A folder needs no server.
     func startReceiver(environment: [String: String] = [:]) async throws {
         if variant.target == .receiver { try await fixture.startReceiver(environment: environment) }
     }
 
-    /// Waits until nothing is under way any more, and checks every promise.
+    /// Waits until no transfer is under way any more, and checks every promise.
     func drain() async throws {
         let outcome = Outcome(fixture: fixture, clips: camera.clips)
         try await outcome.wait(within: .seconds(90))

@@ -4,14 +4,14 @@ import Linux
 import TestKit
 import Testing
 
-/// Which of two ways is taken, with the kernel's packet filter as the witness of what left by which.
+/// The choice between two ways, with the kernel's packet filter as the witness of the bytes sent over each.
 @Suite(
     "the choice between two ways, from the built program",
     .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"), .timeLimit(.minutes(Patience.minutes(4))))
 struct RouteEndToEndTests {
     typealias Scene = NetworkEndToEndTests.Scene
 
-    /// What has set the way over the metered link so that it is not to be left, and takes it away again.
+    /// A configuration that forces the metered way, and the commands that remove it.
     struct Setting: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let commands: [[String]]
@@ -66,7 +66,7 @@ struct RouteEndToEndTests {
         Setting(
             "a policy of IPsec, which may send its packets over either link",
             ["xfrm policy add dir out dst \(TwoRoads.server)/32 tmpl src 10.2.0.2 dst 10.2.0.1 proto esp mode tunnel"],
-            // Its end is told to root alone; a change of an address has the networks looked at.
+            // Its end is reported only to root; a change of an address causes an inspection of the networks.
             undo: ["xfrm policy deleteall", "addr add 10.77.0.1/32 dev lo"]),
     ]
 
@@ -88,7 +88,7 @@ struct RouteEndToEndTests {
         #expect(try await scene.bytes("lte") == 0)
     }
 
-    /// Where the kernel's way leads through a tunnel, what carries that decides.
+    /// If the kernel's way leads through a tunnel, the link below it decides.
     @Test(
         "a tunnel costs what carries it, also to a neighbour on a link that leads nowhere further",
         arguments: [("10.2.0.1", true), ("10.1.0.1", false)])
@@ -152,7 +152,7 @@ struct RouteEndToEndTests {
             try roads.box.ip("addr", "add", "10.3.0.2/24", "dev", "eth0")
             try roads.box.ip("route", "add", "198.51.100.0/24", "via", "10.3.0.1", "dev", "eth0")
         }
-        // Half an hour behind the second window.
+        // Half an hour after the second window.
         let noon = try #require(
             Zone.local.moments(Zone.local.reading(at: SystemClocks().wall()).day, 45_000_000).first)
         let shift = (noon.milliseconds - SystemClocks().wall().milliseconds) / 1000
@@ -185,7 +185,7 @@ struct RouteEndToEndTests {
         #expect(try await scene.bytes("wan") == 0)
     }
 
-    /// The free link knows IPv4 alone, and the metered one IPv6 alone.
+    /// The free link has only IPv4, and the metered one only IPv6.
     @Test(
         "of IPv4 by one link and IPv6 by the other, a host of both is reached by the free one, one of IPv6 alone waits")
     func families() async throws {
@@ -254,7 +254,7 @@ struct RouteEndToEndTests {
         #expect(try await fixture.ask("allow", ["clip.mp4", "--metered", "--for", "1h"]) != nil)
         #expect(try await fixture.ask("resume", ["--folder", "camera"]) != nil)
         try await scene.begun()
-        // Said once more in the middle of it, it moves nothing either.
+        // The same command again in the middle of it changes nothing either.
         #expect(try await fixture.ask("allow", ["clip.mp4", "--metered", "--for", "2h"]) != nil)
         try await scene.begun(3_000_000)
         #expect(try await scene.bytes("lte") == 0)

@@ -6,10 +6,10 @@ import TestKit
 import TestTraits
 import Testing
 
-/// `sluice add`, at the program as a user has it.
+/// `sluice add`, from the built program.
 @Suite("adding by hand", .needsPackages, .timeLimit(.minutes(Patience.minutes(2))))
 struct AddingTests {
-    /// How a verb ended and what it said.
+    /// The ending and the output of a verb.
     private func run(_ fixture: DaemonFixture, _ words: [String]) async throws -> (Child.Ending, String) {
         let name = hexadecimal(Chance.bytes(6))
         let child = try Child(
@@ -23,7 +23,7 @@ struct AddingTests {
     @Test("a folder is added with all below it that its folder takes, once, and in numbers")
     func folders() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
-        // What stands there is left alone, until somebody adds it.
+        // Existing files are left alone until a person adds them.
         fixture.folderKeys = ["existing: skip", "include: [\"*.mp4\"]"]
         let old = fixture.drop.appending("old")
         try Files.makeFolders(old.appending("deep/.hidden"))
@@ -42,7 +42,7 @@ struct AddingTests {
         }
         try Files.replace(old.appending("empty.mp4"), with: [])
         try Files.replace(fixture.drop.appending("other.mp4"), with: noise(60))
-        // A line of the folder above counts below it.
+        // A line of the folder above applies below it.
         try Files.replace(fixture.drop.appending(".sluiceignore"), with: Array("left out/\n".utf8))
         try await fixture.startReceiver()
         try fixture.startDaemon()
@@ -71,13 +71,13 @@ struct AddingTests {
         #expect(json.contains("\"count\":225"), "\(json.suffix(300))")
         let (nothing, why) = try await run(fixture, ["add", old.appending("words").display])
         #expect(nothing == .status(66) && why.contains("nothing in"), "\(why)")
-        // What of it is known is no obstacle to the rest.
-        // Whoever names it wants it, whatever is said of it above.
+        // Known files in it are no obstacle to the rest.
+        // A person who names it wants it, regardless of the line above.
         let (named, one) = try await run(fixture, ["add", old.appending("left out").display])
         #expect(named == .status(0) && one.hasPrefix("added 1 upload of "), "\(one)")
         let (mixed, both) = try await run(fixture, ["add", fixture.folder.path.display])
         #expect(mixed == .status(0), "\(both)")
-        // The other file of the drop folder, and nothing from the folders that are not configured.
+        // The other file of the drop folder, and no file from folders that are not configured.
         #expect(both.hasPrefix("added 1 upload of ") && both.contains("450 could not be added"), "\(both)")
         let (outside, where_) = try await run(fixture, ["add", fixture.received.display])
         #expect(outside == .status(64) && where_.contains("below none of the configured folders"), "\(where_)")
@@ -87,7 +87,7 @@ struct AddingTests {
         #expect(try Ledger.integrity(of: fixture.state) == ["ok"])
     }
 
-    /// What the requests of one server had.
+    /// The methods and headers of the requests to one server.
     private final class Heard: Sendable {
         let lines = Mutex<[String]>([])
         func note(_ exchange: Exchange) {
@@ -149,7 +149,7 @@ struct AddingTests {
     func headers() async throws {
         let secret = "Zq7canaryX9k2"
         let (own, strange) = (Heard(), Heard())
-        // Where the server sends an upload that nobody has allowed there.
+        // The server sends an upload to a place that was not allowed.
         let other = try FakeServer { exchange in
             strange.note(exchange)
             exchange.reply(exchange.method == "HEAD" ? 404 : 503, [], "\(secret) is what you sent")
@@ -193,7 +193,7 @@ struct AddingTests {
                 try await eventually("it was sent and asked about") {
                     own.methods.isSuperset(of: ["POST", "PATCH", "HEAD"])
                 }
-                // A kill takes nothing of it away.
+                // A kill removes none of it.
                 fixture.killDaemon()
                 try fixture.startDaemon()
                 own.lines.withLock { $0 = [] }
@@ -292,7 +292,8 @@ struct AddingTests {
         try await eventually("it is uploaded", every: .milliseconds(50)) {
             try await fixture.status()?.counts.completed == 1
         }
-        // Where its other endpoint puts what is whole. A creation without an answer may have left an empty one beside it.
+        // Where its other endpoint puts complete files. A creation without an answer may have left an empty one beside
+        // it.
         func files(_ name: FilePath) throws -> [[UInt8]] {
             try Outcome.files(in: held.appending(name), hidden: true).map {
                 try Files.read(held.appending(name).appending($0))

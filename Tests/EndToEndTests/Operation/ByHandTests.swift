@@ -6,7 +6,7 @@ import Synchronization
 import TestKit
 import Testing
 
-/// What a person tries by hand passes the gate and the ledger of the daemon, and says what it cost.
+/// Requests that a person makes by hand pass the gate and the ledger of the daemon, and report their cost.
 @Suite("hooks and checks by hand, from the built program", .timeLimit(.minutes(Patience.minutes(3))))
 struct ByHandTests {
     private typealias Scene = Hooks.Scene
@@ -34,7 +34,7 @@ struct ByHandTests {
         var days: [Period]
     }
 
-    /// Runs a verb, whatever its status.
+    /// Runs a verb, and returns its status.
     private func run(_ scene: Scene, _ words: [String]) async throws -> (status: Child.Ending, text: String) {
         let output = scene.fixture.folder.path.appending(FilePath("said-\(hexadecimal(Chance.bytes(6)))"))
         let child = try Child(
@@ -85,14 +85,14 @@ struct ByHandTests {
         #expect(sent > 100 && received > 100)
         #expect(try await spent(scene, on: "hook web") == Spending(bytes: sent, received: received))
         let words = try #require(try await scene.fixture.ask("hook", ["web"]))
-        // How many acknowledgements come is the kernel's.
+        // The number of acknowledgements depends on the kernel.
         #expect(words.hasPrefix("web: \(web.url) answered 200; that sent \(sent) B and received "), "\(words)")
         #expect(words.hasSuffix(" B, counted as `hook web`\n"), "\(words)")
-        // A program runs as the daemon's child, and nobody counts what it sends.
+        // A program runs as the daemon's child, and its bytes are not counted.
         let (_, program) = try await trial(scene, "tell")
         #expect(program.ok && program.sent == nil && program.received == nil)
         #expect(try scene.told().map(\.type) == ["test"])
-        // In the file, and not in force.
+        // In the file, but not in force.
         scene.fixture.topKeys.append("  - {name: new, command: [\(tell.display)]}")
         try scene.fixture.writeConfiguration()
         let (newStatus, text) = try await run(scene, ["hook", "new"])
@@ -121,7 +121,7 @@ struct ByHandTests {
         let (_, told) = try await trial(scene, "web")
         #expect(told.ok && !told.counted)
         #expect(told.sent ?? 0 > 100 && told.received ?? 0 > 100)
-        // What only a daemon knows is no permission.
+        // Without a daemon the remainder of a quota is unknown, so the request is held.
         scene.fixture.policyKeys = ["quotas: [{per: day, bytes: 1 GB}]"]
         try scene.fixture.writeConfiguration()
         #expect(try await trial(scene, "web").trial.hold?.kind == "quota")
@@ -186,7 +186,7 @@ struct ByHandTests {
         let asked = Mutex(0)
         let server = try FakeServer { exchange in
             asked.withLock { $0 += 1 }
-            // Until the other side lets go.
+            // Until the other side closes.
             var byte: UInt8 = 0
             _ = recv(exchange.connection, &byte, 1, 0)
         }

@@ -3,13 +3,13 @@ import Linux
 import TestKit
 import Testing
 
-/// The programs of docs/api/examples, as somebody who took them for their own would run them.
+/// The programs of docs/api/examples, as a person who copied them would run them.
 @Suite("the examples for the API", .timeLimit(.minutes(Patience.minutes(2))))
 struct ExampleTests {
     enum Example: String, Sendable, CaseIterable {
         case shell, swift
 
-        /// - Returns: The program, and what comes before its own words.
+        /// - Returns: The program, and the arguments before its own.
         func program(in folder: FilePath) async throws -> (FilePath, [String]) {
             let examples = Repository.root.appending("docs/api/examples")
             switch self {
@@ -35,7 +35,7 @@ struct ExampleTests {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         fixture.uploadTo = ["nas", "archive"]
         fixture.archiveKeys = ", taken: fail"
-        // Only what is added by hand.
+        // Only files that are added by hand.
         fixture.folderKeys = ["exclude: [\"*\"]"]
         let token = fixture.folder.path.appending("token")
         try Files.replace(token, with: Array("word\n".utf8))
@@ -66,7 +66,7 @@ struct ExampleTests {
             do {
                 return (try await child.end(within: .seconds(30)), try child.printed() + child.complained())
             } catch let overdue as Overdue {
-                // Which of them it was, and what is the matter at the other side.
+                // Shows which of them it was, and the trouble at the other side.
                 Issue.record(overdue, "\(words) printed `\(try child.printed())`\n\(fixture.lastWords())")
                 throw overdue
             }
@@ -79,7 +79,7 @@ struct ExampleTests {
         let lines = said.split(separator: "\n")
         #expect(lines.count == 2 && lines[0].hasSuffix(" added") && lines[1].hasSuffix(" completed"), "\(said)")
         #expect(try Files.read(fixture.received.appending("a \"good\" näme.mp4")) == noise(300_000))
-        // The daemon says no: nothing is waited for.
+        // The daemon refuses: the program does not wait.
         let (again, refusal) = try await run(["add", file.display, "nas"])
         #expect(again == .status(1) && refusal.contains("duplicate"), "\(refusal)")
 

@@ -4,7 +4,7 @@ import Glibc
 import Linux
 import TestKit
 
-/// Somebody who follows the events over the socket, and begins again behind the last one whenever the stream ends.
+/// A reader that follows the events over the socket, and continues after the last one whenever the stream ends.
 actor Follower {
     struct Event: Sendable, Equatable, CustomStringConvertible {
         let seq: Int64
@@ -16,16 +16,17 @@ actor Follower {
         }
     }
 
-    /// What the stream itself got wrong.
+    /// The errors of the stream itself.
     private(set) var problems: [String] = []
-    /// By their numbers; what came more than once is the same each time, or a problem.
+    /// By their numbers; an event that arrives more than once has to be the same each time, or it is a problem.
     private var known: [Int64: Event] = [:]
     private(set) var connections = 0
     private var last: Int64 = 0
     private let socket: FilePath
     private let patience: Int?
 
-    /// - Parameter patience: After so many events it goes, and comes back; `nil` stays as long as it may.
+    /// - Parameter patience: The number of events after which it disconnects and connects again; `nil` to stay as long
+    ///   as possible.
     init(_ socket: FilePath, leavingAfter patience: Int? = nil) {
         self.socket = socket
         self.patience = patience
@@ -35,10 +36,10 @@ actor Follower {
     var events: [Event] { known.values.sorted { $0.seq < $1.seq } }
     var newest: Int64 { last }
 
-    /// Follows until it is cancelled. A daemon that is not there is asked again.
+    /// Follows until it is cancelled. Tries again when the daemon does not answer.
     func follow() async {
         while !Task.isCancelled {
-            // A daemon that was killed may leave half an event behind, or nobody who listens.
+            // A killed daemon may leave half an event behind, or no server on the socket.
             try? await once()
             try? await Task.sleep(for: .milliseconds(20))
         }
@@ -90,11 +91,11 @@ actor Follower {
     }
 }
 
-/// The life of uploads as their events tell it.
+/// The life of uploads according to their events.
 enum Told {
     static let ends: Set<String> = ["completed", "failed", "cancelled"]
 
-    /// What is wrong with the events of each upload, which are all there are, in order. `states` is what became of them.
+    /// The errors in the events of each upload, which have to be complete and in order. `states` has the final states.
     static func problems(_ events: [Follower.Event], states: [String: String]) -> [String] {
         var problems: [String] = []
         for (id, events) in Dictionary(grouping: events.filter { $0.id != nil }, by: { $0.id ?? "" }) {
@@ -103,7 +104,7 @@ enum Told {
             if events.first?.type != "added" { wrong("does not begin with `added`") }
             if events.count(where: { $0.type == "added" }) != 1 { wrong("is added more than once") }
             var state = "staging"
-            // The ends of this generation; a retry begins another one.
+            // The ends of this generation; a retry starts another one.
             var ends: [String] = []
             for event in events {
                 guard let from = event.detail["from"], let to = event.detail["to"] else { continue }
@@ -114,7 +115,7 @@ enum Told {
                     ends.append(to)
                 }
                 if Self.ends.contains(to) != Self.ends.contains(event.type) { wrong("\(event.type) leads to \(to)") }
-                // What has failed may still be given up by a person, in the same generation.
+                // A person may still give up a failed upload, in the same generation.
                 if ends.count > 1, ends != ["failed", "cancelled"] { wrong("has ended as \(ends)") }
                 state = to
             }

@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// The harness itself: a crash test is worth what its kills are worth.
+/// The harness itself: a crash test depends on its kills.
 @Suite("the harness")
 struct HarnessTests {
     let folder = TemporaryFolder()
@@ -76,7 +76,7 @@ struct HarnessTests {
         #expect(errno == ESRCH)
     }
 
-    /// Not a test: what the next one has killed, in a process of its own.
+    /// Not a test: the process that the next test kills, in a process of its own.
     @Test("a test whose process is killed", .enabled(if: Setting.orphanage != nil, "another test starts it"))
     func killed() throws {
         let path = try #require(Setting.orphanage)
@@ -103,7 +103,7 @@ struct HarnessTests {
         let words = String(decoding: try Files.read(note, limit: 4096), as: UTF8.self).split(
             whereSeparator: \.isWhitespace)
         let pid = try #require(Int32(words[0]))
-        // Somebody else takes the zombie away.
+        // Another process reaps the zombie.
         try await eventually("process \(pid) is gone") { kill(pid, 0) == -1 && errno == ESRCH }
         let place = FilePath(String(words[1]))
         try await eventually("its folder is gone") { try FileLook.ifPresent(at: place) == nil }

@@ -13,13 +13,13 @@ private enum Sandbox {
         }
 }
 
-/// Hooks in the sandbox of the packaged unit, as far as it can be had without systemd: its mounts, capabilities and filter of
-/// calls, read from the unit itself.
+/// Hooks in the sandbox of the packaged unit, as far as that is possible without systemd: its mounts, capabilities and
+/// system call filter, read from the unit itself.
 @Suite(
     "hooks in the unit's sandbox", .enabled(if: Sandbox.isPossible, "needs root, systemd-analyze and python3"),
     .timeLimit(.minutes(Patience.minutes(2))))
 struct HookSandboxTests {
-    /// What a program tries, by a name, and whether the manual says that it may.
+    /// Attempts of a program, by name, and whether the manual allows them.
     private static let tries: [(name: String, command: String, mayDo: Bool)] = [
         ("own-folder", "touch $OWN/new", true), ("private-tmp", "touch /tmp/new /var/tmp/new", true),
         ("pipes", "test $(echo 1 | cat) = 1", true), ("null", "echo > /dev/null", true),
@@ -57,7 +57,7 @@ struct HookSandboxTests {
             "  - {name: hang, command: [\(hang.display)], timeout: 300ms, retry: {first: 1h, max: 1h}}",
         ]
         try scene.fixture.startDaemon(
-            // Where it was built may be a place that the sandbox hides.
+            // The sandbox may hide the directory where the program was built.
             inMounts: """
                 cp "$1" \(folder.display)/sluice
                 shift
@@ -75,7 +75,7 @@ struct HookSandboxTests {
             return String(decoding: bytes, as: UTF8.self).split(separator: "\n")
         }
         #expect(said == Self.tries.map { Substring($0.name + ($0.mayDo ? " may" : " may not")) })
-        // By hand it is the daemon who runs it, in there.
+        // By hand, the daemon runs it, in the sandbox.
         try Files.removeIfPresent(scene.out)
         #expect(try await scene.fixture.ask("hook", ["probe"]) != nil)
         #expect(String(decoding: try Files.read(scene.out), as: UTF8.self).contains("write-etc may not"))

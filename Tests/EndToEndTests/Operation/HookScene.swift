@@ -4,7 +4,7 @@ import Linux
 import Synchronization
 import TestKit
 
-/// A daemon with hooks, and what these were told.
+/// A daemon with hooks, and the notices that they received.
 enum Hooks {
     struct Event: Decodable {
         struct Upload: Decodable { var id, name, folder, destination, path, state, list: String }
@@ -36,7 +36,7 @@ enum Hooks {
             camera = Camera(fixture, dice: Dice(seed: 1))
         }
 
-        /// A program, in the place of one of that name that may be running.
+        /// A program that replaces one of the same name, which may be running.
         func script(_ name: FilePath, _ text: String) throws -> FilePath {
             let path = fixture.folder.path.appending(name)
             let next = fixture.folder.path.appending("next")
@@ -62,7 +62,7 @@ enum Hooks {
             }
         }
 
-        /// What a script has written into a file, a line each.
+        /// The events that a script has written into a file, one line each.
         func told(_ path: FilePath? = nil) throws -> [Event] {
             // The last piece may be half of a line.
             guard let bytes = try? Files.read(path ?? out, limit: 64 << 20) else { return [] }
@@ -82,7 +82,7 @@ enum Hooks {
         func log() throws -> String { try fixture.daemon?.complained() ?? "" }
     }
 
-    /// A server that takes notices, or answers with a status.
+    /// A server that accepts notices, or answers with a status.
     final class Web: Sendable {
         struct Got: Sendable { var id = "", signature = "", moment = "", body: [UInt8] = [] }
         let got = Mutex<[Got]>([])

@@ -7,7 +7,7 @@ import Synchronization
 import TestKit
 import Testing
 
-/// Hooks as a user has them: programs and a server, told by the built program.
+/// Hooks as a user has them: programs and a server, notified by the built program.
 @Suite("hooks, from the built program", .timeLimit(.minutes(Patience.minutes(3))))
 struct HookTests {
     private typealias Scene = Hooks.Scene
@@ -37,7 +37,7 @@ struct HookTests {
         #expect(told.map { $0.op?.list } == ["completed", "failed"])
         #expect(told.allSatisfy { $0.op?.folder == "camera" && $0.op?.destination == "archive" })
         #expect(told[0].op?.path == scene.fixture.drop.appending("1.mp4").display)
-        // Byte for byte what the stream of events says.
+        // Byte for byte the same as the stream of events.
         let lines = String(decoding: try Files.read(scene.out), as: UTF8.self).split(separator: "\n")
         let stream = scene.fixture.folder.path.appending("stream")
         let curl = try Child(
@@ -59,7 +59,7 @@ struct HookTests {
             try #require(try await scene.fixture.ask("status")).contains("hook      tell  \(tell.display), 0 waiting"))
     }
 
-    /// What became of the source may be known in between.
+    /// The state of the source may become known in between.
     private static func withoutSource(_ line: Substring) -> String {
         line.split(separator: ",").filter { !$0.contains("\"source_") }.joined(separator: ",")
     }
@@ -142,7 +142,7 @@ struct HookTests {
             let hooks = try await scene.hooks()
             return !hooks.isEmpty && hooks.allSatisfy { $0.waiting == 0 }
         }
-        // Once more for each time that it was killed between the telling and the note of it.
+        // Once more for each kill between the delivery and its record.
         #expect(try scene.told().count <= 12)
     }
 
@@ -173,7 +173,7 @@ struct HookTests {
         try scene.fixture.writeConfiguration()
         #expect(try await scene.fixture.ask("reload") != nil)
         #expect(try await scene.hooks().map(\.waiting) == [0, 0])
-        // Across a stop and a start nothing is told again.
+        // After a stop and a start nothing is delivered again.
         #expect(try await scene.fixture.stopDaemon()?.ending == .status(0))
         try scene.fixture.startDaemon()
         try await scene.upload(4...4)
@@ -190,7 +190,7 @@ struct HookTests {
         try Files.makeFolders(marks)
         let hang = try scene.script(
             "hang", "mkdir \(marks.display)/$$; ls \(marks.display) | wc -l >> \(scene.out.display); sleep 1000")
-        // The one that works cleans up behind itself, and the next one behind those that were killed.
+        // The running hook cleans up after itself, and the next one after killed ones.
         scene.fixture.topKeys =
             ["hooks:"] + (1...5).map { "  - {name: h\($0), command: [\(hang.display)], timeout: 1m}" }
         try scene.fixture.startDaemon()
@@ -206,7 +206,7 @@ struct HookTests {
             #expect(kill(try #require(pid_t(name.display)), 0) != 0, "\(name) is still there")
             try Files.removeTree(marks.appending(name))
         }
-        // With a time-out that is over soon each of the five has its turn.
+        // With a short time-out, each of the five has its turn.
         scene.fixture.topKeys =
             ["hooks:"]
             + (1...5).map {
@@ -307,7 +307,7 @@ struct HookTests {
             let end = try #require(text[start...].firstRange(of: "\n```")).lowerBound
             return String(text[start..<end])
         }
-        // The shell's.
+        // The example for the shell.
         let list = scene.fixture.folder.path.appending("completed.txt").display
         var shell = try example("sh").replacing("/var/lib/sluice/completed.txt", with: list)
         if try FileLook.ifPresent(at: "/usr/bin/jq") == nil {
@@ -326,7 +326,7 @@ struct HookTests {
         try await eventually("the shell has written it down") {
             (try? Files.read(FilePath(list))) == Array("\(scene.fixture.drop.display)/1.mp4\n".utf8)
         }
-        // Python's, with what has come, and with what the specification has published.
+        // The example in Python, with the received notice, and with the one that the specification has published.
         try await eventually("the server has it") { web.got.withLock { $0.count } == 1 }
         let got = try #require(web.got.withLock { $0.first })
         try scene.fixture.folder.write("body", got.body)

@@ -32,25 +32,25 @@ struct IdleTests {
         #expect(heard.contains("completed"), "\(trouble)")
         reader.end(with: SIGKILL)
 
-        // Other tests mount disks meanwhile, which is news for whoever watches folders.
+        // Other tests mount disks meanwhile, which wakes a program that watches folders.
         let mounts = try MountNews()
         for process in [fixture.daemon, fixture.receiver] {
             let pid = try #require(process).pid
-            // What the last uploads left to do is over when nothing happens for three seconds.
+            // The work after the last uploads is over when nothing happens for three seconds.
             var before = try Usage(of: pid)
             try await eventually("process \(pid) sleeps", within: .seconds(60), every: .seconds(3)) {
                 let now = try Usage(of: pid)
                 defer { before = now }
                 var woken = now.switches.filter { before.switches[$0.key] != $0.value }.map(\.key)
                 if Setting.isInstrumented {
-                    // A sanitizer's own thread, which looks around ten times a second, is called like the main one.
+                    // A sanitizer's own thread, which wakes up ten times a second, has the same name as the main one.
                     woken = woken.filter { $0 == pid || Self.name(of: $0, in: pid) != "sluice" }
                 }
                 if mounts.hasCome() {
                     woken = woken.filter { Self.name(of: $0, in: pid) != "sluice-watch" }
                 }
                 let isQuiet = woken.isEmpty && now.writtenBytes == before.writtenBytes
-                // What the work needed was given back, which is the last thing to do. A sanitizer keeps it.
+                // Memory that the work needed was given back, which is the last action. A sanitizer keeps it.
                 return isQuiet && (now.resident < now.residentPeak || Setting.isInstrumented)
             }
             // libdispatch's threads, which would wake again with the next sleep, have other names.
@@ -60,7 +60,7 @@ struct IdleTests {
     }
 
     private static func name(of thread: Int32, in pid: Int32) -> String {
-        // A thread that left meanwhile has no name.
+        // A thread that ended meanwhile has no name.
         let line = (try? Files.read(FilePath("/proc/\(pid)/task/\(thread)/comm"), limit: 64)) ?? []
         return String(String(decoding: line, as: UTF8.self).dropLast())
     }

@@ -5,7 +5,7 @@ import Linux
 import TestKit
 import Testing
 
-/// The program under a journald of the test's own, which `journalctl` is asked about.
+/// The program under a journald of the test's own, which is read with `journalctl`.
 @Suite(
     "the journal, from the built program", .enabled(if: Journal.isPossible, "\(Journal.need)"),
     .timeLimit(.minutes(Patience.minutes(2))))
@@ -42,7 +42,7 @@ struct JournalEndToEndTests {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         let camera = Camera(fixture, dice: Dice(seed: 1))
         try await fixture.startReceiver()
-        // As systemd says it: standard error is the journal's.
+        // As systemd sets it: standard error belongs to the journal.
         try fixture.startDaemon(
             inMounts: """
                 mount --bind \(journal.run.display) /run
@@ -58,12 +58,12 @@ struct JournalEndToEndTests {
         #expect(entry.PRIORITY == "6" && entry.SYSLOG_IDENTIFIER == "sluice" && entry._TRANSPORT == "journal")
         #expect(entry.SLUICE_SIZE == "12345" && entry.SLUICE_DESTINATION == "nas")
         #expect(entry.MESSAGE.hasPrefix("uploaded and verified id=") && entry.MESSAGE.contains("path=\"\(path)\""))
-        // Each was told once.
+        // Each was logged once.
         #expect(try fixture.daemon?.complained() == "")
     }
 }
 
-/// A journald of Debian's, with a folder in place of `/run`. It ends with this object.
+/// A journald from Debian, with a folder in place of `/run`. It ends with this object.
 private final class Journal {
     let run: FilePath
     private let folder = TemporaryFolder()
@@ -77,7 +77,7 @@ private final class Journal {
 
     init() async throws {
         run = folder.path.appending("run")
-        // It keeps what it writes where there is such a folder.
+        // It keeps its files if this folder exists.
         try Files.makeFolders(run.appending("log/journal"))
         try Files.makeFolders(run.appending("systemd/journal"))
         daemon = try Child(

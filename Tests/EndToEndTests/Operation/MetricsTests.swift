@@ -6,7 +6,7 @@ import TestKit
 import Testing
 import Transport
 
-/// Prometheus' own judge of its format, from Debian's package.
+/// Prometheus' own check of its format, from Debian's package.
 private enum Promtool {
     static let need =
         "promtool of Debian's package prometheus, unpacked under .build/tools: apt-get update, then `apt-get download prometheus` must work"
@@ -17,7 +17,7 @@ private enum Promtool {
     }
 }
 
-/// The numbers of a text, by name and labels as they stand.
+/// The values of a text, by name and labels as written.
 private func numbers(_ text: String) -> [String: Double] {
     var numbers: [String: Double] = [:]
     for line in text.split(separator: "\n") where !line.hasPrefix("#") {
@@ -66,7 +66,7 @@ struct MetricsEndToEndTests {
         #expect(told[#"sluice_queue_items{destination="nas",state="queued"}"#] == 0)
         #expect(told["sluice_process_resident_memory_bytes"] ?? 0 > 1_000_000)
         #expect(told["sluice_process_open_fds"] ?? 0 > 5)
-        // Of a process that has sent all that the ledger knows of. What is under way is settled in a moment.
+        // For a process that has sent all the bytes in the ledger. Running transfers are settled in a moment.
         try await eventually("the counter says what the ledger says") {
             let told = numbers(try await scrape(fixture))
             let sent = told.filter { $0.key.hasPrefix("sluice_network_sent_bytes_total{") }.values.reduce(0, +)
@@ -149,7 +149,7 @@ struct MetricsEndToEndTests {
                 "--web.listen-address=127.0.0.1:\(own)",
             ], output: fixture.folder.path.appending("prometheus.out"),
             errors: fixture.folder.path.appending("prometheus.err"))
-        defer { prometheus.end(with: SIGKILL) }  // before the fixture's folder goes
+        defer { prometheus.end(with: SIGKILL) }  // before the fixture's folder is removed
         let transport = Transport()
         let query = "http://127.0.0.1:\(own)/api/v1/query?query=sluice_uploads_total%7Bresult%3D%22completed%22%7D"
         do {
@@ -178,7 +178,7 @@ struct MetricsEndToEndTests {
             var seen: Set<UInt64> = []
             while !Task.isCancelled {
                 let (inode, text) = try await blocking {
-                    // It never goes, not even for a moment.
+                    // It never disappears, not even for a moment.
                     (try FileLook(at: textfile).inode, String(decoding: try Files.read(textfile), as: UTF8.self))
                 }
                 seen.insert(inode)
@@ -191,7 +191,7 @@ struct MetricsEndToEndTests {
             return (reads, torn, seen.count)
         }
         let camera = Camera(fixture, dice: Dice(seed: 2))
-        // Each reload writes it anew as well.
+        // Each reload writes it again as well.
         for number in 0..<20 {
             try camera.drop(Clip(number: number, size: 3_000, relative: FilePath("\(number).mp4")))
             _ = try await eventually("it is reloaded") { try await fixture.ask("reload") }

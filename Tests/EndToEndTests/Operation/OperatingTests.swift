@@ -6,7 +6,7 @@ import Synchronization
 import TestKit
 import Testing
 
-/// What a person does to uploads, from the built program.
+/// Commands of a person on uploads, from the built program.
 @Suite("operating the built program", .timeLimit(.minutes(Patience.minutes(2))))
 struct OperatingTests {
     private struct Page: Decodable {
@@ -25,7 +25,7 @@ struct OperatingTests {
         return try JSONDecoder().decode(Page.self, from: Data(text.utf8)).uploads
     }
 
-    /// A tus server that refuses the file for its own sake behind its first bytes, until it is told otherwise.
+    /// A tus server that refuses the file for its own sake after its first bytes, until it is told otherwise.
     private final class Server: Sendable {
         struct State {
             var held: [UInt8] = []
@@ -83,7 +83,7 @@ struct OperatingTests {
         let http = try FakeServer { server.serve($0) }
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         fixture.destination = http.url + "/files"
-        // What is refused is not the last request: after that one a new upload is begun.
+        // The refused request is not the last one: after that one a new upload is begun.
         fixture.destinationKeys = ", chunk_size: 400 KiB"
         let camera = Camera(fixture, dice: Dice(seed: 1))
         let clip = Clip(number: 0, size: 1_000_000, relative: "clip.mp4")
@@ -128,7 +128,7 @@ struct OperatingTests {
         _ = try await fixture.ask("pause", [held.id])
         _ = try await fixture.ask("resume")
         func isHeld(_ when: String, _ number: Int) async throws {
-            // Another one goes all the same: what was to happen has happened.
+            // Another file is uploaded all the same: any effect on the held one would have happened by now.
             try camera.drop(Clip(number: number, size: 10_000, relative: FilePath("\(number).mp4")))
             try await eventually("another arrives \(when)", within: .seconds(30)) {
                 try FileLook.ifPresent(at: fixture.received.appending(FilePath("\(number).mp4"))) != nil
@@ -213,7 +213,7 @@ struct OperatingTests {
     func secrets() async throws {
         let canary = "Zq7canaryX9k2"
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
-        // The receiver refuses what it did not ask for nowhere: headers and tokens are sent to it.
+        // The receiver refuses no unexpected header, so headers and tokens are sent to it.
         let token = fixture.folder.path.appending("token")
         try Files.replace(token, with: Array((canary + "-file\n").utf8))
         fixture.destinationKeys =
@@ -250,7 +250,7 @@ struct OperatingTests {
             }
         }
         #expect(try fixture.daemon?.complained().contains(canary) == false)
-        // The kernel shows the words of every process to everybody.
+        // The kernel shows the arguments of every process to all users.
         let pid = try #require(fixture.daemon?.pid)
         #expect(try !String(decoding: Files.read(FilePath("/proc/\(pid)/cmdline")), as: UTF8.self).contains(canary))
     }

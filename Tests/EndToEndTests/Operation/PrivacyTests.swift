@@ -4,11 +4,11 @@ import Linux
 import TestKit
 import Testing
 
-/// Who else may see what the daemon has: in its memory, on its disk, in what it says.
+/// Data of the daemon that other users might see: in its memory, on its disk, in its output.
 @Suite("what the daemon has is seen by nobody else", .timeLimit(.minutes(Patience.minutes(2))))
 struct PrivacyTests {
     private static let canBeAnother = geteuid() == 0 && NetworkNamespace.isPossible
-    /// In no list of users.
+    /// Not in any list of users.
     private static let user: UInt32 = 64_125
 
     @Test(
@@ -34,7 +34,7 @@ struct PrivacyTests {
         let pid = try #require(fixture.daemon?.pid)
         for name in ["environ", "mem", "maps"] {
             let path = FilePath("/proc/\(pid)/\(name)")
-            // What another process of the user may open is given to the user; the rest is root's (proc_pid(5)).
+            // Entries that another process of the user may open belong to the user; the rest to root (proc_pid(5)).
             var look = stat()
             try #require(stat(path.display, &look) == 0)
             #expect(look.st_uid == (isOpen ? Self.user : 0), "\(name)")
@@ -53,7 +53,7 @@ struct PrivacyTests {
     @Test("state, staged copies and the socket are closed to others, whatever the umask")
     func modes() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
-        // Nobody listens there: the staged copy stays.
+        // No server is listening there: the staged copy stays.
         fixture.destination = "http://127.0.0.1:\(try Loopback.freePort())/files/"
         for place in [fixture.state, fixture.staging] {
             try #require(place.withCString { rmdir($0) } == 0)
@@ -110,7 +110,7 @@ struct PrivacyTests {
         let path = fixture.drop.appending("clip.mp4")
         try fixture.startDaemon()
         try Files.replace(path, with: Array([[UInt8]](repeating: content, count: 20_000).joined()))
-        // Errors have words too.
+        // Errors contain text too.
         try await eventually("the refusal is told; \(fixture.lastWords())", within: .seconds(30)) {
             try await fixture.ask("status")?.contains("token") == true
         }
@@ -134,7 +134,7 @@ struct PrivacyTests {
             let verb = try Child(
                 fixture.binary, [words[0], "--config", fixture.config.display] + words.dropFirst(),
                 output: fixture.folder.path.appending("said"), errors: fixture.folder.path.appending("said.err"))
-            // Some find what is wrong here, and end with it.
+            // Some verbs find errors here, and end with a status of their own.
             _ = try await verb.end(within: .seconds(20))
             texts[words.joined(separator: " ")] = try verb.printed() + verb.complained()
             for file in [verb.output, verb.errors] { try Files.removeIfPresent(file) }

@@ -5,10 +5,10 @@ import Synchronization
 import TestKit
 import Testing
 
-/// `sluice reload` and SIGHUP, at the program as a user has it.
+/// `sluice reload` and SIGHUP, from the built program.
 @Suite("reload", .serialized, .timeLimit(.minutes(Patience.minutes(3))))
 struct ReloadTests {
-    /// A tus server that holds every body until it is let go, and counts what came.
+    /// A tus server that holds every body until it is released, and counts the requests.
     private final class SlowServer: Sendable {
         private struct State {
             var isOpen = false
@@ -61,7 +61,7 @@ struct ReloadTests {
     }
 
     private func reload(_ fixture: DaemonFixture) async throws -> Ran {
-        // By the socket: a file that cannot be read does not say where it is.
+        // Using the socket's path: an unreadable file does not tell it.
         try await sluice(
             fixture,
             [
@@ -97,7 +97,7 @@ struct ReloadTests {
         let (files, threads) = (try count("fd"), try count("task"))
         let plain = try text(fixture.config)
         for number in 0..<100 {
-            // Something changes each time, and a folder comes and goes.
+            // A value changes each time, and a folder is added and removed.
             let extra = fixture.folder.path.appending("extra")
             try Files.makeFolders(extra)
             let more = "folders:\n  - {name: extra, path: \(extra.display), upload_to: [nas]}\n"
@@ -109,7 +109,7 @@ struct ReloadTests {
             daemon.send(SIGHUP)
         }
         #expect(slow.received == 0)
-        // Threads of a pool come and go by themselves.
+        // Threads of a pool start and end by themselves.
         try await eventually("no descriptor is left behind") { try count("fd") <= files + 3 }
         try await eventually("no thread is left behind") { try count("task") <= threads + 4 }
         slow.letGo()

@@ -2,7 +2,7 @@ import Core
 import Glibc
 import Linux
 
-/// What the caller of the tests may set in the environment.
+/// Settings of the tests in the environment.
 enum Setting {
     /// SIGKILLs over all variants of the crash test; `make crash KILLS=1000` sets it.
     static var kills: Int { number("SLUICE_KILLS") ?? 50 }
@@ -11,22 +11,22 @@ enum Setting {
     static var cuts: Int { number("SLUICE_CUTS") ?? 12 }
     /// Scenes of two links and a tunnel; `make test-full` and `make test-long` have more.
     static var scenes: Int { number("SLUICE_SCENES") ?? 10 }
-    /// The only kind of destination that a campaign is for; `make campaign KIND=form` sets it.
+    /// The only kind of destination for a campaign; `make campaign KIND=form` sets it.
     static var kind: String? { text("SLUICE_KIND") }
-    /// Whether every combination is tried, and not only enough of them to meet each part.
+    /// Whether every combination is tested, and not only enough of them to cover each part.
     static var isThorough: Bool { text("SLOW_TESTS") != nil }
 
-    /// Whether a sanitizer is in the program: `scripts/sanitize` says so.
+    /// Whether the program contains a sanitizer: set by `scripts/sanitize`.
     static var isInstrumented: Bool { text("SLUICE_SANITIZER") != nil }
 
-    /// The seed of everything that a test rolls; a failure names it, so that it can be had again.
+    /// The seed of all random numbers of a test; a failure names it, so that the test can be repeated.
     static var seed: UInt64 {
         number("SLUICE_SEED").map { UInt64($0) } ?? Chance.bytes(4).reduce(0) { $0 << 8 | UInt64($1) }
     }
 
     /// The program under test: `SLUICE_BINARY`, else the one that was built beside this test.
     ///
-    /// - Throws: ``NoBinary`` when there is none: these tests fail then, they are not skipped.
+    /// - Throws: ``NoBinary`` when there is none: these tests fail then, and are not skipped.
     static func binary() throws -> FilePath {
         if let given = text("SLUICE_BINARY") { return FilePath(given) }
         let beside = runner().parent.appending("sluice")
@@ -43,7 +43,7 @@ enum Setting {
         return FilePath(bytes: buffer.prefix(max(0, count)))
     }
 
-    /// Where a test that is about to be killed says what it leaves behind.
+    /// Where a test that will be killed lists the things it leaves behind.
     static var orphanage: FilePath? { text("SLUICE_TEST_ORPHANAGE").map { FilePath($0) } }
 
     struct NoBinary: Error, CustomStringConvertible {
@@ -53,7 +53,7 @@ enum Setting {
         }
     }
 
-    /// An empty variable counts as none, so that a caller can take one back.
+    /// An empty variable counts as none, so that a caller can unset one.
     private static func text(_ name: String) -> String? {
         getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
     }

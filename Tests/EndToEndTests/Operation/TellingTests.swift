@@ -5,7 +5,7 @@ import Linux
 import TestKit
 import Testing
 
-/// What the events say while everything happens at once.
+/// The events while many things happen at once.
 @Suite("events under pause, resume, cancel, retry, lost destinations and kills", .serialized)
 struct TellingTests {
     private struct Listed: Decodable {
@@ -24,9 +24,9 @@ struct TellingTests {
         let rounds = Setting.isThorough ? 200 : 8
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         fixture.uploadTo = ["nas", "archive"]
-        // A name that somebody else has is refused for its own sake there.
+        // There, a name that belongs to another program is refused for its own sake.
         fixture.archiveKeys = ", taken: fail"
-        // Slow enough for something to be under way when somebody wants it ended.
+        // Slow enough for a transfer to be under way when it is to be ended.
         fixture.destinationKeys = ", bandwidth: 3 MB/s"
         var scene = Scene(fixture: fixture, dice: Dice(seed: seed))
         try await fixture.startReceiver()
@@ -64,7 +64,7 @@ struct TellingTests {
         }
     }
 
-    /// What befalls the uploads of one daemon.
+    /// Random actions on the uploads of one daemon.
     private struct Scene {
         let fixture: DaemonFixture
         var dice: Dice
@@ -78,7 +78,7 @@ struct TellingTests {
 
         private var away: FilePath { fixture.folder.path.appending("away") }
 
-        /// Some files, and some of everything that may happen, in any order.
+        /// Drops some files, and performs some of all possible actions, in any order.
         mutating func play(_ round: Int, _ follower: Follower) async throws {
             for _ in 0..<3 { try drop() }
             let seen = await follower.events.count
@@ -105,7 +105,7 @@ struct TellingTests {
             }
         }
 
-        /// One, or some of them, or everything.
+        /// One upload, or some, or all.
         private mutating func some(_ follower: Follower) async throws -> [String] {
             switch Int.random(in: 0..<4, using: &dice) {
             case 0: return []
@@ -118,7 +118,7 @@ struct TellingTests {
             let events = await follower.events
             let ended = Set(events.filter { Told.ends.contains($0.type) }.compactMap(\.id))
             let added = events.filter { $0.type == "added" }.compactMap(\.id)
-            // Those that are under way, as far as anybody has heard; now and then one that is over.
+            // Uploads that are under way, as far as the events show; now and then one that is over.
             let open = added.filter { !ended.contains($0) }
             return open.isEmpty || Int.random(in: 0..<4, using: &dice) == 0
                 ? added.suffix(5).randomElement(using: &dice) : open.randomElement(using: &dice)
@@ -133,7 +133,7 @@ struct TellingTests {
             let number = dropped
             dropped += 1
             let name = FilePath("\(number).mp4")
-            // Every fourth name is somebody else's at the archive.
+            // Every fourth name belongs to another program at the archive.
             if number % 4 == 3, !isArchiveAway {
                 try Files.replace(fixture.archive.appending(name), with: Array("somebody else's".utf8))
             }
@@ -155,7 +155,7 @@ struct TellingTests {
             isArchiveAway = isAway
         }
 
-        /// Everything is up again and nothing is held: every upload comes to its end.
+        /// All servers are up again and there is no hold: every upload reaches its end.
         ///
         /// - Returns: The state of each upload.
         mutating func settle() async throws -> [String: String] {

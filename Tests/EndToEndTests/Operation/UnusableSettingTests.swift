@@ -3,7 +3,7 @@ import Linux
 import TestKit
 import Testing
 
-/// What only a kind of destination can judge.
+/// Values that only a kind of destination can check.
 @Suite("a value that its destination cannot use", .timeLimit(.minutes(Patience.minutes(1))))
 struct UnusableSettingTests {
     @Test(

@@ -5,7 +5,7 @@ import Linux
 import TestKit
 import Testing
 
-/// Each verb against an upload in each state, as the table in docs/operations.md has it.
+/// Each verb with an upload in each state, as in the table of docs/operations.md.
 @Suite("verbs and states", .timeLimit(.minutes(Patience.minutes(3))))
 struct VerbTests {
     /// One cell of the table.
@@ -13,12 +13,12 @@ struct VerbTests {
         let verb: String
         let state: String
         let status: Int
-        /// The code of the refusal, or what becomes of the upload.
+        /// The code of the refusal, or the upload's state afterwards.
         let result: String
         var description: String { "\(verb) of what is \(state): \(status) \(result)" }
     }
 
-    /// The table as people read it: a column for each state, one verb or several in front of a row.
+    /// The table as people read it: a column for each state, one verb or several at the start of a row.
     static func table() throws -> [Cell] {
         let file = Repository.root.appending("docs/operations.md")
         let lines = String(decoding: try Files.read(file, limit: 1 << 20), as: UTF8.self).split(separator: "\n")
@@ -54,7 +54,7 @@ struct VerbTests {
         #expect(try await scene.fixture.stopDaemon()?.ending == .status(0))
     }
 
-    /// What this test reads of an upload.
+    /// The part of an upload that this test reads.
     private struct Upload: Decodable {
         struct Hold: Decodable { let kind: String }
         let id: String
@@ -63,7 +63,7 @@ struct VerbTests {
         let generation: Int
         let holds: [Hold]
         var isPaused: Bool { holds.contains { $0.kind == "operator" } }
-        /// The states in which an attempt is.
+        /// The stored state behind the shown one.
         var stored: String {
             switch state {
             case _ where list == "history": list
@@ -74,8 +74,8 @@ struct VerbTests {
         }
     }
 
-    /// A daemon that has an upload in any state: to `nas` they take for ever, to `later` they wait, to `archive` they are over at
-    /// once, and from the folder `exported` they are never ready.
+    /// A daemon that has an upload in any state. To `nas` they take for ever, to `later` they wait, to `archive` they
+    /// end at once, and from the folder `exported` they are never ready.
     private final class Scene {
         let fixture: DaemonFixture
         private let socket: FilePath
@@ -193,7 +193,7 @@ struct VerbTests {
                 default: throw Unknown(cell: cell)
                 }
             }
-            // Room for the next ones.
+            // Frees the slot for the next ones.
             if ["uploading", "staging"].contains(cell.state) { _ = try await ask("POST", "uploads/\(id)/cancel") }
         }
 

@@ -30,7 +30,7 @@ struct BeforeUploadTests {
         var uploads: [Upload]
     }
 
-    /// With a program that keeps what it was asked, a line each, and says what stands in the file `answer`.
+    /// With a program that records its input, one line each, and prints the content of the file `answer`.
     private func scene(_ script: String = "", timeout: String = "5s") throws -> Scene {
         let scene = try Scene()
         let answer = scene.fixture.folder.path.appending("answer").display
@@ -125,7 +125,7 @@ struct BeforeUploadTests {
         try await scene.arrives("policy.mp4")
         #expect(try asked(scene).map(\.name) == ["1.mp4", "folder.mp4", "destination.mp4"])
         #expect(try asked(scene).last?.metadata == ["a": "folder", "b": "destination"])
-        // The first that does not want it has the word.
+        // The first program that refuses decides.
         _ = try place("destination", #"{"answer":"skip","reason":"not here"}"#)
         try drop(2, in: scene)
         let upload = try await eventually("it is skipped") {
@@ -133,7 +133,7 @@ struct BeforeUploadTests {
         }
         #expect(upload.error?.message == "`before_upload` of destinations.archive skips it: not here")
         #expect(try asked(scene).count == 5)
-        // A reload that changes that of `policy` alone counts at once.
+        // A reload that changes only the program of `policy` takes effect at once.
         _ = try place("destination", #"{"answer":"go"}"#)
         _ = try place("policy", #"{"answer":"wait","for":"1h","reason":"all wait"}"#)
         try drop(3, in: scene)
@@ -167,7 +167,7 @@ struct BeforeUploadTests {
         }
         #expect((hold.kind, hold.text) == ("busy", "`before_upload` of folder camera says wait: the tide is out"))
         let path = scene.fixture.drop.appending("1.mp4").display
-        // Each time that it is asked again it waits for nothing for a moment.
+        // After each question it is not waiting for a moment.
         try await eventually("`why` says so") {
             try await scene.fixture.ask("why", [path])?.contains("the tide is out") == true
         }
@@ -263,7 +263,7 @@ struct BeforeUploadTests {
         try scene.fixture.writeConfiguration()
         #expect(try await scene.fixture.ask("reload") != nil)
         #expect(start.duration(to: clock.now) < .seconds(5 * Patience.factor))
-        // Nobody is asked any more, and what hung is not waited for.
+        // No program is asked any more, and a program that hung is not waited for.
         for number in 1...6 { try await scene.arrives(FilePath("\(number).mp4")) }
     }
 

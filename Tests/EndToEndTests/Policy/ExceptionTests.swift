@@ -31,7 +31,7 @@ struct ExceptionEndToEndTests {
             try Outcome.files(in: scene.fixture.received, hidden: false).count == 1
         }
         #expect(try await scene.bytes("lte") > 300_000)
-        // With the upload ends what was allowed to it.
+        // The exception ends with the upload.
         try await eventually("it is over") { try await scene.fixture.ask("status")?.contains("allowed") == false }
         try await eventually("it is counted as what it was") {
             try await scene.fixture.ask("usage", ["--json", "--by", "network"])?.contains("\"metered\"")
@@ -58,7 +58,7 @@ struct ExceptionEndToEndTests {
         try scene.camera.drop(Clip(number: 1, size: 200_000, relative: "other.mp4"))
         _ = try await scene.waits("other.mp4", for: "quota")
         #expect(try await scene.bytes("wan") < stopped + 2000)
-        // So slow that neither is done before the next words are.
+        // So slow that neither is done before the next commands.
         _ = try await scene.fixture.ask("limit", ["2kB/s", "--for", "1h"])
         #expect(try await scene.fixture.ask("status")?.contains("at most 2.0 kB/s") == true)
         _ = try await eventually("it is allowed again") {

@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// A quota of files, at the program as a user has it.
+/// A quota of files, from the built program.
 @Suite("a quota of files", .timeLimit(.minutes(Patience.minutes(2))))
 struct FileQuotaTests {
     private struct Page: Decodable {
@@ -41,7 +41,7 @@ struct FileQuotaTests {
         return try JSONDecoder().decode(Page.self, from: Data(text.utf8)).uploads
     }
 
-    /// Those that count for the quota.
+    /// The files that count for the quota.
     private func counted(_ fixture: DaemonFixture) async throws -> Int64 {
         try await eventually("it says what was used") {
             guard let text = try await fixture.ask("usage", ["--json"]) else { return nil }
@@ -119,8 +119,8 @@ struct FileQuotaTests {
         let since = try await begins()
         #expect(first >= since)
         #expect(try await held(2) > first)
-        // A plan looks at the quotas first, and what a look finds is written down when it is over; not while something is reserved, which
-        // may come back.
+        // A plan reads the quotas first, and a quota that is found used up is recorded. This does not happen while
+        // bytes are reserved, since they may be given back.
         try await eventually("nothing is reserved") { try await reserved(fixture) == 0 }
         #expect(try await fixture.ask("plan") != nil)
         fixture.killDaemon()
@@ -134,7 +134,7 @@ struct FileQuotaTests {
     func unreached() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         fixture.policyKeys = ["quotas: [{per: month, files: 1}]"]
-        // A port that nobody listens at.
+        // A port without a server.
         fixture.destination = "http://127.0.0.1:1/files/"
         try fixture.startDaemon()
         let camera = Camera(fixture, dice: Dice(seed: 1))

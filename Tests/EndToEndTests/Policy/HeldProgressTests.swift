@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// How far what is held has come, as people see it.
+/// The progress of held uploads, as people see it.
 @Suite("the progress of what is held", .timeLimit(.minutes(Patience.minutes(2))))
 struct HeldProgressTests {
     private struct Page: Decodable {

@@ -5,7 +5,7 @@ import Synchronization
 import TestKit
 import Testing
 
-/// What holds notices and what does not, by the built program.
+/// The holds that apply to notices, and those that do not, with the built program.
 @Suite("hooks under policy, from the built program", .timeLimit(.minutes(Patience.minutes(3))))
 struct HookPolicyTests {
     private typealias Scene = Hooks.Scene
@@ -113,7 +113,7 @@ struct HookPolicyTests {
             _ = exchange.body()
             asked.withLock { $0 += 1 }
             if silent.withLock({ $0 }) {
-                // Until the other side lets go.
+                // Until the other side closes.
                 var byte: UInt8 = 0
                 _ = recv(exchange.connection, &byte, 1, 0)
                 return

@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// Quotas of bytes, at destinations of names and of parts.
+/// Quotas of bytes, with destinations for whole files and for parts.
 @Suite("a quota of bytes", .timeLimit(.minutes(Patience.minutes(3))))
 struct PartQuotaTests {
     private struct Usage: Decodable {
@@ -12,7 +12,7 @@ struct PartQuotaTests {
         let quotas: [Quota]
     }
 
-    /// When nothing is under way any more.
+    /// When no transfer is under way any more.
     private func used(_ fixture: DaemonFixture) async throws -> Int64 {
         try await eventually("nothing is reserved") {
             guard let text = try await fixture.ask("usage", ["--json"]) else { return nil }
@@ -67,7 +67,7 @@ struct PartQuotaTests {
                 try allow("\(limit) MB")
                 _ = try await eventually("it is reloaded") { try await fixture.ask("reload") }
             }
-            // Another part would not fit in what is left, and what was not taken was given back.
+            // Another part would not fit into the remainder, and the unused reservation was given back.
             try await eventually("both wait for more than \(limit) MB", within: .seconds(60), every: .milliseconds(50))
             {
                 try fixture.daemon?.mustRun()
@@ -81,7 +81,7 @@ struct PartQuotaTests {
         let text = try #require(try await fixture.ask("why", ["1.mp4"]))
         #expect(text.contains("30 MB a month") && text.contains("goes whole or not at all"), "\(text)")
         let asked = emulator.requests.count
-        // What waits does so for the rules of before.
+        // The wait is due to the earlier rules.
         fixture.killDaemon()
         try allow("100 MB")
         try fixture.startDaemon()

@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// A plan from the built program, whose clock stands where a test wants it.
+/// A plan from the built program, whose clock a test sets.
 @Suite("plan, from the built program", .timeLimit(.minutes(Patience.minutes(3))))
 struct PlanEndToEndTests {
     /// The part of `sluice plan --json` that these tests read.

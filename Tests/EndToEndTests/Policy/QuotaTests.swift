@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// `sluice quota` and its route, at the program as a user has it.
+/// `sluice quota` and its route, from the built program.
 @Suite("what may still go", .timeLimit(.minutes(Patience.minutes(1))))
 struct QuotaTests {
     private struct Allowance: Decodable {
@@ -48,7 +48,7 @@ struct QuotaTests {
         struct All: Decodable { let destinations: [Allowance] }
         let all = try JSONDecoder().decode(All.self, from: try await asked([])).destinations
         #expect(all.map(\.destination) == ["nas", "archive"])
-        // A folder of this machine: what is copied there counts nowhere.
+        // A folder of this machine: no quota counts copies to it.
         #expect(all.last?.quotas.isEmpty == true)
         #expect((all.last?.space?.free ?? 0) > 0)
 

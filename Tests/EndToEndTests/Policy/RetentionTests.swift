@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// Verified sources that make room for new ones.
+/// Verified sources that are removed to free space for new ones.
 @Suite(
     "a camera's disk that fills", .timeLimit(.minutes(Patience.minutes(2))),
     .enabled(if: SmallDisk.isPossible, "small file systems need root: sudo make test"))
@@ -35,12 +35,12 @@ struct RetentionTests {
         let left = try (0..<12).filter { try stands($0, fixture) }
         #expect(left == Array((12 - left.count)..<12), "the oldest go first: \(left)")
         #expect(left.count >= 5, "no more than is needed: \(left)")
-        // The receiver has a file before the daemon has it in writing.
+        // The receiver has a file before the daemon has recorded it.
         try await eventually("all are verified", within: .seconds(30), every: .milliseconds(100)) {
             try await fixture.ask("status", ["--json"])?.contains("\"completed\":12,") == true
         }
 
-        // Nobody takes them in any more: what comes now stays, whatever room is left.
+        // No server accepts files any more: files that arrive now stay, however little space is left.
         fixture.killReceiver()
         for number in 12..<19 {
             try camera.drop(clip(number))
@@ -60,7 +60,7 @@ struct RetentionTests {
         arguments: CrashSteps.retention + CrashSteps.release.filter { $0 != "release-begun" })
     func kill(step: String) async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
-        // More than any disk has: everything that is verified is to go.
+        // More than any disk has: every verified source is to be removed.
         fixture.afterKeys = ", until_free: 1000000 TB"
         let camera = Camera(fixture, dice: Dice(seed: 1))
         try await fixture.startReceiver()

@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// Windows and reasons from the built program, whose clock stands where a test wants it.
+/// Windows and holds from the built program, whose clock a test sets.
 @Suite("windows, from the built program", .timeLimit(.minutes(Patience.minutes(3))))
 struct WindowEndToEndTests {
     /// The part of `sluice why --json` that these tests read.
@@ -26,7 +26,7 @@ struct WindowEndToEndTests {
     private func shift(to hour: Int, _ minute: Int, _ second: Int) throws -> Int64 {
         let now = SystemClocks().wall()
         let time = Int64(hour * 3600 + minute * 60 + second) * 1000
-        // Tomorrow: a clock that goes back a day may show a time before this program was made.
+        // Tomorrow: a clock that is set back a day may show a time before this program was made.
         let tomorrow = Zone.local.reading(at: now).day + 1
         let moment = try #require(Zone.local.moments(tomorrow, time).first)
         return (moment.milliseconds - now.milliseconds) / 1000
@@ -61,7 +61,7 @@ struct WindowEndToEndTests {
         try await fixture.startReceiver()
         let camera = Camera(fixture, dice: Dice(seed: 1))
         try camera.drop(Clip(number: 0, size: 1000, relative: "clip.mp4"))
-        // As a box without a battery has it.
+        // Like a machine without a battery.
         let shift = 86_400 - SystemClocks().wall().milliseconds / 1000
         try fixture.startDaemon(environment: ["SLUICE_TEST_CLOCK": "\(shift)"])
         let waiting = try await eventually("it waits") {
@@ -128,7 +128,7 @@ struct WindowEndToEndTests {
         #expect(status.contains(place == .policy ? "for all transfers" : "at most 500 kB/s"))
         let outcome = Outcome(fixture: fixture, clips: camera.clips)
         try await outcome.wait(within: .seconds(60))
-        // Two megabytes less what may go at once; a machine that is busy takes longer, and that is no fault.
+        // Two megabytes, less the amount that may be sent at once; a busy machine takes longer, which is no fault.
         #expect(start.duration(to: clock.now) > .milliseconds(3700))
         try await outcome.check()
     }

@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// A memory card, from plugging it in to the word that it may be pulled out.
+/// A memory card, from plugging it in to the report that it may be pulled out.
 @Suite(
     "A memory card, from the built program", .serialized,
     .enabled("\(LoopDisk.need)") { await LoopDisk.isPossible.value },
@@ -14,12 +14,12 @@ struct CardTests {
         let path = folder.appending(name)
         let file = try Descriptor.open(path, for: .creating)
         try file.write(noise(300_000), named: path)
-        // A disk that is shut down loses what was not.
+        // A disk that is shut down loses data that was not synced.
         try file.sync(named: path)
         try file.close(named: path)
     }
 
-    /// Each time that it was said to be safe, by its level.
+    /// Each report that it is safe to remove, by its level.
     private func told(_ fixture: DaemonFixture) throws -> [String] {
         try fixture.daemon?.complained().split(separator: "\n").compactMap { line in
             guard line.contains("safe to remove") else { return nil }
@@ -38,7 +38,7 @@ struct CardTests {
         let card = try await LoopDisk(.ext4)
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary(), places: ["drop": card.path])
         fixture.folderKeys = ["removable: always", "require: {mount: \(card.path.display)}"]
-        // Known to the configuration, and away.
+        // In the configuration, but absent.
         try await fixture.startReceiver()
         fixture.killReceiver()
         for number in 1...3 { try put(FilePath("\(number).mp4"), into: fixture.drop) }
@@ -53,18 +53,18 @@ struct CardTests {
         try written.close(named: "open.mp4")
         try await status(fixture, says: "safe to remove: every file is staged; 4 uploads go on without it")
         try await eventually("it is told") { try told(fixture) == ["staged"] }
-        // Pulled out, it is absent, and the uploads go on from their copies.
+        // Pulled out, it is absent, and the uploads continue from their copies.
         try await card.unmount()
         try await status(fixture, says: "absent")
         try await fixture.startReceiver()
         try await status(fixture, says: "0 ongoing, 4 completed, 0 failed")
         #expect(try told(fixture) == ["staged"])
-        // Back again: the sources are released, and only then it is told.
+        // Back again: the sources are released, and only then it is reported.
         try await card.mount()
         try await status(fixture, says: "safe to remove: every file is verified")
         try await eventually("it is told") { try told(fixture) == ["staged", "verified"] }
         #expect(try Files.names(in: fixture.drop).isEmpty)
-        // One more file, and both words come anew or as one.
+        // One more file, and both reports come again, or as one.
         try put("late.mp4", into: fixture.drop)
         try await eventually("it is told anew", within: .seconds(40)) {
             let told = try told(fixture)
@@ -99,7 +99,7 @@ struct CardTests {
         try await eventually("some are staged", every: .milliseconds(2)) {
             try Outcome.files(in: fixture.staging, hidden: true).count > 5
         }
-        // What is not in memory cannot be read any more; then the system takes the mount away.
+        // Data that is not in memory cannot be read any more; then the system removes the mount.
         try await card.shutDown()
         try await eventually("it says so") {
             try fixture.daemon?.complained().contains(/the disk of folder|wait for its disk/) == true

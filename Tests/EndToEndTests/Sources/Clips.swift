@@ -2,7 +2,7 @@ import Core
 import Linux
 import TestKit
 
-/// A file of a test's own making. Its content follows from its number and size, so nothing has to be remembered.
+/// A file that a test makes. Its content follows from its number and size, so nothing has to be stored.
 struct Clip: Hashable, Sendable {
     let number: Int
     let size: Int
@@ -28,7 +28,7 @@ struct Clip: Hashable, Sendable {
     var content: [UInt8] {
         var bytes = withUnsafeBytes(of: UInt64(number).littleEndian) { Array($0) }
         bytes.reserveCapacity(size + Self.block.count)
-        // Each file reads the same block from a place of its own, so that no two share a stretch at the same offset.
+        // Each file reads the same block from a different start, so that no two have equal content at the same offset.
         let start = number &* 7919 % Self.block.count
         bytes += Self.block[start...]
         while bytes.count < size { bytes += Self.block }
@@ -57,9 +57,10 @@ struct Clip: Hashable, Sendable {
 final class Camera {
     private let fixture: DaemonFixture
     private var dice: Dice
-    /// Whether it syncs each clip and its folder, so that a power cut cannot take what was dropped. None is slow then.
+    /// Whether it syncs each clip and its folder, so that a power cut cannot remove a dropped file. In that case no
+    /// file is written slowly.
     private let isDurable: Bool
-    /// Clips that are being written slowly, with what is still to be written.
+    /// Clips that are being written slowly, with the rest of their content.
     private var open: [SlowFile] = []
     private(set) var clips: [Clip] = []
 
@@ -80,7 +81,7 @@ final class Camera {
         self.isDurable = isDurable
     }
 
-    /// Finishes what is half written, then drops `count` more, some of which stay half written until the next call.
+    /// Finishes half-written clips, then drops `count` more, some of which stay half written until the next call.
     func drop(_ count: Int) throws {
         try finish()
         for _ in 0..<count {
@@ -102,7 +103,7 @@ final class Camera {
         }
     }
 
-    /// Drops one clip whole, by a rename that replaces whatever has its name.
+    /// Drops one complete clip, by a rename that replaces any file with its name.
     func drop(_ clip: Clip) throws {
         clips.append(clip)
         let target = fixture.drop.appending(clip.relative)

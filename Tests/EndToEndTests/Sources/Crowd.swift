@@ -4,18 +4,19 @@ import Glibc
 import Linux
 import Synchronization
 
-/// Many who follow the events at once, over one thread: each with a connection of its own, that it reads or leaves lying.
+/// Many clients that follow the events at once, over one thread: each with a connection of its own, which is read or
+/// left unread.
 ///
-/// It must be told to ``leave()``.
+/// ``leave()`` has to be called.
 ///
-/// `@unchecked Sendable`, proof: what the reading thread changes is in `found`, behind a lock; the descriptors are made in `init` and
-/// closed in `leave`, behind the thread's end.
+/// `@unchecked Sendable`, proof: all state that the reading thread changes is in `found`, protected by a lock; the
+/// descriptors are made in `init` and closed in `leave`, after the thread's end.
 final class Crowd: @unchecked Sendable {
-    /// What one of them was told.
+    /// The answer that one of them received.
     struct Reader: Sendable {
         /// The first line of the answer.
         var status = ""
-        /// Numbers of the events, by their type, in the order in which they came.
+        /// Numbers of the events, by their type, in the order of arrival.
         var seen: [String: [Int64]] = [:]
         fileprivate var number: Int64 = -1
         fileprivate var rest: [UInt8] = []
@@ -57,7 +58,7 @@ final class Crowd: @unchecked Sendable {
 
     var readers: [Reader] { found.withLock { $0 } }
 
-    /// How many of those that read nothing have an answer lying there.
+    /// The number of unread connections with an answer waiting.
     var answered: Int {
         sockets.count { socket in
             var byte: UInt8 = 0
@@ -65,7 +66,7 @@ final class Crowd: @unchecked Sendable {
         }
     }
 
-    /// Whether each has been told of so many events of these types.
+    /// Whether each has received this many events of these types.
     func haveAll(_ count: Int, of types: Set<String>) -> Bool {
         found.withLock { readers in
             readers.allSatisfy { reader in types.reduce(0) { $0 + (reader.seen[$1]?.count ?? 0) } >= count }
@@ -79,7 +80,7 @@ final class Crowd: @unchecked Sendable {
         for (index, entry) in entries.enumerated() where entry.revents != 0 {
             let got = recv(entry.fd, &buffer, buffer.count, CInt(MSG_DONTWAIT))
             guard got > 0 else {
-                // At its end a descriptor is readable for ever: it is only looked at again with the others.
+                // A descriptor at its end is readable for ever: it is only tried again together with the others.
                 if got == 0 { usleep(1000) }
                 continue
             }
@@ -109,7 +110,7 @@ final class Crowd: @unchecked Sendable {
 }
 
 extension Crowd.Reader {
-    /// Chunks of the encoding do not cut events, and their lines look like none of an event: they are passed over.
+    /// Chunks of the encoding do not cut events, and their lines do not look like those of an event: they are skipped.
     fileprivate mutating func take(_ piece: ArraySlice<UInt8>) {
         rest += piece
         let newline = UInt8(ascii: "\n")

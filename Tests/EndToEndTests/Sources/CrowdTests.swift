@@ -4,10 +4,10 @@ import Linux
 import TestKit
 import Testing
 
-/// The control socket under more, and worse, than anybody should ask of it, while the daemon does its work.
+/// The control socket under more requests, and worse ones, than any client should send, while the daemon does its work.
 @Suite("the control socket, whoever asks", .serialized)
 struct CrowdTests {
-    /// Connections to the receiver that stay for the next uploads: as many as the fixture lets go at once.
+    /// Connections to the receiver that stay for the next uploads: as many as the fixture allows at once.
     private static let kept = 4
     private static let ends: Set<String> = ["completed", "failed", "cancelled"]
 
@@ -21,7 +21,7 @@ struct CrowdTests {
         try await fixture.startReceiver()
         try fixture.startDaemon()
         let socket = fixture.folder.path.appending("control.sock")
-        // Once through everything: threads, connections and tables that stay are there before the first look.
+        // One run through everything: threads, connections and tables that stay exist before the first measurement.
         try camera.drop(Clip(number: 0, size: 300_000, relative: "first.mp4"))
         try await Outcome(fixture: fixture, clips: camera.clips).wait()
         let pid = try #require(fixture.daemon?.pid)
@@ -43,7 +43,7 @@ struct CrowdTests {
             try camera.drop(
                 Clip(number: number, size: 20_000 + number, relative: FilePath("\(number % 7)/\(number).mp4")))
         }
-        // A command is heard all the while.
+        // A command is answered all the while.
         #expect(try await fixture.status() != nil)
         let outcome = Outcome(fixture: fixture, clips: camera.clips)
         try await outcome.wait()
@@ -63,7 +63,7 @@ struct CrowdTests {
         // Measured: 96 MB with the debug program, 72 of them for the connections alone.
         if !Setting.isInstrumented { #expect(after.residentPeak - before.resident < 128 << 20) }
 
-        // One too many is told so, and a command still gets through.
+        // A client above the limit is told so, and a command still gets through.
         let more = try Crowd(60, at: socket, target: "/v1/events", reads: true)
         defer { more.leave() }
         try await eventually("the surplus is answered") { more.readers.allSatisfy { !$0.status.isEmpty } }
@@ -105,7 +105,7 @@ struct CrowdTests {
         let (before, descriptors) = (try Usage(of: pid), try Self.descriptors(of: pid) + Self.kept)
         do {
             var dice = Dice(seed: seed)
-            // They hang on for as long as the others come and go.
+            // They stay while the others come and go.
             var hanging: [Wire] = []
             var slow: [Task<Void, any Error>] = []
             for number in 0..<5 {
@@ -127,7 +127,7 @@ struct CrowdTests {
             try await eventually(
                 "descriptors and threads are as before", within: .seconds(40), every: .milliseconds(100)
             ) {
-                // Two more of the threads that tasks run on may have been needed.
+                // Two more of the threads that run tasks may have been needed.
                 try Self.descriptors(of: pid) <= descriptors
                     && Usage(of: pid).switches.count <= before.switches.count + 2
             }
@@ -139,12 +139,12 @@ struct CrowdTests {
     }
 }
 
-/// People with other programs, and programs with faults.
+/// Clients with other programs, and programs with faults.
 private enum Rabble {
-    /// What a wrong request got instead of a JSON error.
+    /// The answer to a wrong request in place of a JSON error.
     struct NoError: Error, CustomStringConvertible { let description: String }
 
-    /// A refusal in words: a status, and JSON with code and message.
+    /// Expects a proper refusal: a status, and JSON with code and message.
     private static func refused(_ wire: Wire, _ what: String, with statuses: Set<Int>) async throws {
         let reply = try await wire.reply()
         guard statuses.contains(reply.status), reply.text.hasPrefix("{\"error\":{\"code\":\""),
@@ -156,7 +156,7 @@ private enum Rabble {
         let wire = try Wire(unix: socket)
         switch Int.random(in: 0..<10, using: &dice) {
         case 0:
-            // Not HTTP: libmicrohttpd has no words for some of it, and hangs up.
+            // Not HTTP: libmicrohttpd has no answer for some of it, and closes the connection.
             let count = Int.random(in: 1...5000, using: &dice)
             let bytes = (0..<count).map { _ in UInt8.random(in: 0...255, using: &dice) }
             try await tolerant { try await wire.send(bytes + Array("\r\n\r\n".utf8)) }
@@ -191,7 +191,7 @@ private enum Rabble {
             ]
             try await wire.send(
                 "POST /v1/pause HTTP/1.1\r\nHost: x\r\n\(pairs.randomElement(using: &dice) ?? "")\r\n\r\n")
-            // Some of it libmicrohttpd refuses before we see it, in its own words.
+            // Some of it is refused by libmicrohttpd itself, in its own words.
             let reply = try await wire.reply()
             guard [400, 413].contains(reply.status) else { throw NoError(description: "\(reply.status) \(reply.text)") }
         case 6:
@@ -209,7 +209,7 @@ private enum Rabble {
             try await wire.send("GET \(targets.randomElement(using: &dice) ?? "/") HTTP/1.1\r\nHost: x\r\n\r\n")
             try await refused(wire, "a path", with: [400, 404])
         case 8:
-            // Follows, and is gone.
+            // Follows, and disconnects.
             try await wire.send("GET /v1/events?since=0 HTTP/1.1\r\nHost: x\r\n\r\n")
             _ = try await wire.read(through: "\n")
         default:
@@ -219,7 +219,7 @@ private enum Rabble {
         wire.vanish()
     }
 
-    /// Connections that say nothing, half a head, a head without its body, or end there.
+    /// Connections that send nothing, half a head, or a head without its body, or end there.
     static func halfOpen(_ socket: FilePath) async throws -> [Wire] {
         var wires: [Wire] = []
         for text in [
@@ -236,7 +236,7 @@ private enum Rabble {
         return wires
     }
 
-    /// A byte each half second, for as long as the others take; then the rest, and it is answered.
+    /// A byte each half second, while the others work; then the rest, and it is answered.
     static func slowWriter(_ socket: FilePath, _ number: Int) async throws {
         let wire = try Wire(unix: socket)
         let request = Array("GET /v1/status HTTP/1.1\r\nHost: x\r\nX-Number: \(number)\r\n\r\n".utf8)
@@ -250,7 +250,7 @@ private enum Rabble {
         wire.vanish()
     }
 
-    /// The other side may hang up in the middle; what it said before is read all the same.
+    /// The other side may close the connection in between; its earlier answer is read all the same.
     private static func tolerant(_ send: () async throws -> Void) async throws {
         do { try await send() } catch let error as SystemError where [EPIPE, ECONNRESET].contains(error.code) {}
     }

@@ -162,7 +162,7 @@ struct GroupTests {
         try await eventually("its new version is too", every: .milliseconds(100)) {
             try await fixture.ask("status", ["--json"])?.contains("\"completed\":2,") == true
         }
-        // The release has looked at it when it has looked at one that came later.
+        // The release has checked it when it has checked one that arrived later.
         try drop("other.mp4", fixture)
         try await eventually("another one is over") { try left(fixture) == ["clip.mp4", "clip.xml"] }
         _ = try #require(await fixture.ask("resume", [sidecar]))

@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// Watched folders on which something is mounted: a card, or what an automounter puts there.
+/// Watched folders that are mount points: for a card, or by an automounter.
 @Suite("Folders that are mounted, from the built program", .timeLimit(.minutes(Patience.minutes(3))))
 struct MountedFolderTests: FolderScenes {
     @Test(
@@ -23,7 +23,7 @@ struct MountedFolderTests: FolderScenes {
         try await completed(fixture, 2)
         #expect(mount.times >= 1)
         try await expire(mount)
-        // Somebody else writes there, as to a disk of another machine.
+        // Another user writes there, as to a disk of another machine.
         try Files.replace(real.appending("3.mp4"), with: noise(1000, seed: 3))
         _ = try await run(fixture, ["rescan"])
         try await completed(fixture, 3)
@@ -41,7 +41,7 @@ struct MountedFolderTests: FolderScenes {
     private func expire(_ mount: Automount) async throws {
         try await eventually("nobody uses what is mounted") {
             do throws(SystemError) { try mount.expire() } catch {
-                // EBUSY: somebody looks just now. EINVAL: nothing is mounted.
+                // EBUSY: a program is reading at this moment. EINVAL: nothing is mounted.
                 guard [EBUSY, EINVAL].contains(error.code) else { throw error }
                 return error.code == EINVAL
             }
@@ -69,7 +69,7 @@ struct MountedFolderTests: FolderScenes {
                 }
                 return true
             }
-            // Each is formatted anew, and one of somebody else.
+            // Each is formatted again, and one belongs to another user.
             try await card.mount(owner: mallory + UInt32(number))
             if isDown { try fixture.startDaemon() }
             let name = FilePath("\(number).mp4")

@@ -4,13 +4,13 @@ import Linux
 import TestKit
 import Testing
 
-/// Files of one user and a daemon of another, as the packaged unit has it: with `CAP_LEASE` or without, and a `/proc` that shows no
-/// process of others.
+/// Files of one user and a daemon of another, as in the packaged unit: with `CAP_LEASE` or without, and a `/proc` that
+/// hides processes of other users.
 @Suite(
     "files that another user has open", .enabled(if: geteuid() == 0 && NetworkNamespace.isPossible), .serialized,
     .timeLimit(.minutes(Patience.minutes(2))))
 struct OpenFileTests {
-    /// In no list of users.
+    /// Not in any list of users.
     private static let user = 64_124
 
     private func start(_ fixture: DaemonFixture, withLease: Bool) throws {
@@ -28,7 +28,7 @@ struct OpenFileTests {
                 """)
     }
 
-    /// A file of root's that everybody may read.
+    /// A file of root's that all users may read.
     private func create(_ path: FilePath, _ content: [UInt8]) throws -> Descriptor {
         let file = try Descriptor.open(path, for: .creating)
         try file.write(content, named: path)

@@ -5,7 +5,7 @@ import TestKit
 import TestTraits
 import Testing
 
-/// Against a tus server and a tus client that other people wrote: two ends by one hand agree even where both are wrong.
+/// Against a third-party tus server and tus client: two ends by the same author agree even where both are wrong.
 @Suite("with what other people wrote", .needsPackages)
 struct OtherPeopleTests {
     @Test(
@@ -18,10 +18,10 @@ struct OtherPeopleTests {
         try Files.makeFolders(store)
         fixture.destination = "http://127.0.0.1:\(port)/files"
         var server = try await startServer(port: port, store: store)
-        defer { server.end(with: SIGKILL) }  // before the fixture's folder goes
+        defer { server.end(with: SIGKILL) }  // before the fixture's folder is removed
         let camera = Camera(fixture, dice: Dice(seed: 1))
         for number in 0..<6 {
-            // One is so large that the kills find it under way.
+            // One is so large that the kills come while it is being sent.
             let size = number == 0 ? 40 << 20 : 300_000 + number
             try camera.drop(Clip(number: number, size: size, relative: FilePath("clip \(number).mp4")))
         }
@@ -45,7 +45,7 @@ struct OtherPeopleTests {
         }
         let contents = try Files.names(in: files).map { try Files.read(files.appending($0), limit: 64 << 20) }
         for clip in camera.clips {
-            // An upload whose creation was not acknowledged may stay behind empty; a second whole one may not.
+            // An upload whose creation was not acknowledged may stay behind empty; a second complete one may not.
             #expect(contents.count { $0 == clip.content } == 1, "\(clip.relative)")
         }
         #expect(try Outcome.files(in: fixture.staging, hidden: true) == [])
@@ -132,7 +132,7 @@ private func withAddress<R>(_ address: inout sockaddr_in, _ body: (UnsafeMutable
     }
 }
 
-/// A port that was free a moment ago: that server cannot say which one the kernel chose for it.
+/// A port that was free a moment ago: that server cannot report which one the kernel chose for it.
 private func freePort() throws -> UInt16 {
     let number = try systemCall("socket", on: "loopback") { socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0) }
     defer { close(number) }

@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// A watched folder whose directory, or what lies above and below it, is in the hands of others.
+/// Watched folders that other users control, or whose parents or subfolders they control.
 @Suite(
     "Folders in the hands of others, from the built program",
     .enabled(if: geteuid() == 0, "directories of several users, and mounts, take root: run the tests as root"),
@@ -25,7 +25,7 @@ struct SourceFolderTests: FolderScenes {
             let (ending, said) = try await run(fixture, ["add", fixture.drop.appending(name).display])
             #expect(ending == .status(65) && said.contains("symbolic link"), "\(name): \(said)")
         }
-        // Names of our own are those of a source on its way out, and of what is not whole.
+        // Our own names are those of a source that is being released, and of incomplete files.
         try Files.makeFolders(fixture.drop.appending(".sluice-receive"))
         for name in [".sluice-release-5", ".sluice-release-5-00000000deadbeef", ".sluice-receive/a.mp4"] as [FilePath] {
             try Files.replace(fixture.drop.appending(name), with: noise(10))
@@ -49,7 +49,8 @@ struct SourceFolderTests: FolderScenes {
         try Files.replace(fixture.drop.appending("first.mp4"), with: noise(1000))
         try await completed(fixture, 1)
         try await eventually("it is released") { try Files.names(in: fixture.drop).isEmpty }
-        // Somebody moves it away, and puts one of his there. It is his before it has the name: one of root's would be taken.
+        // Another user moves it away, and puts a directory of his own there. It belongs to him before it has the name:
+        // one of root's would be accepted.
         let (away, his) = (fixture.folder.path.appending("away"), fixture.folder.path.appending("his"))
         try Files.makeFolders(his)
         #expect(his.withCString { chown($0, mallory, mallory) } == 0)

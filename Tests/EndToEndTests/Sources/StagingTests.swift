@@ -20,7 +20,7 @@ struct StagingEndToEndTests {
         }
     }
 
-    /// A file of `size` bytes that takes next to no room.
+    /// A file of `size` bytes that uses almost no space.
     private func sparse(_ path: FilePath, size: Int64) throws {
         let file = try Descriptor.open(path, for: .creating)
         try file.setSize(size, named: path)
@@ -99,7 +99,7 @@ struct StagingEndToEndTests {
                 try FileLook.ifPresent(at: fixture.received.appending($0)).map { $0.size > 2 << 20 } ?? false
             }
         }
-        // In the middle of it, however busy this machine is.
+        // In the middle of it, even on a busy machine.
         fixture.receiver?.send(SIGSTOP)
         let file = try Descriptor.open(path, for: .updating)
         try file.write(noise(5000, seed: 3), named: path)
@@ -206,7 +206,7 @@ struct StagingEndToEndTests {
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
     }
 
-    /// Root may read everything, so a refusal has to be played as well.
+    /// Root may read everything, so a refusal has to be simulated as well.
     @Test(
         "a source that cannot be read waits and says what to do, and is copied when it can",
         arguments: [
@@ -246,9 +246,9 @@ struct StagingEndToEndTests {
         try await finish(fixture, camera.clips)
     }
 
-    /// Starts a daemon to which the files of a name fail, as Tests/Fixtures/failing_disk.c says.
+    /// Starts a daemon for which files of a name fail, as described in Tests/Fixtures/failing_disk.c.
     ///
-    /// - Returns: The file that ends the fault when it is removed.
+    /// - Returns: The file whose removal ends the fault.
     private func start(
         _ fixture: DaemonFixture, _ fault: String, of name: String, in folder: String = ""
     ) async throws -> FilePath {
@@ -297,7 +297,7 @@ struct StagingEndToEndTests {
 }
 
 extension String {
-    /// How often `text` stands in it.
+    /// The number of occurrences of `text`.
     fileprivate func components(of text: String) -> Int {
         var (count, rest) = (0, self[...])
         while let found = rest.firstRange(of: text) {

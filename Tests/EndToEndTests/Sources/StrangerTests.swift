@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// nginx of Debian, unpacked, as a proxy that runs for one test.
+/// nginx from Debian, unpacked, as a proxy that runs for one test.
 private enum Nginx {
     static let need =
         "nginx of Debian, unpacked under .build/tools: apt-get update, then `apt-get download nginx` must work"
@@ -41,7 +41,7 @@ private enum Nginx {
             let child = try Child(
                 program, ["-p", folder.appending("nginx").display, "-c", config.display], environment: [:],
                 output: folder.appending("nginx/out"), errors: folder.appending("nginx/err"))
-            // Ended: somebody else took the port meanwhile.
+            // Ended: another process took the port meanwhile.
             while child.ended == nil {
                 if Loopback.answers(port) { return (child, port) }
                 try await Alarms.shared.sleep(for: .milliseconds(20))
@@ -51,13 +51,13 @@ private enum Nginx {
     }
 }
 
-/// What those without a token can do to a receiver and to the control address.
+/// Attacks on a receiver and on the control address by clients without a token.
 @Suite("Strangers", .timeLimit(.minutes(Patience.minutes(3))))
 struct StrangerTests {
     private static let token = "a token that nobody guesses"
 
-    /// Opens 640 connections and sends a byte of a head on each now and then; who is hung up on comes again. A process of its
-    /// own, since so many descriptors would be missing in this one.
+    /// Opens 640 connections and sends a byte of a head on each now and then; a connection that is closed is opened
+    /// again. A separate process, since this one would run out of descriptors.
     private static let siege = """
         import select, socket, sys, time
         port = int(sys.argv[1])

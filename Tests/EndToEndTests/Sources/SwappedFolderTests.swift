@@ -4,11 +4,11 @@ import Linux
 import TestKit
 import Testing
 
-/// What tests of folders in the hands of others ask of the built program.
+/// The helpers of tests about folders that other users control.
 protocol FolderScenes {}
 
 extension FolderScenes {
-    /// Somebody else.
+    /// Another user.
     var mallory: uid_t { 61_002 }
 
     func run(_ fixture: DaemonFixture, _ words: [String]) async throws -> (Child.Ending, String) {
@@ -18,7 +18,7 @@ extension FolderScenes {
             output: fixture.folder.path.appending(FilePath("\(name).out")),
             errors: fixture.folder.path.appending(FilePath("\(name).err")))
         let ending = try await child.end(within: .seconds(20))
-        // Tables break their lines.
+        // Tables contain line breaks.
         let words = try (child.printed() + child.complained()).split(whereSeparator: \.isWhitespace)
         return (ending, words.joined(separator: " "))
     }
@@ -36,7 +36,7 @@ extension FolderScenes {
     }
 }
 
-/// Directories and links that somebody else puts in a folder's place.
+/// Directories and links that another user puts in a folder's place.
 @Suite(
     "Folders that are swapped, from the built program",
     .enabled(if: geteuid() == 0, "directories of several users take root: run the tests as root"),
@@ -74,7 +74,8 @@ struct SwappedFolderTests: FolderScenes {
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
     }
 
-    /// Another directory is put in the folder's place, and absent; where it was, the folder goes on.
+    /// Puts another directory in the folder's place, which makes the folder absent; with the first one back, it
+    /// continues.
     private func swap(
         _ fixture: DaemonFixture, for other: FilePath, at place: FilePath? = nil, why: String
     ) async throws {

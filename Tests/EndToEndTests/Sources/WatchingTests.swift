@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// Watching as a user meets it: what is absent, what waits, and what the kernel has no room for.
+/// Watching as a user sees it: absent folders, waiting files, and limits of the kernel.
 @Suite("Watching, from the built program", .serialized, .timeLimit(.minutes(Patience.minutes(4))))
 struct WatchingTests {
     private func status(_ fixture: DaemonFixture, says words: String) async throws -> String {
@@ -15,7 +15,7 @@ struct WatchingTests {
     }
 
     private func arrives(_ fixture: DaemonFixture, _ name: FilePath, _ content: [UInt8]) async throws {
-        // A directory without a watch is looked into every minute at the least.
+        // A directory without a watch is inspected every minute at least.
         try await eventually("\(name) arrives; \(fixture.lastWords())", within: .seconds(100)) {
             try FileLook.ifPresent(at: fixture.received.appending(name)) != nil
         }
@@ -36,7 +36,7 @@ struct WatchingTests {
         _ = try await status(fixture, says: "absent: it is not there")
         try Descriptor.open(away.appending("a.mp4"), for: .creating).write(noise(1000), named: "a.mp4")
         try Files.rename(away, to: fixture.drop)
-        // Found by the look for absent folders, at most 10 s later.
+        // Found by the check for absent folders, at most 10 s later.
         try await arrives(fixture, "a.mp4", noise(1000))
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
     }
@@ -62,7 +62,7 @@ struct WatchingTests {
         try await remote.mount()
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary(), places: ["drop": remote.path])
         try await fixture.startReceiver()
-        // Somebody may have a file open at the other machine, which nobody here can know.
+        // A program on the other machine may have a file open, which cannot be known here.
         fixture.folderKeys = ["require: {file: .here}", "release_unsure: after 1s"]
         func write(_ name: FilePath) throws {
             let path = remote.there.appending("drop").appending(name)
@@ -74,7 +74,7 @@ struct WatchingTests {
         try write(".here")
         try fixture.startDaemon()
         _ = try await status(fixture, says: "directory polled")
-        // Behind the back of this machine: no event tells of it.
+        // Not through this machine: no event reports it.
         for name: FilePath in ["a.mp4", "day/cam/b.mp4"] {
             try write(name)
             try await arrives(fixture, name, noise(200_000))
@@ -199,7 +199,7 @@ struct WatchingTests {
     struct Limit: Sendable, CustomTestStringConvertible {
         let file: String
         let count: Int
-        /// What the log says.
+        /// The lines of the log.
         let words: String
         var testDescription: String { "\(file) \(count)" }
     }

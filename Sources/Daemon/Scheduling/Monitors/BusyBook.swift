@@ -1,23 +1,24 @@
 internal import Core
 
-/// What is known of each source of `busy`, and which is to be asked when. A value: the dispatcher tells it what happened.
+/// The state of each source of `busy`, and which source to ask when. A value: the dispatcher tells it of each event.
 ///
-/// A file of which the kernel tells is known at any time. A command, and a file that nobody tells of, are asked again and
-/// again while somebody waits for their word, and what they said before counts for nothing later.
+/// The state of a file whose changes the kernel reports is known at all times. A command, and a file without such
+/// reports, are asked repeatedly while uploads wait for the answer, and an earlier answer expires.
 struct BusyBook: Sendable {
     private struct Entry {
         var rule: BusyRule
         var word: BusyWord?
-        /// When it was asked for its last word.
+        /// When it was asked for its latest answer.
         var askedAt: MonotonicTime?
         var isAsking = false
-        /// Something happened since it was asked.
+        /// Whether something happened since it was asked.
         var isStale = false
-        /// Somebody waits for its word, and has since it was asked last.
+        /// Whether uploads wait for its answer, and have waited since it was asked last.
         var isFollowed = false
-        /// Why nothing is heard of a file; `nil` while the kernel tells.
+        /// Why changes of a file are not reported; `nil` while the kernel reports them.
         var silence: String?
-        /// A right that is given, or a server that answers again, is no news of a file either.
+        /// A file in an unknown state is polled too: neither a permission that is granted nor a server that answers
+        /// again is reported as a change of the file.
         var isPolled: Bool {
             if !rule.source.isFile || silence != nil { return true }
             if case .unknown? = word?.answer { return true }
@@ -25,7 +26,7 @@ struct BusyBook: Sendable {
         }
     }
 
-    /// Between two looks at a file that nobody tells of, and how long one may take.
+    /// The interval between inspections of a file whose changes are not reported, and how long one may take.
     static let fileLook = (every: Duration.seconds(30), patience: Duration.seconds(3))
 
     private var entries: [BusySource: Entry] = [:]
@@ -35,10 +36,10 @@ struct BusyBook: Sendable {
     }
 
     var isAsking: Bool { entries.values.contains(where: \.isAsking) }
-    /// Some source has to be asked again and again.
+    /// Whether some source has to be asked repeatedly.
     var hasPolled: Bool { entries.values.contains(where: \.isPolled) }
 
-    /// Adds the sources of these rules. Of two that ask the same the shorter times count.
+    /// Adds the sources of these rules. If two rules ask the same source, the shorter times count.
     mutating func add(_ rules: [PolicyRules]) {
         var named: [BusySource: BusyRule] = [:]
         for var rule in rules.compactMap(\.busy) {
@@ -52,32 +53,32 @@ struct BusyBook: Sendable {
         for (source, rule) in named { entries[source, default: Entry(rule: rule)].rule = rule }
     }
 
-    /// Forgets all sources that no rule names; one that is being asked stays until it has answered.
+    /// Removes all sources that no rule names; a source that is being asked stays until it has answered.
     mutating func keep(_ rules: [PolicyRules]) {
         let named = Set(rules.compactMap { $0.busy?.source })
         entries = entries.filter { named.contains($0.key) || $0.value.isAsking }
     }
 
-    /// What counts now.
+    /// The answers that count now.
     func words(at now: MonotonicTime) -> [BusySource: BusyWord] {
         entries.compactMapValues { entry in
             guard entry.isPolled else { return entry.word }
             guard let asked = entry.askedAt, let word = entry.word else { return nil }
-            // Who is asked again has said it until the answer comes.
+            // The answer of a source that is asked again counts until the next answer arrives.
             let longest = entry.isFollowed ? entry.rule.every * 2 + entry.rule.timeout : entry.rule.every
             return now.since(asked) < longest ? word : nil
         }
     }
 
-    /// What to ask now, and how long each may take.
+    /// The sources to ask now, and how long each may take.
     ///
-    /// - Parameter wanted: For whose word something waits.
+    /// - Parameter wanted: The sources that uploads wait for.
     mutating func due(_ wanted: Set<BusySource>, at now: MonotonicTime) -> [BusySource: Duration] {
         var due: [BusySource: Duration] = [:]
         for (source, entry) in entries {
             let isWanted = wanted.contains(source)
             entries[source]?.isFollowed = isWanted
-            // What was said when nobody waited counts for as long as it would otherwise, and not for longer.
+            // An answer from a time when nothing waited for it counts only for its usual period.
             let isOld = entry.askedAt.map { now.since($0) >= entry.rule.every } ?? true
             if isWanted, !entry.isFollowed, entry.isPolled, isOld { entries[source]?.askedAt = nil }
             let isDue = entry.isPolled ? isWanted && isOld : entry.word == nil
@@ -86,7 +87,7 @@ struct BusyBook: Sendable {
         return due
     }
 
-    /// Files that nobody has looked at, which are asked now.
+    /// Files that have not been inspected yet, which are asked now.
     mutating func newFiles() -> [BusySource: Duration] {
         var new: [BusySource: Duration] = [:]
         for (source, entry) in entries where source.isFile && entry.word == nil && !entry.isAsking {
@@ -95,15 +96,15 @@ struct BusyBook: Sendable {
         return new
     }
 
-    /// Whether something waits for a source's word.
+    /// Whether uploads wait for a source's answer.
     func isAwaited(_ source: BusySource) -> Bool {
         entries[source].map { $0.isFollowed || $0.isAsking || !$0.isPolled } ?? false
     }
 
-    /// What to ask when something may have come to a file's path, or gone from there.
+    /// Handles the news that a file may have appeared at a path or disappeared from it.
     ///
-    /// - Parameter unheard: Of which of them nothing is heard, and why.
-    /// - Returns: What to ask, and why nothing is heard of a path, as far as that is news.
+    /// - Parameter unheard: The paths whose changes are not reported, with the reason.
+    /// - Returns: The sources to ask, and the reasons for missing reports that are new.
     mutating func filesChanged(unheard: [FilePath: String]) -> (ask: [BusySource: Duration], news: [FilePath: String]) {
         var ask: [BusySource: Duration] = [:]
         var news: [FilePath: String] = [:]
@@ -125,8 +126,8 @@ struct BusyBook: Sendable {
 
     /// - Parameters:
     ///   - asked: When it was asked.
-    ///   - answer: `nil` when nobody waited for the answer.
-    /// - Returns: What changed, and how long the source may take when it is to be asked again at once.
+    ///   - answer: `nil` when the question was cancelled.
+    /// - Returns: The change, and how long the source may take when it has to be asked again at once.
     mutating func heard(
         _ answer: BusyWord.Answer?, of source: BusySource, asked: MonotonicTime, at now: WallTime
     ) -> (change: Change, again: Duration?) {
@@ -137,14 +138,14 @@ struct BusyBook: Sendable {
         if let answer {
             entries[source]?.askedAt = asked
             let isNews = entry.word?.answer != answer
-            // What it said before it was left alone for a while says nothing about the time since.
+            // An answer from before a pause in the questions says nothing about the time since.
             if isNews || entry.askedAt == nil { entries[source]?.word = BusyWord(answer, since: now) }
             if isNews { change = .another(before: entry.word) }
         }
         return (change, entry.isStale ? begin(source) : nil)
     }
 
-    /// When a source is to be asked again; `nil` while nobody waits for any.
+    /// When a source has to be asked again; `nil` while no upload waits for any.
     func nextLook(at now: MonotonicTime) -> Duration? {
         entries.values.filter { $0.isFollowed && $0.isPolled && !$0.isAsking }
             .map { entry in entry.askedAt.map { entry.rule.every - now.since($0) } ?? .zero }.min()

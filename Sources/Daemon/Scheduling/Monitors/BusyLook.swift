@@ -3,12 +3,12 @@ package import Core
 internal import Linux
 internal import Synchronization
 
-/// Asks the sources of `busy` what they say now.
+/// Asks the sources of `busy` for their present state.
 package struct BusyLook: Sendable {
-    /// A source, and how long it may take. `nil` when the task was cancelled.
+    /// Asks a source, with a time limit. `nil` when the task was cancelled.
     let ask: @Sendable (BusySource, Duration) async -> BusyWord.Answer?
 
-    /// For tests, which make up the answers.
+    /// For tests, which supply the answers.
     init(ask: @escaping @Sendable (BusySource, Duration) async -> BusyWord.Answer?) { self.ask = ask }
 
     package init() {
@@ -21,7 +21,7 @@ package struct BusyLook: Sendable {
         }
     }
 
-    /// What a source says now, in words for `check`.
+    /// The present answer of a source, in words for `check`.
     package static func report(_ rule: BusyRule) async -> (isFree: Bool, text: String) {
         let (source, name) = (rule.source, rule.source.name)
         let patience = source.isFile ? BusyBook.fileLook.patience : rule.timeout
@@ -38,7 +38,7 @@ package struct BusyLook: Sendable {
         }
     }
 
-    /// A file on a server that is gone may keep whoever looks at it waiting for ever.
+    /// A file on a server that is gone may block its inspection for ever.
     private final class Disks: Sendable {
         private let disks = Mutex<[FilePath: SlowDisk]>([:])
 
@@ -51,7 +51,7 @@ package struct BusyLook: Sendable {
         }
     }
 
-    /// Whatever stands under the name counts, a link that leads nowhere as well: lock files are made so.
+    /// Any entry under the name counts, also a link that leads nowhere: some programs create their lock files so.
     private static func look(at path: FilePath, _ disk: SlowDisk) async -> BusyWord.Answer? {
         do {
             return try await disk.run { _ in try FileLook.ifPresent(at: path) != nil } ? .busy : .free
@@ -69,7 +69,7 @@ package struct BusyLook: Sendable {
         }
     }
 
-    /// Nobody listens to what it prints.
+    /// Its output is discarded.
     private static func run(_ words: [String], within limit: Duration) async -> BusyWord.Answer? {
         let stop = StopFlag()
         let ending: Program.Ending

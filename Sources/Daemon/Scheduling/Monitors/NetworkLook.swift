@@ -2,13 +2,14 @@ internal import Core
 internal import Linux
 internal import Names
 
-/// One look at the routes: which ways lead to a destination. Asks the kernel, which may take a few milliseconds.
+/// One inspection of the routes: finds the ways to a destination. Asks the kernel, which may take a few milliseconds.
 struct NetworkLook {
     let metering: Metering
-    /// Rules know networks by the hardware addresses of their gateways.
+    /// Whether rules identify networks by the hardware addresses of their gateways.
     let gatewaysMatter: Bool
     private(set) var isUnfinished = false
-    /// Who packets would be handed to, each with its hardware address where that is known; only where they matter.
+    /// The routers that packets would be sent to, each with its hardware address where known; only where gateways
+    /// matter.
     private(set) var routers: [Neighbour: HardwareAddress?] = [:]
     private var mounts: MountTable?
     private var servers: [IPAddress]?
@@ -16,28 +17,28 @@ struct NetworkLook {
     init(metering: Metering, gatewaysMatter: Bool) throws {
         var metering = metering
         for link in metering.links.values where link.isTunnel {
-            // Of those that do not tell where their packets go, the worst way is supposed.
+            // For links that do not report where their packets go, the worst way is assumed.
             metering.carriers[link.index] = try TunnelWays.carriers(of: link.index)
         }
         self.metering = metering
         self.gatewaysMatter = gatewaysMatter
     }
 
-    /// Those that carry bytes out of this machine, ascending.
+    /// The links that carry bytes out of this machine, ascending.
     private var outward: [NetworkLink] {
         metering.links.values.filter { $0.isUsable && $0.medium != .loopback }.sorted { $0.index < $1.index }
     }
 
-    /// Some link is up and has an address: whoever is on it may be reached.
+    /// Whether some link is up and has an address: hosts on that link may be reached.
     var leadsAnywhere: Bool { outward.contains { $0.leadsOut || $0.addresses.contains { !$0.address.isLinkLocal } } }
 
-    /// The ways to everywhere: first the one that the kernel would choose.
+    /// The ways to everywhere: first the kernel's choice.
     mutating func waysOut() throws -> [NetworkPath] {
-        // Nobody's addresses (RFC 5737, RFC 3849), so whatever routes they have are those to everywhere.
+        // Addresses that belong to no host (RFC 5737, RFC 3849), so their routes are those to everywhere.
         try paths(to: ["192.0.2.1", "2001:db8::1"].compactMap { IPAddress($0) }, port: nil)
     }
 
-    /// The DNS servers, each over the first of its ways that bytes may go by.
+    /// The DNS servers, each over the first of its ways that bytes may use.
     mutating func nameServers(_ mayGo: ([NetworkPath]) -> Bool) throws -> NameServers {
         let all = servers ?? NameServers.configured()
         servers = all
@@ -67,7 +68,7 @@ struct NetworkLook {
             outward.isEmpty ? "no network of this machine is up" : "no route of this machine leads to \(names)")
     }
 
-    /// First those that the kernel chooses, then the equal ones.
+    /// First the ways that the kernel chooses, then the equal ones.
     private mutating func paths(to addresses: [IPAddress], port: UInt16?) throws -> [NetworkPath] {
         let links = outward.filter(\.leadsOut).map(\.index)
         var (chosen, equal): ([NetworkPath], [NetworkPath]) = ([], [])
@@ -92,7 +93,8 @@ struct NetworkLook {
         return paths
     }
 
-    /// Why those that lead out, and are no way to where these paths lead, may not be chosen: what follows their names.
+    /// Why links that lead out, but are no way to the address of these paths, may not be chosen: words that follow the
+    /// link's name.
     func refusals(_ paths: [NetworkPath], port: UInt16?) throws -> [Admission.WayChoice.Refused] {
         guard let own = paths.first, let address = own.destination else { return [] }
         let name = metering.links[own.link]?.name ?? "\(own.link)"
@@ -112,7 +114,8 @@ struct NetworkLook {
         if gatewaysMatter, route.gateway != nil, route.gatewayHardware == nil,
             metering.links[route.link]?.medium == .ethernet
         {
-            // Without it nobody knows which network this is. What cannot be asked stays unknown, and so closed.
+            // Without the hardware address it is unknown which network this is. A gateway that cannot be asked stays
+            // unknown, and so closed.
             try? Routes.askGateway(of: route)
             isUnfinished = true
             return nil
@@ -123,9 +126,9 @@ struct NetworkLook {
         return path
     }
 
-    /// - Parameter cost: What a person says.
+    /// - Parameter cost: The cost that a person has configured.
     mutating func reach(folder path: FilePath, _ cost: Metered?) -> Reach {
-        // Whoever says what it costs knows more than the table of mounts does: of a disk that a modem leads to, say.
+        // A configured cost is more reliable than the mount table: for a disk behind a modem, for example.
         if let cost { return .mount(cost, text: "`network: \(cost.rawValue)` of the destination says so") }
         let mounts = mounts ?? MountTable()
         self.mounts = mounts

@@ -3,44 +3,44 @@ package import Core
 package import Linux
 internal import Names
 
-/// What the networks of this machine cost and who goes where, for a person who asks before anything is sent.
+/// The cost of this machine's networks and the ways to each destination, for a person who asks before anything is sent.
 package struct NetworkSurvey: Sendable {
     package struct Interface: Hashable, Sendable {
         package var name: String
-        /// It can carry bytes now.
+        /// Whether it can carry bytes now.
         package var isUsable: Bool
         /// One sentence: `metered: wwan0 is a modem (DEVTYPE wwan)`.
         package var reason: String
-        /// The line of YAML that would judge it otherwise, under `policy.networks`.
+        /// The line of YAML under `policy.networks` that would change this judgement.
         package var remedy: String?
         /// The rule that forbids it.
         package var forbidden: String?
-        /// Destinations whose bytes would leave here now.
+        /// Destinations whose bytes would leave by this interface now.
         package var carries: [String] = []
     }
 
     package var interfaces: [Interface] = []
-    /// What would hold all that goes to a destination now, by its name.
+    /// The hold on all uploads to a destination now, by its name.
     package var holds: [(destination: String, hold: Hold)] = []
     /// Rules of destinations that have no effect there, and why.
     package var withoutEffect: [(destination: String, words: String)] = []
-    /// Rules that name no network of this machine, and are close to one.
+    /// Rules that name no network of this machine, but are close to one.
     package var misnamed: [NetworkNames.Slip] = []
     /// The DNS servers of this machine, where some rule depends on the network.
     package var nameServers: [IPAddress] = []
-    /// Those among them that are on this machine, and ask others by ways of their own.
+    /// The DNS servers that run on this machine, and ask others by ways of their own.
     package var localNameServers: [IPAddress] = []
-    /// Those among them that no allowed way leads to, by the destination that would need them.
+    /// The DNS servers that no allowed way leads to, by the destination that would need them.
     package var unreachableNameServers: [String: [IPAddress]] = [:]
-    /// By which way each destination is reached, as far as that shows, with every other way out.
+    /// The way to each destination, as far as it can be seen, with every other way out.
     package var choices: [(destination: String, choice: Admission.WayChoice)] = []
-    /// What could not be found out.
+    /// Facts that could not be found out.
     package var troubles: [String] = []
-    /// What is known of the networks; `nil` when they could not be looked at.
+    /// The cost of the networks; `nil` when they could not be inspected.
     private(set) var metering: Metering?
     private var reaches: [String: Reach] = [:]
 
-    /// - Parameter sites: Where each destination is, as far as it could be made.
+    /// - Parameter sites: The location of each destination, as far as the destination could be made.
     package static func look(_ settings: Settings, _ sites: [String: DestinationSite]) async -> NetworkSurvey {
         var survey = NetworkSurvey()
         var report = NetworkReport()
@@ -52,7 +52,7 @@ package struct NetworkSurvey: Sendable {
         let isHeld = settings.allRules.contains(where: \.dependsOnNetwork)
         for (name, site) in sites {
             guard case .server(let host, _) = site, addresses[host] == nil else { continue }
-            // Whoever is asked at this address says the same, and better.
+            // Errors are dropped here: a request to this address reports the same, in more detail.
             guard isHeld, IPAddress(host) == nil else {
                 addresses[host] = try? await HostNames.addresses(of: host)
                 continue
@@ -106,7 +106,7 @@ package struct NetworkSurvey: Sendable {
         return survey
     }
 
-    /// Who may be asked for names on behalf of a destination.
+    /// The DNS servers that may be asked on behalf of a destination.
     private static func nameServers(
         for remote: Admission.Remote, _ settings: Settings, _ report: NetworkReport
     ) async throws -> NameServers {
@@ -126,11 +126,11 @@ package struct NetworkSurvey: Sendable {
         }
     }
 
-    /// What rules may name.
+    /// The names that rules may use.
     ///
     /// - Parameters:
-    ///   - ways: Out of this machine, besides those to destinations.
-    ///   - heard: The names of Wi-Fis within reach.
+    ///   - ways: Ways out of this machine, besides those to destinations.
+    ///   - heard: The names of Wi-Fi networks within reach.
     private func names(_ ways: [NetworkPath], _ heard: Set<[UInt8]>) -> NetworkNames {
         let links = metering?.links.values.sorted { $0.index < $1.index } ?? []
         let paths = reaches.values.flatMap { reach -> [NetworkPath] in
@@ -142,7 +142,7 @@ package struct NetworkSurvey: Sendable {
             gateways: (ways + paths).compactMap(\.gateway))
     }
 
-    /// Enters which interface each destination is known to leave by.
+    /// Records the interface that each destination is known to use.
     mutating func note(_ interfaces: [String: String]) {
         for index in self.interfaces.indices {
             let name = self.interfaces[index].name
@@ -150,9 +150,9 @@ package struct NetworkSurvey: Sendable {
         }
     }
 
-    /// What NetworkManager and ModemManager say; nothing where they are not there.
+    /// The report of NetworkManager and ModemManager; empty where they do not run.
     ///
-    /// - Parameter hearingWiFi: Also which Wi-Fis are within reach.
+    /// - Parameter hearingWiFi: Whether to include the Wi-Fi networks within reach.
     /// - Throws: When there is no thread or descriptor to ask with.
     package static func managers(hearingWiFi: Bool = false) async throws -> NetworkReport {
         let news = try ManagerNews(hearsWiFi: hearingWiFi)
@@ -169,7 +169,7 @@ package struct NetworkSurvey: Sendable {
         return first
     }
 
-    /// A destination, or a hook's account, as far as it shows without a daemon.
+    /// A destination, or a hook's account, as far as it can be seen without a daemon.
     func remote(_ name: String, _ settings: Settings, at now: WallTime) -> Admission.Remote {
         let rules = settings.destinations.first { $0.name == name }?.policy.rules ?? PolicyRules()
         return Admission.Remote(
