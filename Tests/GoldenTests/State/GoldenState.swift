@@ -7,12 +7,15 @@ import TestKit
 /// A copy of the recorded state.
 extension GoldenScene {
     /// Puts the copy in place. The clocks of the programs then go on a minute after the recording.
-    func load() async throws {
+    ///
+    /// - Parameter server: Started when its folder is there, and before the database names its address.
+    func load(before server: (() async throws -> Void)? = nil) async throws {
         let moment = Int64(try fixture("moment").filter(\.isNumber)) ?? 0
         clock = (moment - SystemClocks().wall().milliseconds) / 1000 + 60
         try await shell(
             "cd \"$1\"; for name in staging received archive; do tar -xzf \"$2/$name.tar.gz\"; done",
             [root.display, Self.fixtures.display])
+        try await server?()
         let database = try Connection(path: state.appending("sluice.db"))
         defer { database.close() }
         try database.execute("PRAGMA journal_mode = WAL")
