@@ -107,7 +107,6 @@ struct PublicWordsTests {
 
     @Test("states, kinds and types")
     func kinds() throws {
-        let classes = ["local", "config", "auth", "quota", "permanent", "transient", "protocol", "cancelled"]
         let lists: [(String, [String])] = [
             ("upload state, stored", UploadState.allCases.map(\.rawValue)),
             ("upload state, as `list --state` takes it", ListQuery.states), ("list", ListQuery.lists),
@@ -115,7 +114,7 @@ struct PublicWordsTests {
             ("source state, stored", SourceState.allCases.map(\.rawValue)),
             ("what is uploaded, stored", Keeping.allCases.map(\.rawValue)),
             ("settled by, stored", settledBy.compactMap { SettledBy(rawValue: $0)?.rawValue }),
-            ("failure class, stored", classes.compactMap { Failure.Class(rawValue: $0)?.rawValue }),
+            ("failure class, stored", Failure.Class.all.map(\.rawValue)),
             ("hold kind", Hold.Kind.allCases.map(\.rawValue)), ("exception kind", Excuse.allCases.map(\.rawValue)),
             ("network class, stored", NetworkClass.allCases.map(\.rawValue)),
             ("usage grouping", UsageGrouping.allCases.map(\.rawValue)),
