@@ -35,7 +35,7 @@ enum RecordedWords {
             """, sourceLocation: sourceLocation)
     }
 
-    private static let command = "SLUICE_RECORD=1 swift test --filter PublicWordsTests"
+    private static let command = "SLUICE_RECORD=1 swift test --filter GoldenTests"
 
     /// Lines with `-` are in the file only, lines with `+` are in the program only; each has its number.
     static func difference(from kept: [String], to lines: [String]) -> String {
