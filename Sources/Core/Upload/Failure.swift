@@ -1,7 +1,21 @@
 /// An error for the person who reads it later. Stored before the state that shows it.
 package struct Failure: Error, Hashable, Sendable, Codable, CustomStringConvertible {
-    package enum Class: String, Hashable, Sendable, Codable {
-        case local, config, auth, quota, permanent, transient, `protocol`, cancelled
+    /// Open, since a stored failure may be of a class that only a newer program knows. Nothing is decided by it.
+    package struct Class: RawRepresentable, Hashable, Sendable, Codable {
+        package let rawValue: String
+
+        package init(rawValue: String) { self.rawValue = rawValue }
+
+        package static let local = Class(rawValue: "local")
+        package static let config = Class(rawValue: "config")
+        package static let auth = Class(rawValue: "auth")
+        package static let quota = Class(rawValue: "quota")
+        package static let permanent = Class(rawValue: "permanent")
+        package static let transient = Class(rawValue: "transient")
+        package static let `protocol` = Class(rawValue: "protocol")
+        package static let cancelled = Class(rawValue: "cancelled")
+        /// The classes of this program's failures.
+        package static let all = [local, config, auth, quota, permanent, transient, `protocol`, cancelled]
     }
 
     package var kind: Class

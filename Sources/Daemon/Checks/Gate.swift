@@ -103,7 +103,7 @@ struct GateByHand: Gate {
         world.clockTrouble = trust.look(
             wall: world.now, monotonic: world.monotonic, isSynchronised: clocks.isSynchronised)
         let pause = (StateFiles.pauses(in: settings.state) ?? []).first {
-            $0.scope == .all && $0.until.map { $0 > world.now } ?? true
+            $0.holdsEverything && $0.until.map { $0 > world.now } ?? true
         }
         world.everything = pause.map { Admission.Pause(since: $0.since, until: $0.until) }
         // As for the daemon: an unknown supply holds nothing, since there may be no battery at all.

@@ -53,6 +53,7 @@ package struct ExceptionView: Codable, Sendable, Hashable {
         switch record.kind {
         case .excuse(let excuse): kind = excuse.rawValue
         case .rate(let bytes): (kind, rate) = ("rate", bytes)
+        case .unknown(let word): kind = word
         }
         since = record.since.description
         until = record.until.description

@@ -140,6 +140,12 @@ extension Agent: Operations {
         let scopes = try scopes(selection)
         if !scopes.isEmpty {
             for place in scopes { try await house.store.clearPause(place.scope, place.name) }
+            if scopes.contains(where: { $0.scope == .all }) {
+                // A pause of an unknown scope holds everything as well.
+                for pause in try await house.store.pauses() where !pause.scope.isKnown {
+                    try await house.store.clearPause(pause.scope, pause.name)
+                }
+            }
             // The pauses are removed first: a pause that is no longer gentle for a moment would cut the transfers that
             // it has spared.
             try await dispatcher.reloadPauses()
@@ -198,7 +204,7 @@ extension Agent: Operations {
         guard selection.folder == nil, selection.destination == nil, !selection.all else {
             throw Refusal(.badRequest, "give ids, or a folder, or a destination, or all: not several")
         }
-        return try await selection.ids.asyncCompactMap { try await self.find($0) }
+        return try await selection.ids.asyncCompactMap { try await self.find($0).ofKnownState() }
     }
 
     /// Finds an upload by id, unique prefix of at least 6 characters, key, path, the remote's own name or address, or
@@ -279,5 +285,14 @@ extension Array {
         var out: [R] = []
         for element in self { if let made = try await make(element) { out.append(made) } }
         return out
+    }
+}
+
+extension UploadRow {
+    /// Refuses an upload whose state only a newer program knows: what may be done with it is not known.
+    fileprivate func ofKnownState() throws(Refusal) -> UploadRow {
+        guard let state = upload.unknown.state else { return self }
+        throw Refusal(
+            .conflict, "\(upload.id) is \(printable(state)), which only a newer version of sluice knows", id: upload.id)
     }
 }

@@ -142,7 +142,7 @@ extension Dispatcher {
             switch exception.scope {
             case .folder: folders[exception.name, default: []].append(leave)
             case .upload: uploads[exception.name, default: []].append(leave)
-            case .all: break
+            default: break
             }
         }
         return (folders, uploads)

@@ -98,17 +98,19 @@ extension Agent {
             id: upload.id, key: upload.key, context: upload.context, folder: upload.folder,
             destination: upload.destination, path: asset.path.display,
             relative: asset.identity.relative.display, name: asset.identity.relative.name.display,
-            size: asset.stagedSize, sha256: asset.sha256.map { hexadecimal($0) }, settledBy: asset.settledBy.rawValue,
-            state: state(row, live, holds), list: upload.state.list, holds: holds.map(HoldView.init),
+            size: asset.stagedSize, sha256: asset.sha256.map { hexadecimal($0) },
+            settledBy: asset.unknown.settledBy ?? asset.settledBy.rawValue,
+            state: upload.unknown.state ?? state(row, live, holds), list: upload.state.list,
+            holds: holds.map(HoldView.init),
             priority: upload.priority, progress: progress(row, live), attempt: upload.attempt,
             generation: upload.generation, nextAttemptAt: next?.description,
             error: showsFailure ? row.failure.map(ErrorView.init) : nil, warnings: warnings(row),
             remote: remote(upload),
-            sourceAction: action(asset), sourceState: sourceState(row), remoteDelete: upload.remoteDelete,
+            sourceAction: asset.shownAction, sourceState: row.shownSourceState, remoteDelete: upload.remoteDelete,
             createdAt: upload.createdAt.description, startedAt: upload.startedAt?.description,
             finishedAt: upload.finishedAt?.description, expiresAt: expiry(upload)?.description,
             staging: upload.state == .staging ? house.making[asset.id].map(StagingRunView.init) : nil,
-            keeping: asset.keeping == .copy ? nil : asset.keeping.rawValue,
+            keeping: asset.shownKeeping,
             headers: upload.headers.isEmpty ? nil : upload.headers.keys.sorted(),
             url: upload.url.map { redacted(printable($0)) })
     }
@@ -226,20 +228,28 @@ extension Agent {
         if stuck, let note = row.asset.sourceNote { warnings.append("the source is not released yet: \(note)") }
         return warnings
     }
+}
 
-    private func action(_ asset: AssetRecord) -> String {
-        switch asset.action {
+extension AssetRecord {
+    fileprivate var shownAction: String {
+        if let word = unknown.action { return word }
+        return switch action {
         case .keep, .leave: "keep"
         case .delete: "delete"
         case .move: "move"
         }
     }
 
-    private func sourceState(_ row: UploadRow) -> String {
-        let note = row.asset.sourceNote.map { ": \($0)" } ?? ""
-        return switch row.asset.sourceState {
+    fileprivate var shownKeeping: String? { unknown.keeping ?? (keeping == .copy ? nil : keeping.rawValue) }
+}
+
+extension UploadRow {
+    fileprivate var shownSourceState: String {
+        let note = asset.sourceNote.map { ": \($0)" } ?? ""
+        if let word = asset.unknown.sourceState { return word + note }
+        return switch asset.sourceState {
         // The copy was released while the source still existed: no further release follows.
-        case .untouched where row.asset.state == .dropped && row.upload.ending == .cancelled: "kept" + note
+        case .untouched where asset.state == .dropped && upload.ending == .cancelled: "kept" + note
         case .untouched, .releasing: "pending" + note
         case .released: "done" + note
         case .kept: "kept" + note

@@ -146,7 +146,7 @@ extension Dispatcher {
     }
 
     func pause(_ scope: PauseRecord.Scope, _ name: String) -> Admission.Pause? {
-        pauses.first { $0.scope == scope && $0.name == name }.map { Admission.Pause(since: $0.since, until: $0.until) }
+        pauses.first { $0.holds(scope, name) }.map { Admission.Pause(since: $0.since, until: $0.until) }
     }
 
     /// The time until something may become free by itself.

@@ -197,20 +197,29 @@ extension AssetRecord {
             case "move": (try? Template(row.text(at + 14))).map { .move(to: $0) } ?? .leave
             default: .leave
             }
+        let settledBy = SettledBy(rawValue: row.text(at + 10))
+        let state = AssetState(rawValue: row.text(at + 11))
+        let sourceState = SourceState(rawValue: row.text(at + 15))
+        let keeping = Keeping(rawValue: row.text(at + 18))
         self.init(
             id: row.integer(at), folder: row.text(at + 1), root: FilePath(bytes: row.blob(at + 2)),
             identity: StoredIdentity(
                 folder: row.text(at + 1), relative: FilePath(bytes: row.blob(at + 3)), size: row.integer(at + 4),
                 modified: row.integer(at + 5), inode: row.optionalInteger(at + 7).map { UInt64(bitPattern: $0) },
                 born: row.optionalInteger(at + 8), fileSystem: row.optionalText(at + 9)),
-            changed: row.integer(at + 6), settledBy: SettledBy(rawValue: row.text(at + 10)) ?? .quiet,
-            state: AssetState(rawValue: row.text(at + 11)) ?? .dropped, sha256: row.optionalBlob(at + 12),
-            action: action, sourceState: SourceState(rawValue: row.text(at + 15)) ?? .kept,
+            changed: row.integer(at + 6), settledBy: settledBy ?? .quiet,
+            state: state ?? .dropped, sha256: row.optionalBlob(at + 12),
+            action: action, sourceState: sourceState ?? .kept,
             sourceNote: row.optionalText(at + 16), priority: Int(row.integer(at + 17)),
             // An unknown keeping counts as a copy. The asset has a copy, or is found to have none.
-            keeping: Keeping(rawValue: row.text(at + 18)) ?? .copy,
+            keeping: keeping ?? .copy,
             stagedSize: row.optionalInteger(at + 19) ?? row.integer(at + 4), sourceSHA256: row.optionalBlob(at + 20),
             arrivedAt: WallTime(milliseconds: row.integer(at + 21)))
+        if settledBy == nil { unknown.settledBy = row.text(at + 10) }
+        if state == nil { unknown.state = row.text(at + 11) }
+        if sourceState == nil { unknown.sourceState = row.text(at + 15) }
+        if keeping == nil { unknown.keeping = row.text(at + 18) }
+        if !["keep", "leave", "delete", "move"].contains(row.text(at + 13)) { unknown.action = row.text(at + 13) }
     }
 }
 
@@ -239,13 +248,14 @@ extension UploadRecord {
         // A damaged number is limited, so that counting on from it does not trap.
         let rank = max(row.integer(at + 11), -.max)
         let attempt = min(max(row.integer(at + 14), 0), 1 << 40)
+        let state = UploadState(rawValue: row.text(at + 12))
         self.init(
             id: row.text(at), asset: row.integer(at + 1), folder: row.text(at + 2), destination: row.text(at + 3),
             name: FilePath(bytes: row.blob(at + 4)), mediaType: row.text(at + 5), key: row.optionalText(at + 6),
             context: map(7), metadata: map(8), headers: map(26), url: row.optionalText(at + 27),
             size: row.integer(at + 9),
             modified: row.integer(at + 10),
-            priority: Int(-rank), state: UploadState(rawValue: row.text(at + 12)) ?? .failed,
+            priority: Int(-rank), state: state ?? .failed,
             generation: Int(row.integer(at + 13)), attempt: Int(attempt), pausedAt: time(15),
             backoffUntil: backoff > 0 ? MonotonicTime(nanoseconds: backoff) : nil, acked: row.integer(at + 17),
             remote: row.optionalText(at + 18).flatMap { Store.value(RemoteObject.self, json: $0) },
@@ -258,5 +268,6 @@ extension UploadRecord {
             sent: max(0, row.integer(at + 28)), named: row.optionalText(at + 29), namedURL: row.optionalText(at + 30),
             failingSince: row.optionalInteger(at + 31), isTroubled: row.integer(at + 32) == 1,
             isBegun: row.integer(at + 33) == 1)
+        if state == nil { unknown.state = row.text(at + 12) }
     }
 }

@@ -126,7 +126,7 @@ extension Store {
     package func pauses() throws -> [PauseRecord] {
         try connection.all("SELECT scope, name, since, until FROM pause") { row in
             PauseRecord(
-                scope: PauseRecord.Scope(rawValue: row.text(0)) ?? .all, name: row.text(1),
+                scope: PauseRecord.Scope(rawValue: row.text(0)), name: row.text(1),
                 since: WallTime(milliseconds: row.integer(2)),
                 until: row.optionalInteger(3).map { WallTime(milliseconds: $0) })
         }

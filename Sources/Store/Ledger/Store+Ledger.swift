@@ -171,7 +171,7 @@ extension Store {
                 SELECT bytes, files, received, destination, folder, network FROM usage INDEXED BY usage_counted
                 WHERE counted > ?1 - 3600000 AND counted <= ?2 AND hour > ?2
             ) WHERE (?3 IS NULL OR destination = ?3) AND (?4 IS NULL OR folder = ?4)
-            AND (?5 = 1 OR network IN (?6, ?7, ?8, ?9, ?10))
+            AND (?5 = 1 OR network IN (?6, ?7, ?8, ?9, ?10) OR ?7 <> '' AND network NOT IN (\(NetworkClass.inSQL)))
             """,
             [.integer(since.milliseconds), .integer(clocks.wall().milliseconds)]
                 + Self.filter(destination, folder, networks)
@@ -187,7 +187,7 @@ extension Store {
             SELECT CAST(total(max(bytes, 0)) AS INTEGER), CAST(total(max(files, 0)) AS INTEGER),
                 CAST(total(max(received, 0)) AS INTEGER) FROM usage_step
             WHERE (?1 IS NULL OR destination = ?1) AND (?2 IS NULL OR folder = ?2)
-            AND (?3 = 1 OR network IN (?4, ?5, ?6, ?7, ?8))
+            AND (?3 = 1 OR network IN (?4, ?5, ?6, ?7, ?8) OR ?5 <> '' AND network NOT IN (\(NetworkClass.inSQL)))
             """, Self.filter(destination, folder, networks)
         ) { Spending(bytes: $0.integer(0), received: $0.integer(2), files: $0.integer(1)) } ?? .none
     }
@@ -306,4 +306,9 @@ extension Store {
             "UPDATE usage SET counted = ?1 WHERE hour > ?2 AND (counted IS NULL OR counted > ?2)",
             [.integer(hour.lowerBound.milliseconds), .integer(now)])
     }
+}
+
+extension NetworkClass {
+    /// Every class of this program, for SQL. A stored one that is not among them counts as `unknown`, the second of them.
+    fileprivate static let inSQL = allCases.map { "'\($0.rawValue)'" }.joined(separator: ", ")
 }

@@ -95,6 +95,18 @@ package struct AssetVersion: Sendable, Hashable {
     }
 }
 
+/// Words in the columns of a row that this program does not know: a newer one has written them. The program decides by a cautious
+/// substitute, shows the words as they are, and leaves them in the database.
+package struct UnknownWords: Sendable, Hashable {
+    package var state: String?
+    package var settledBy: String?
+    package var action: String?
+    package var sourceState: String?
+    package var keeping: String?
+
+    package init() {}
+}
+
 package struct AssetRecord: Sendable, Hashable {
     package var id: Int64
     package var folder: String
@@ -116,6 +128,7 @@ package struct AssetRecord: Sendable, Hashable {
     package var sourceSHA256: [UInt8]?
     /// The time when it was recorded.
     package var arrivedAt: WallTime
+    package var unknown = UnknownWords()
 
     package var path: SourcePath { SourcePath(root: root, relative: identity.relative) }
     package var size: Int64 { identity.size }
@@ -178,6 +191,7 @@ package struct UploadRecord: Sendable, Hashable {
     package var isTroubled = false
     /// Whether the remote may know of it: there is a checkpoint.
     package var isBegun = false
+    package var unknown = UnknownWords()
 
     /// The remote's id for it, complete or not.
     package var remoteID: String? { remote?.id ?? named }
@@ -224,12 +238,29 @@ package struct EventRecord: Sendable, Hashable {
 }
 
 package struct PauseRecord: Sendable, Hashable {
-    package enum Scope: String, Sendable, Hashable { case all, folder, destination }
+    /// Open, since a newer program may have stored other scopes.
+    package struct Scope: RawRepresentable, Sendable, Hashable {
+        package let rawValue: String
+
+        package init(rawValue: String) { self.rawValue = rawValue }
+
+        package static let all = Scope(rawValue: "all")
+        package static let folder = Scope(rawValue: "folder")
+        package static let destination = Scope(rawValue: "destination")
+        package var isKnown: Bool { [.all, .folder, .destination].contains(self) }
+    }
     package var scope: Scope
     /// Empty for `all`.
     package var name: String
     package var since: WallTime
     package var until: WallTime?
+
+    /// Whether it holds every upload. This program cannot tell what a pause of an unknown scope is meant to hold.
+    package var holdsEverything: Bool { scope == .all || !scope.isKnown }
+    /// Whether it holds what `scope` and `name` say.
+    package func holds(_ scope: Scope, _ name: String) -> Bool {
+        scope == .all ? holdsEverything : self.scope == scope && self.name == name
+    }
 
     package init(scope: Scope, name: String, since: WallTime, until: WallTime?) {
         self.scope = scope

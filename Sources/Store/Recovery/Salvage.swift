@@ -149,7 +149,7 @@ private struct SalvagedRow: Sendable {
     let generation: Int64
     let acked: Int64
 
-    /// `nil` for a row that this program would not have written.
+    /// `nil` for a row that no program has written.
     init?(_ row: Connection.Row) {
         let state = row.text(4)
         if state == Evidence.Standing.skipped.rawValue {
@@ -160,6 +160,8 @@ private struct SalvagedRow: Sendable {
             case .staging, .queued, .uploading, .failed: standing = .going
             // An upload that failed and was dismissed was not sent, as a cancelled one was not.
             case .cancelled, .removed: standing = .cancelled
+            // Of a newer program: what became of it is asked of the destination.
+            case nil where state.isStoredWord: standing = .going
             case nil: return nil
             }
         }
@@ -229,5 +231,12 @@ private struct SalvageWalk {
         }
         at = last
         return rows
+    }
+}
+
+extension String {
+    /// Whether it may be a word of a newer program, such as a state: damage seldom leaves one.
+    var isStoredWord: Bool {
+        (3...20).contains(utf8.count) && utf8.allSatisfy { $0 == UInt8(ascii: "_") || (0x61...0x7A).contains($0) }
     }
 }

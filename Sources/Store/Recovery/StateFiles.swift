@@ -91,12 +91,11 @@ package enum StateFiles {
             let connection = try Connection(path: folder.appending(database), asEvidence: true)
             defer { connection.close() }
             return try connection.all("SELECT scope, name, since, until FROM pause") { row in
-                PauseRecord.Scope(rawValue: row.text(0)).map {
-                    PauseRecord(
-                        scope: $0, name: row.text(1), since: WallTime(milliseconds: row.integer(2)),
-                        until: row.optionalInteger(3).map { WallTime(milliseconds: $0) })
-                }
-            }.compactMap(\.self)
+                PauseRecord(
+                    scope: PauseRecord.Scope(rawValue: row.text(0)), name: row.text(1),
+                    since: WallTime(milliseconds: row.integer(2)),
+                    until: row.optionalInteger(3).map { WallTime(milliseconds: $0) })
+            }
         } catch {
             // The reason is in the report already: it is the database that is given up.
             return nil

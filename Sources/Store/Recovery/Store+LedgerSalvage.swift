@@ -73,7 +73,10 @@ extension Store {
 
     private static func account(_ row: Connection.Row, _ column: Int32) -> SpendingAccount? {
         let (destination, folder) = (row.text(column), row.text(column + 1))
-        guard !destination.isEmpty, let network = NetworkClass(rawValue: row.text(column + 2)) else { return nil }
+        let word = row.text(column + 2)
+        // A class that only a newer program knows was paid for all the same; what is no word is damage.
+        guard !destination.isEmpty, let network = NetworkClass(rawValue: word) ?? (word.isStoredWord ? .unknown : nil)
+        else { return nil }
         return SpendingAccount(destination: destination, folder: folder.isEmpty ? nil : folder, network: network)
     }
 

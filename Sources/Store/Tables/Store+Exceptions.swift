@@ -3,11 +3,29 @@ internal import Linux
 
 /// A temporary exception that a person has set.
 package struct ExceptionRecord: Sendable, Hashable {
-    package enum Scope: String, Sendable, Hashable { case all, folder, upload }
+    /// Open, since a newer program may have stored other scopes.
+    package struct Scope: RawRepresentable, Sendable, Hashable {
+        package let rawValue: String
+
+        package init(rawValue: String) { self.rawValue = rawValue }
+
+        package static let all = Scope(rawValue: "all")
+        package static let folder = Scope(rawValue: "folder")
+        package static let upload = Scope(rawValue: "upload")
+    }
     package enum Kind: Sendable, Hashable {
         case excuse(Excuse)
         /// At most this many bytes a second.
         case rate(Int64)
+        /// A newer program has stored it. It has no effect here.
+        case unknown(String)
+
+        fileprivate init(_ word: String, value: Int64?) {
+            self =
+                if word == ExceptionRecord.rate { .rate(value ?? 0) } else {
+                    Excuse(rawValue: word).map { .excuse($0) } ?? .unknown(word)
+                }
+        }
     }
 
     package var scope: Scope
@@ -33,10 +51,12 @@ package struct ExceptionRecord: Sendable, Hashable {
         scope == other.scope && name == other.name && word == other.word
     }
 
+    fileprivate static let rate = "rate"
     fileprivate var word: String {
         switch kind {
         case .excuse(let excuse): excuse.rawValue
-        case .rate: "rate"
+        case .rate: Self.rate
+        case .unknown(let word): word
         }
     }
 }
@@ -101,11 +121,9 @@ extension Store {
     /// All that are stored, also those that have ended.
     package func exceptions() throws -> [ExceptionRecord] {
         try connection.all("SELECT scope, name, kind, since, until, who, value FROM exception") { row in
-            let kind =
-                Excuse(rawValue: row.text(2)).map { ExceptionRecord.Kind.excuse($0) }
-                ?? .rate(row.optionalInteger(6) ?? 0)
-            return ExceptionRecord(
-                scope: ExceptionRecord.Scope(rawValue: row.text(0)) ?? .all, name: row.text(1), kind: kind,
+            ExceptionRecord(
+                scope: ExceptionRecord.Scope(rawValue: row.text(0)), name: row.text(1),
+                kind: ExceptionRecord.Kind(row.text(2), value: row.optionalInteger(6)),
                 since: WallTime(milliseconds: row.integer(3)), until: WallTime(milliseconds: row.integer(4)),
                 who: row.text(5))
         }

@@ -233,7 +233,7 @@ extension Store {
                 "SELECT id, state FROM asset WHERE id BETWEEN ?1 AND ?2", [.integer(first), .integer(last)]
             ) { row throws(StoreError) in
                 while try row.next() {
-                    let isOwned = row.text(1) == AssetState.staged.rawValue
+                    let isOwned = AssetState.ownsCopy(row.text(1))
                     if isOwned, wanted.contains(row.integer(0)) { owned.insert(row.integer(0)) }
                 }
             }
@@ -241,7 +241,7 @@ extension Store {
         }
         for name in names {
             let state = try connection.first("SELECT state FROM asset WHERE id = ?1", [.integer(name)]) { $0.text(0) }
-            if state == AssetState.staged.rawValue { owned.insert(name) }
+            if let state, AssetState.ownsCopy(state) { owned.insert(name) }
         }
         return owned
     }
@@ -256,5 +256,13 @@ extension Store {
             if isThere == true { recorded.insert(asset) }
         }
         return recorded
+    }
+}
+
+extension AssetState {
+    /// Whether an asset whose stored state is `word` counts on its copy. Of a state that this program does not know, the copy may be all
+    /// that is left of the file.
+    fileprivate static func ownsCopy(_ word: String) -> Bool {
+        AssetState(rawValue: word).map { $0 == .staged } ?? true
     }
 }

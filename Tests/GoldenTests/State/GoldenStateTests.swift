@@ -1,0 +1,107 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+@testable import Store
+
+/// The program of the working copy opens a state that an earlier one left when it was killed.
+@Suite("A recorded state", .timeLimit(.minutes(Patience.minutes(1))))
+struct GoldenStateTests {
+    @Test("everything in it is there afterwards, and is shown as it was")
+    func kept() async throws {
+        let scene = try GoldenScene()
+        try await scene.load()
+        // Nothing is to move while it is looked at.
+        try scene.withDatabase {
+            try $0.execute("INSERT INTO pause (scope, name, since) VALUES ('all', '', 1795659061000)")
+        }
+        let before = try tables(of: scene)
+        let last = before["event"]?.count ?? 0
+        let version = try scene.rows("PRAGMA user_version").compactMap { Int($0) }
+        try await scene.start()
+        let shown = try await shown(by: scene, events: last)
+        scene.kill()
+        let after = try tables(of: scene)
+        for (name, rows) in before {
+            let lost = rows.subtracting(after[name] ?? [])
+            #expect(lost.isEmpty, "\(name): \(lost.sorted().joined(separator: "\n"))")
+        }
+        let now = try scene.rows("PRAGMA user_version").compactMap { Int($0) }
+        #expect(try #require(now.first) >= #require(version.first))
+        #expect(try scene.rows("PRAGMA integrity_check") == ["ok"])
+        try RecordedWords.expect("../state/shown.txt", shown)
+    }
+
+    /// What a start changes is left out: leases and states of what was on its way, and what is counted again.
+    private func tables(of scene: GoldenScene) throws -> [String: Set<String>] {
+        let changing: [String: Set<String>] = [
+            "upload": ["state", "lease_owner", "leased_at", "backoff_until", "trouble", "troubled_at", "tried_again"],
+            "asset": ["due", "source_note"], "usage": ["bytes", "files", "received", "ends"], "tombstone": ["seen_at"],
+            "notice": ["tries", "waited"], "remote_delete": ["tries"], "turn": ["last"],
+        ]
+        let names = [
+            "asset", "upload", "checkpoint", "part", "part_digest", "failure", "waste", "usage", "tombstone", "history",
+            "event", "hook", "notice", "remote_delete", "pause", "exception", "media", "folder_identity", "turn",
+        ]
+        return Dictionary(
+            uniqueKeysWithValues: try names.map { ($0, try scene.table($0, without: changing[$0] ?? [])) })
+    }
+
+    /// What `list`, `show`, `usage` and `events` print that stays the same from one start to the next.
+    private func shown(by scene: GoldenScene, events last: Int) async throws -> [String] {
+        var lines: [String] = []
+        for list in ["ongoing", "completed", "failed", "cancelled", "history"] {
+            let page = try JSONTree(try await scene.must("list", ["--list", list, "--json"]))
+            let uploads = (page["uploads"]?.items ?? []).sorted { ($0["id"]?.text ?? "") < ($1["id"]?.text ?? "") }
+            for upload in uploads { lines += ["", "# \(list)"] + stable(upload) }
+        }
+        for (id, what) in [
+            ("01M8ASXH4472EQFRTPZFH45M9A", "two failures and bytes in vain"), ("camera.mov", "a recording"),
+        ] {
+            let reference = id.hasSuffix("mov") ? scene.root.appending(FilePath("drop/nas/\(id)")).display : id
+            let detail = try JSONTree(try await scene.must("show", [reference, "--json"]))
+            lines += ["", "# show: \(what)"]
+            for key in ["attempts", "media", "wasted"] { lines += detail[key]?.lines(key) ?? [] }
+        }
+        let usage = try JSONTree(try await scene.must("usage", ["--json", "--by", "destination"]))
+        lines += ["", "# usage, keys alone"] + Set(usage.lines().map { String($0.prefix { $0 != ":" }) }).sorted()
+        lines += ["", "# events"] + (try await events(of: scene, last))
+        let words = scene.places.filter { $0.value.hasPrefix("http") }
+        return lines.map { line in
+            words.reduce(line.replacing(scene.root.display, with: "{ROOT}")) { line, word in
+                line.replacing(word.value, with: "{SERVER}").replacing(word.value.dropFirst(7), with: "{SERVER}")
+            }
+        }
+    }
+
+    private func stable(_ upload: JSONTree) -> [String] {
+        guard case .object(var fields) = upload else { return [] }
+        let isOver = fields["list"]?.text != "ongoing"
+        for key in ["holds", "next_attempt_at", "expires_at", "staging"] + (isOver ? [] : ["state", "error"]) {
+            fields[key] = nil
+        }
+        if case .object(let progress)? = fields["progress"] {
+            fields["progress"] = .object(progress.filter { ["acked", "total"].contains($0.key) })
+        }
+        return JSONTree.object(fields).lines()
+    }
+
+    /// Each type of event with what its first one says.
+    private func events(of scene: GoldenScene, _ last: Int) async throws -> [String] {
+        let follower = try scene.start(
+            "events", ["events", "--since", "0", "--json", "--config", scene.config.display])
+        defer { follower.end(with: 9) }
+        let lines = try await eventually("\(last) events are told", every: .milliseconds(50)) {
+            let lines = try follower.printed().split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+            return lines.count >= last ? Array(lines.prefix(last)) : nil
+        }
+        var seen: Set<String> = []
+        return try lines.flatMap { line -> [String] in
+            let event = try JSONTree(String(line))
+            guard case .object(var fields) = event, seen.insert(event["type"]?.text ?? "").inserted else { return [] }
+            fields["op"] = event["op"]?["id"]
+            return JSONTree.object(fields).lines() + [""]
+        }
+    }
+}

@@ -1,0 +1,50 @@
+import Core
+import Glibc
+import Linux
+import TestKit
+import Testing
+
+/// A text of public words that the repository keeps: a word in it changes only when somebody records the file again.
+enum RecordedWords {
+    static let folder = Repository.root.appending("Tests/Fixtures/golden/words")
+
+    /// Whether this run writes the files instead of comparing them.
+    static var isRecording: Bool { getenv("SLUICE_RECORD") != nil }
+
+    /// Compares `lines` with the file, and reports each line that is missing or new.
+    static func expect(_ file: String, _ lines: [String], sourceLocation: SourceLocation = #_sourceLocation) throws {
+        let path = folder.appending(FilePath(file))
+        if isRecording {
+            try Files.makeFolders(folder, mode: 0o755)
+            try Files.replace(path, with: Array((lines.joined(separator: "\n") + "\n").utf8))
+            return
+        }
+        guard try FileLook.ifPresent(at: path) != nil else {
+            Issue.record("\(path) is missing; record it: \(command)", sourceLocation: sourceLocation)
+            return
+        }
+        var kept = String(decoding: try Files.read(path, limit: 1 << 20), as: UTF8.self)
+            .split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        if kept.last?.isEmpty == true { kept.removeLast() }
+        if kept == lines { return }
+        Issue.record(
+            """
+            \(path) differs from the program:
+            \(difference(from: kept, to: lines))
+            If this change of public words is intended, record it: \(command)
+            """, sourceLocation: sourceLocation)
+    }
+
+    private static let command = "SLUICE_RECORD=1 swift test --filter GoldenTests"
+
+    /// Lines with `-` are in the file only, lines with `+` are in the program only; each has its number.
+    static func difference(from kept: [String], to lines: [String]) -> String {
+        let changes = lines.difference(from: kept).map { change in
+            switch change {
+            case .remove(let offset, let line, _): (offset: offset, isNew: 0, text: "- \(offset + 1): \(line)")
+            case .insert(let offset, let line, _): (offset: offset, isNew: 1, text: "+ \(offset + 1): \(line)")
+            }
+        }
+        return changes.sorted { ($0.offset, $0.isNew) < ($1.offset, $1.isNew) }.map(\.text).joined(separator: "\n")
+    }
+}
