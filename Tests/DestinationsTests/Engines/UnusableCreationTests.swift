@@ -33,7 +33,7 @@ struct UnusableCreationTests {
             transport: Transport(), secrets: SecretReader(), clocks: clocks, name: "archive", log: { _ in })
     }
 
-    @Test("at Vimeo, in an encoding that nobody knows", arguments: VimeoFlow.allCases)
+    @Test("at Vimeo, in an encoding that nobody knows", arguments: Tier.sample(VimeoFlow.allCases))
     func vimeo(_ flow: VimeoFlow) async throws {
         let end = try VimeoEnd()
         defer { end.server.stop() }

@@ -223,7 +223,7 @@ struct S3FaultTests {
 
     @Test(
         "of a staged copy that has rotted no object is made, also where what was found out of it before says otherwise",
-        arguments: [900, size], [("other", true), ("other", false), ("minio", true), ("minio", false)])
+        arguments: [900, size], Tier.sample([("other", true), ("other", false), ("minio", true), ("minio", false)], 2))
     func rotten(_ size: Int, _ way: (preset: String, isCounted: Bool)) async throws {
         let scene = try Scene(["preset": .text(way.preset)])
         defer { scene.emulator.stop() }

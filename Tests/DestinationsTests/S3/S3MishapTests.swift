@@ -46,7 +46,7 @@ struct S3MishapTests {
 
     @Test(
         "a part that is another by now is sent again, and what is made in the end is the file",
-        arguments: S3Maker.here.filter(\.replacesParts))
+        arguments: Tier.sample(S3Maker.here.filter(\.replacesParts)))
     func otherPart(_ maker: S3Maker) async throws {
         try await S3End.open(maker, ["parallel": .whole(1)]) { end in
             let (parcel, logbook) = try await begun(at: end)
@@ -69,7 +69,9 @@ struct S3MishapTests {
         }
     }
 
-    @Test("one that was ended there between two attempts begins anew, and is there once", arguments: S3Maker.here)
+    @Test(
+        "one that was ended there between two attempts begins anew, and is there once",
+        arguments: Tier.sample(S3Maker.here))
     func ended(_ maker: S3Maker) async throws {
         try await S3End.open(maker, ["parallel": .whole(1)]) { end in
             let (parcel, logbook) = try await begun(at: end)
@@ -79,7 +81,9 @@ struct S3MishapTests {
         }
     }
 
-    @Test("one that is ended there while its parts go begins anew, and is there once", arguments: S3Maker.here)
+    @Test(
+        "one that is ended there while its parts go begins anew, and is there once",
+        arguments: Tier.sample(S3Maker.here))
     func endedMeanwhile(_ maker: S3Maker) async throws {
         try await S3End.open(maker) { end in
             let parcel = try Parcel(2 * Self.part + 1)
@@ -91,7 +95,7 @@ struct S3MishapTests {
         }
     }
 
-    @Test("what is unfinished is listed and can be removed, by whomever begun", arguments: S3Maker.here)
+    @Test("what is unfinished is listed and can be removed, by whomever begun", arguments: Tier.sample(S3Maker.here))
     func orphans(_ maker: S3Maker) async throws {
         try await S3End.open(maker, ["parallel": .whole(1)]) { end in
             let before = SystemClocks().wall()
