@@ -1,5 +1,6 @@
 # make demo           install what is missing, build, and watch a video go from a folder to a receiver (DEMO=once: then stop)
 # make build          the release program: .build/release/sluice
+# make build-tests    the debug program and the tests, which every target below builds first
 # make test           the quick tier: every unit test, some cases of the slow ones; of the end-to-end tests one upload to each kind of
 #                     destination, six kills, power cuts, a reload, `--once` and an example of the API
 # make test-full      every test with every case, 50 kills, 12 power cuts at random moments, 10 scenes of two links and a tunnel
@@ -16,7 +17,7 @@
 # make clean          remove everything that was built
 
 SHELL := /bin/bash
-.PHONY: help demo build test test-full test-long crash campaign cuts scenes fuzz sanitize sanitize-thread sanitize-address bench lint install-deps install-test-deps clean
+.PHONY: help demo build build-tests test test-full test-long crash campaign cuts scenes fuzz sanitize sanitize-thread sanitize-address bench lint install-deps install-test-deps clean
 .DEFAULT_GOAL := help
 
 KILLS ?= 50
@@ -69,9 +70,11 @@ build: install-deps
 	swift build $(RELEASE) --product sluice
 	@scripts/check-binary .build/release/sluice
 
+build-tests: install-test-deps
+	@began=$$SECONDS; $(call run,swift build --build-tests $(STRICT)) && printf 'The build of the tests took %d s.\n' $$((SECONDS - began))
+
 # Both runs, whatever the first says; it fails if one of them has failed. `Tier` has a few cases of each slow test here.
-test: install-test-deps
-	swift build --build-tests $(STRICT)
+test: build-tests
 	@failed=; \
 	$(call run,SLUICE_TIER=quick $(RUN) $(FEW) $(call record,unit) --skip EndToEndTests --skip ScaleTests) \
 		|| failed='the unit tests'; \
@@ -80,16 +83,14 @@ test: install-test-deps
 		|| failed="$${failed:+$$failed and }the end-to-end tests"; \
 	if [[ $$failed ]]; then printf 'make test: failed: %s\n' "$$failed"; exit 1; fi
 
-test-full: install-test-deps
-	swift build --build-tests $(STRICT)
+test-full: build-tests
 	@failed=; \
 	$(call run,$(RUN) $(FEW) $(call record,unit-full) --skip EndToEndTests) || failed='the unit tests'; \
 	$(call run,SLUICE_KILLS=$(KILLS) SLUICE_CUTS=$(CUTS) SLUICE_SCENES=$(SCENES) $(RUN) $(FEWER) \
 		$(call record,end-to-end-full) --filter EndToEndTests) || failed="$${failed:+$$failed and }the end-to-end tests"; \
 	if [[ $$failed ]]; then printf 'make test-full: failed: %s\n' "$$failed"; exit 1; fi
 
-test-long: install-test-deps
-	swift build --build-tests $(STRICT)
+test-long: build-tests
 	@failed=; \
 	$(call run,SLOW_TESTS=1 $(RUN) $(FEW) --skip EndToEndTests --skip ScaleTests) || failed='the unit tests'; \
 	$(call run,swift build --build-tests $(OPTIMIZED) && SLOW_TESTS=1 swift test --skip-build $(OPTIMIZED) \
@@ -98,21 +99,17 @@ test-long: install-test-deps
 		--filter EndToEndTests) || failed="$${failed:+$$failed and }the end-to-end tests"; \
 	if [[ $$failed ]]; then printf 'make test-long: failed: %s\n' "$$failed"; exit 1; fi
 
-crash: install-test-deps
-	swift build --build-tests $(STRICT)
+crash: build-tests
 	$(if $(SEED),SLUICE_SEED=$(SEED)) SLUICE_KILLS=$(KILLS) $(RUN) --filter CrashTests
 
-campaign: install-test-deps
-	swift build --build-tests $(STRICT)
+campaign: build-tests
 	$(if $(SEED),SLUICE_SEED=$(SEED)) $(if $(KIND),SLUICE_KIND=$(KIND)) SLOW_TESTS=1 SLUICE_KILLS=$(KILLS) $(RUN) \
 		--filter CampaignTests
 
-cuts: install-test-deps
-	swift build --build-tests $(STRICT)
+cuts: build-tests
 	$(if $(SEED),SLUICE_SEED=$(SEED)) SLUICE_CUTS=$(CUTS) $(RUN) --filter CutTests
 
-scenes: install-test-deps
-	swift build --build-tests $(STRICT)
+scenes: build-tests
 	$(if $(SEED),SLUICE_SEED=$(SEED)) SLUICE_SCENES=$(SCENES) $(RUN) --filter NetworkModelTests
 
 # Each target prints the seed of its round when something does not hold; what traps leaves it in .build-fuzz/traces.

@@ -43,6 +43,19 @@ struct SentDigestTests {
         #expect(digest.damage(failure) == nil)
     }
 
+    @Test("a request that begins again where the last one began reads nothing")
+    func beginsAgain() async throws {
+        let digest = try digest()
+        try await digest.begin(at: 0, failure)
+        try give(content, 0..<400, to: digest)
+        try await digest.begin(at: 400, failure)
+        try give(content, 400..<700, to: digest)
+        try Files.removeIfPresent(temporary.path.appending("staged"))
+        try await digest.begin(at: 400, failure)
+        try give(content, 400..<1000, to: digest)
+        #expect(digest.damage(failure) == nil)
+    }
+
     @Test("what was sent before this attempt is read, and counts")
     func resumed() async throws {
         var rotten = content

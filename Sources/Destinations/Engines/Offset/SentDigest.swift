@@ -38,7 +38,7 @@ final class SentDigest: BodyCheck {
     /// - Throws: ``UploadError`` when the copy cannot be read; `CancellationError`.
     func begin(at offset: Int64, _ failure: StagedFile.MakeFailure) async throws {
         let read = state.withLock { state in
-            if offset < state.position { state = State() }
+            if !state.goesOn(at: offset), offset < state.position { state = State() }
             return state.position..<offset
         }
         if !read.isEmpty {
