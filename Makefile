@@ -1,19 +1,19 @@
-# make demo           install what is missing, build, and watch a video go from a folder to a receiver (DEMO=once: then stop)
+# make demo           install missing packages, build, and show a video on its way from a folder to a receiver (DEMO=once: stop afterwards)
 # make build          the release program: .build/release/sluice
-# make build-tests    the debug program and the tests, which every target below builds first
-# make test           the quick tier: every unit test, some cases of the slow ones; of the end-to-end tests one upload to each kind of
-#                     destination, six kills, power cuts, a reload, `--once` and an example of the API
+# make build-tests    the debug program and the tests; the targets that run tests build these first
+# make test           the quick tier: every unit test, with some cases of the slow ones; end-to-end: one upload to each kind of destination,
+#                     six kills, power cuts, a reload, `--once` and an example of the API
 # make test-full      every test with every case, 50 kills, 12 power cuts at random moments, 10 scenes of two links and a tunnel
 # make test-long      the same with the slow tests, 1,000 kills, 200 cuts and 100 scenes
-# make crash          the crash test alone: KILLS=50, SEED= to have a run again
-# make campaign       kills and servers that refuse, forget and lie at the end, for every kind of destination: KILLS=50, SEED=, KIND=form for one of them
-# make scenes         links and routes that come and go under changing rules, as root: SCENES=100, SEED= and SCENES=1 to have one again
-# make fuzz           damaged input for every parser: ROUNDS=1000000 of the fast ones, SEED= and ROUNDS=1 for a round again
-# make cuts           the power cuts alone, as root: CUTS=12, SEED= to have a run again
-# make sanitize       the tests under the thread and the address sanitizer; sanitize-thread and sanitize-address alone
-# make bench          figures, one line each: ONLY=core/ for some of them, ROUNDS=5, ROWS=1000000 of the backlog
+# make crash          only the crash test: KILLS=50, SEED= repeats a run
+# make campaign       kills, and servers that refuse, forget and lie at the end, for every kind of destination: KILLS=50, SEED=, KIND=form for one of them
+# make scenes         links and routes that come and go under changing rules, as root: SCENES=10, SEED= with SCENES=1 repeats a scene
+# make fuzz           damaged input for every parser: ROUNDS=1000000 of the fast ones, SEED= with ROUNDS=1 repeats a round
+# make cuts           only the power cuts, as root: CUTS=12, SEED= repeats a run
+# make sanitize       the tests under the thread and the address sanitizer; sanitize-thread and sanitize-address run one of them
+# make bench          benchmarks, one line per figure: ONLY=core/ selects some, ROUNDS=5, ROWS=1000000 of the backlog
 # make lint           format, imports, forbidden words, scripts
-# make install-deps   the Debian packages that building needs, and only those that are missing
+# make install-deps   the missing ones of the Debian packages that the build needs
 # make clean          remove everything that was built
 
 SHELL := /bin/bash
@@ -28,33 +28,34 @@ SEED ?=
 ONLY ?=
 RECORDS ?=
 
-# No warning stays, and no module imports what Package.swift does not say.
+# Warnings are errors, and a module may only import the modules that Package.swift gives it.
 STRICT := -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check error
-# The Swift runtime goes into the program, which then needs only Debian's C libraries; -s leaves the symbols out, nothing is
-# exported that nobody loads, and functions that are the same stand there once. lld comes with Swift and packs the million bytes of
-# relocations, which glibc knows since 2.36 (Debian 12). All of them are done at the start, and their table is read-only from then on
-# (-z now); no library is looked for beside the program (--disable-local-rpath). scripts/without-unwinding.ld says what else stays out.
+# The Swift runtime is linked into the program, which then needs only Debian's C libraries. -s omits the symbols, --no-export-dynamic
+# exports no symbols, and --icf=safe merges identical functions. lld comes with Swift and packs the million bytes of relocations; glibc
+# supports that since 2.36 (Debian 12). -z now applies all of them at the start, and -z relro makes their table read-only afterwards.
+# --disable-local-rpath keeps the program from searching for libraries beside itself. scripts/without-unwinding.ld omits more.
 RELEASE := -c release --static-swift-stdlib -Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs -Xlinker -s \
 	-Xlinker --no-export-dynamic -Xlinker --icf=safe -Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now --disable-local-rpath \
 	-Xlinker --no-eh-frame-hdr -Xlinker $(CURDIR)/scripts/without-unwinding.ld $(STRICT)
-# Optimized, a round of fuzzing or a million rows take a tenth of the time, and traps are the same. The tests reach inside all the same.
+# An optimized build takes a tenth of the time for a round of fuzzing or a million rows, and traps in the same places. -enable-testing
+# lets the tests use internal declarations in it.
 OPTIMIZED := -c release -Xswiftc -enable-testing --scratch-path .build-fuzz
-# Two runs: the processes of the end-to-end tests would take the cores from tests that wait for a socket or a lock.
-# The tests drive the debug program that is built with them, unless SLUICE_BINARY names another one.
+# Unit tests and end-to-end tests are separate runs: the processes of the latter would take the cores from unit tests that wait for a
+# socket or a lock. The tests run the debug program that is built with them, unless SLUICE_BINARY names another one.
 RUN := swift test --skip-build
-# All at once they would starve each other on two cores.
+# More tests in parallel would starve each other on two cores.
 FEW := --experimental-maximum-parallelization-width 8
-# Each of these has processes of its own, and all of them wait for one disk.
+# Each end-to-end test starts processes, and all of them wait for one disk.
 FEWER := --experimental-maximum-parallelization-width 6
 
 # The end-to-end tests of the quick tier.
 QUICK := S3Tests/killed._:behind OSSTests/killed.behind ApsaraTests/killed.behind FormTests/killed._:behind ArchiveTests/killed.behind \
 	VimeoCrashTests/steps StepTests/goesOn CrashTests/ CutTests/behindSteps CutTests/atRandom ReloadTests/many OnceTests/again ExampleTests
 
-# Says a command and runs it.
+# Prints a command and runs it.
 run = { printf '%s\n' '$(strip $(1))'; $(strip $(1)); }
 
-# RECORDS= names a folder for what the runner writes of each run, for scripts/tally.
+# RECORDS= names a folder for the test runner's records of each run, which scripts/tally reads.
 record = $(if $(RECORDS),--event-stream-output-path $(RECORDS)/$(1).jsonl)
 
 help:
@@ -73,7 +74,8 @@ build: install-deps
 build-tests: install-test-deps
 	@began=$$SECONDS; $(call run,swift build --build-tests $(STRICT)) && printf 'The build of the tests took %d s.\n' $$((SECONDS - began))
 
-# Both runs, whatever the first says; it fails if one of them has failed. `Tier` has a few cases of each slow test here.
+# Both runs, whatever the result of the first; fails if one of them failed. With SLUICE_TIER=quick, `Tier` selects a few cases of each
+# slow test.
 test: build-tests
 	@failed=; \
 	$(call run,SLUICE_TIER=quick $(RUN) $(FEW) $(call record,unit) --skip EndToEndTests --skip ScaleTests) \
@@ -112,7 +114,7 @@ cuts: build-tests
 scenes: build-tests
 	$(if $(SEED),SLUICE_SEED=$(SEED)) SLUICE_SCENES=$(SCENES) $(RUN) --filter NetworkModelTests
 
-# Each target prints the seed of its round when something does not hold; what traps leaves it in .build-fuzz/traces.
+# A fuzz target prints the seed of a round that fails. After a trap the seed is in .build-fuzz/traces.
 fuzz: install-test-deps
 	swift build --build-tests $(OPTIMIZED)
 	@rm -rf .build-fuzz/traces && mkdir -p .build-fuzz/traces
@@ -121,16 +123,16 @@ fuzz: install-test-deps
 
 sanitize: sanitize-thread sanitize-address
 
-# Each has a build of its own. One test at a time: side by side they would starve each other into their time limits.
-# Every process of a run, the daemons and receivers of the end-to-end tests too, writes what the sanitizer finds into
-# reports/: one that is killed afterwards has told all the same, and any file there fails the run.
+# Each sanitizer has a build of its own and runs one test at a time: in parallel they would starve each other into their time limits.
+# Every process of a run, including the daemons and receivers of the end-to-end tests, writes the sanitizer's findings into reports/,
+# also if the test kills the process afterwards. Any file there fails the run.
 sanitize-thread: install-test-deps
 	@scripts/sanitize thread
 
 sanitize-address: install-test-deps
 	@scripts/sanitize address
 
-# The program too: most marks are taken of it.
+# Builds the program as well, because most benchmarks measure it.
 bench: build
 	@swift build $(RELEASE) --product Benchmarks
 	@.build/release/Benchmarks $(ONLY)

@@ -1,8 +1,8 @@
-// A program with one flaw in it, for scripts/sanitize: where this one is not reported, silence says nothing.
+// A program with one planted flaw, for scripts/sanitize: if the sanitizer does not report it, a run without reports proves nothing.
 //
 //   planted race|overflow|leak
 //
-// `race` waits to be killed, as the daemons of a test are: its report has to be written by then.
+// `race` waits until it is killed, like the daemons of a test. Its report must be written before that.
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

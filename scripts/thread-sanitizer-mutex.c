@@ -1,17 +1,17 @@
-// Loaded before everything else into programs under ThreadSanitizer (LD_PRELOAD), so that it sees Swift's Mutex.
+// Preloaded into programs under ThreadSanitizer (LD_PRELOAD), so that it sees Swift's Mutex.
 //
-// Where nobody waits, taking and giving back a Mutex are atomic instructions in our own code, which is instrumented.
-// Where somebody waits they are three functions of libswiftSynchronization, which is not: it spins, or asks the kernel
-// (FUTEX_LOCK_PI), and tells nobody. What one holder did before the next then looks like a race. The functions below
-// stand in front of those three and say what they do: acquire, or release, the word that the Mutex is. Nothing is
-// suppressed: what is not guarded is still found.
+// If no thread waits, locking and unlocking a Mutex are atomic instructions in our own code, which is instrumented.
+// If a thread waits, they are three functions of libswiftSynchronization, which is not instrumented: it spins or calls
+// the kernel (FUTEX_LOCK_PI). ThreadSanitizer does not see that, and reports the accesses of two successive holders as
+// a race. The functions below wrap those three and report an acquire or a release of the Mutex's word. This suppresses
+// nothing: unguarded accesses are still reported.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-// Part of the runtime of an instrumented program; not there in other programs that a test starts.
+// The runtime of an instrumented program defines these. Other programs that a test starts do not have them.
 extern void __tsan_acquire(void *) __attribute__((weak));
 extern void __tsan_release(void *) __attribute__((weak));
 
