@@ -115,11 +115,11 @@ struct Backlog: Sendable {
         return FilePath("\(date)/\(folders[number % folders.count])_\(date)T\(10_000_000 + inFolder).mp4")
     }
 
-    private func arrival(_ number: Int, _ fileSystems: FileSystems) throws -> Arrival {
+    private func arrival(_ number: Int, _ fileSystems: FileSystems) throws -> NewAsset {
         let folder = folder(number)
         let root = watched.appending(FilePath(folder))
         let relative = Self.relative(number)
-        var look = FileLook(
+        var status = FileStatus(
             device: 1, inode: UInt64(number + 100), size: size(number),
             modified: 1_700_000_000_000_000_000 + Int64(number) * 1_000_000_000,
             changed: 1_700_000_000_000_000_000 + Int64(number) * 1_000_000_000, born: nil, mode: 0o100644)
@@ -128,21 +128,21 @@ struct Backlog: Sendable {
             let path = root.appending(relative)
             if number / Self.folders.count % 1_000 == 0 { try Files.makeFolders(path.parent) }
             try make(path, size: size(number))
-            look = try FileLook(at: path)
-            guard let here = fileSystems.identity(at: path, device: look.device), here.keepsInodes else {
+            status = try FileStatus(at: path)
+            guard let here = fileSystems.identity(at: path, device: status.device), here.keepsInodes else {
                 throw WrongResult("the file system of \(path.display) does not keep inodes")
             }
             fileSystem = here.name
         }
         let identity = StoredIdentity(
-            folder: folder, relative: relative, size: look.size, modified: look.modified, inode: look.inode,
-            born: look.born, fileSystem: fileSystem)
+            folder: folder, relative: relative, size: status.size, modified: status.modified, inode: status.inode,
+            born: status.born, fileSystem: fileSystem)
         let file = SettledFile(
-            folder: folder, root: root, relative: relative, look: look, identity: identity, settledBy: .lease)
-        let order = Arrival.Order(
+            folder: folder, root: root, relative: relative, status: status, identity: identity, settledBy: .lease)
+        let order = NewAsset.Order(
             destination: destination(number), name: relative, mediaType: "video/mp4", key: nil,
             context: ["camera": folder], metadata: ["filename": relative.name.display])
-        return Arrival(file: file, action: .keep, priority: number % 50 == 0 ? 10 : 0, orders: [order])
+        return NewAsset(file: file, action: .keep, priority: number % 50 == 0 ? 10 : 0, orders: [order])
     }
 
     /// Makes a sparse file of `size` bytes.

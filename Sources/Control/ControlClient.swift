@@ -92,8 +92,8 @@ package struct ControlClient: Sendable {
     package func orphans(_ name: String, _ request: OrphansRequest) async throws -> OrphansReply {
         try await post("orphans/\(PercentCoding.encode(name.utf8))", request)
     }
-    package func allow(_ request: AllowRequest) async throws -> ExceptionsReply { try await post("allow", request) }
-    package func limit(_ request: LimitRequest) async throws -> ExceptionsReply { try await post("limit", request) }
+    package func allow(_ request: AllowRequest) async throws -> OverridesReply { try await post("allow", request) }
+    package func limit(_ request: LimitRequest) async throws -> OverridesReply { try await post("limit", request) }
 
     /// Events after `since`, or from now on, until the caller stops reading or the daemon stops
     /// (``ControlError/ended``). When the daemon found this reader too slow, the request is repeated from the last
@@ -206,7 +206,7 @@ package struct ControlClient: Sendable {
         default: return ControlError.protocolFault(error.detail)
         }
         do {
-            guard try FileLook.ifPresent(at: socket) != nil else {
+            guard try FileStatus.ifPresent(at: socket) != nil else {
                 return ControlError.notRunning(socket: socket, reason: "there is no such socket")
             }
         } catch {

@@ -61,10 +61,10 @@ package final class ControlServer: Sendable {
         let room = Room(openFiles: Machine.openFileLimit.now)
         let subscribers = Subscribers(limit: room.subscribers)
         if let remote {
-            let door = try await TokenDoor(
+            let authorizer = try await TokenAuthorizer(
                 names: remote.hosts, clocks: SystemClocks(), say: remote.say, read: remote.token)
             let service = ControlService(
-                operations, door: door, subscribers: subscribers, heartbeat: heartbeat, log: log)
+                operations, authorizer: authorizer, subscribers: subscribers, heartbeat: heartbeat, log: log)
             let server = try await blocking {
                 try WebServer(
                     .tcp(host: remote.listen.host, port: remote.listen.port), service: service, threads: 1,
@@ -76,7 +76,7 @@ package final class ControlServer: Sendable {
         }
         let port = servers.first?.server.port
         let service = ControlService(
-            operations, door: Access.ofThisProcess, subscribers: subscribers, heartbeat: heartbeat, log: log)
+            operations, authorizer: Access.ofThisProcess, subscribers: subscribers, heartbeat: heartbeat, log: log)
         do {
             let server = try await blocking {
                 try Files.makeFolders(socket.parent)

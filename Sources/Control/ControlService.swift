@@ -6,7 +6,7 @@ internal import WebServer
 /// Answers requests by calling the daemon. Contains HTTP and no logic of uploads.
 final class ControlService: WebService {
     private let operations: any Operations
-    private let door: any Door
+    private let authorizer: any Authorizer
     private let heartbeat: Duration
     private let log: Log
     private let writer = EventWriter()
@@ -16,17 +16,17 @@ final class ControlService: WebService {
     static let bodyLimit = 256 << 10
 
     init(
-        _ operations: any Operations, door: any Door, subscribers: Subscribers = Subscribers(limit: 1024),
+        _ operations: any Operations, authorizer: any Authorizer, subscribers: Subscribers = Subscribers(limit: 1024),
         heartbeat: Duration = .seconds(15), log: Log = .silent
     ) {
         self.log = log
         self.subscribers = subscribers
         self.operations = operations
-        self.door = door
+        self.authorizer = authorizer
         self.heartbeat = heartbeat
     }
 
-    func denial(of request: WebRequest) -> WebDenial? { door.denial(of: request) }
+    func denial(of request: WebRequest) -> WebDenial? { authorizer.denial(of: request) }
 
     func plan(_ request: WebRequest) -> BodyPlan {
         guard case .receive? = try? Route(method: request.method, path: request.path) else {
@@ -43,7 +43,7 @@ final class ControlService: WebService {
     func reply(to request: WebRequest, body: ReceivedBody) async -> WebReply {
         do {
             let route = try Route(method: request.method, path: request.path)
-            if route.changes, !(await door.mayChange(request.peer)) {
+            if route.changes, !(await authorizer.mayChange(request.peer)) {
                 throw Refusal(
                     .forbidden, "only root and members of the daemon's group may change anything; you may look")
             }
@@ -53,7 +53,7 @@ final class ControlService: WebService {
                 if case .stream(let stream) = body { try await receive(request, stream) } else {
                     try await answer(route, request, content)
                 }
-            if let saying = Saying(route, request, body: content) {
+            if let saying = AuditEntry(route, request, body: content) {
                 log.notice(
                     "a person has said so",
                     ["verb": saying.verb, "what": saying.what, "by": Self.name(of: request.peer)])

@@ -7,15 +7,15 @@ package final class PartDigester {
         case check(CRC)
     }
 
-    package let wish: PartDigests.Wish
+    package let requested: PartDigests.RequestedDigest
     private var sum: Sum
     /// Bytes of the current part.
     private var filled: Int64 = 0
     private var digests: [UInt8] = []
 
-    package init(_ wish: PartDigests.Wish) {
-        self.wish = wish
-        sum = Self.sum(wish.kind)
+    package init(_ requested: PartDigests.RequestedDigest) {
+        self.requested = requested
+        sum = Self.sum(requested.kind)
     }
 
     private static func sum(_ kind: PartDigests.Kind) -> Sum {
@@ -31,11 +31,11 @@ package final class PartDigester {
     package func update(_ bytes: UnsafeRawBufferPointer) {
         var rest = bytes[...]
         while !rest.isEmpty {
-            let piece = rest.prefix(Int(min(Int64(rest.count), wish.partSize - filled)))
+            let piece = rest.prefix(Int(min(Int64(rest.count), requested.partSize - filled)))
             take(UnsafeRawBufferPointer(rebasing: piece))
             rest = rest.dropFirst(piece.count)
             filled += Int64(piece.count)
-            if filled == wish.partSize { close() }
+            if filled == requested.partSize { close() }
         }
     }
 
@@ -53,7 +53,7 @@ package final class PartDigester {
         case .hash(let hasher): digests += hasher.finish()
         case .check(let check):
             digests += check.bytes
-            sum = Self.sum(wish.kind)
+            sum = Self.sum(requested.kind)
         }
         filled = 0
     }

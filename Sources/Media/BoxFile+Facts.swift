@@ -11,27 +11,27 @@ extension BoxFile {
         var boxes = Boxes(pieces, from: 0, to: pieces.size)
         guard let movie = try boxes.find(["moov"]) else { return }
         var parts = movie.inside(of: pieces)
-        var said = Said()
+        var found = FoundValues()
         while let part = try parts.find(["mvhd", "trak", "mvex", "udta", "meta"]) {
             switch part.type {
-            case "mvhd": try readHeader(part, &facts, &said, pieces)
+            case "mvhd": try readHeader(part, &facts, &found, pieces)
             case "trak": if facts.width == nil { try readTrack(part, &facts, pieces) }
             case "mvex":
                 var inside = part.inside(of: pieces)
-                if let total = try inside.find(["mehd"]) { try readTotal(total, &said, pieces) }
-            case "udta": try readUserData(part, &said, pieces)
-            default: try readMetadata(part, &said, pieces)
+                if let total = try inside.find(["mehd"]) { try readTotal(total, &found, pieces) }
+            case "udta": try readUserData(part, &found, pieces)
+            default: try readMetadata(part, &found, pieces)
             }
         }
         // The metadata's time has a zone; the header's is often local time that claims to be UTC.
-        if let recorded = said.recorded { facts.recorded = recorded }
-        facts.duration = facts.duration ?? Facts.milliseconds(said.fragments, scale: said.scale)
-        facts.make = said.make
-        facts.model = said.model
+        if let recorded = found.recorded { facts.recorded = recorded }
+        facts.duration = facts.duration ?? Facts.milliseconds(found.fragments, scale: found.scale)
+        facts.make = found.make
+        facts.model = found.model
     }
 
     /// Values that occur in more than one place, the better place first.
-    private struct Said {
+    private struct FoundValues {
         var scale: UInt64 = 0
         /// The length of all fragments, in units of ``scale``.
         var fragments: UInt64 = 0
@@ -42,12 +42,12 @@ extension BoxFile {
 
     /// `mvhd`: seconds since 1904 in UTC, units a second, and the number of units. Version 1 has 64-bit times.
     private static func readHeader(
-        _ box: Box, _ facts: inout MediaFacts, _ said: inout Said, _ pieces: Pieces
+        _ box: Box, _ facts: inout MediaFacts, _ found: inout FoundValues, _ pieces: Pieces
     ) throws(Pieces.Stop) {
         guard box.end - box.content >= 32, let fields = try pieces.all(at: box.content, 32) else { return }
         let isLong = fields.byte(0) == 1
         let created = isLong ? fields.big(4, 8) : fields.big(4, 4)
-        said.scale = isLong ? fields.big(20, 4) : fields.big(12, 4)
+        found.scale = isLong ? fields.big(20, 4) : fields.big(12, 4)
         let length = isLong ? fields.big(24, 8) : fields.big(16, 4)
         // From 1904 to 1970. A camera without a clock writes 0 there, or the beginning of its own count.
         let epoch: UInt64 = 2_082_844_800
@@ -56,13 +56,13 @@ extension BoxFile {
         }
         // All ones mean unknown.
         if length != (isLong ? UInt64.max : UInt64(UInt32.max)) {
-            facts.duration = Facts.milliseconds(length, scale: said.scale)
+            facts.duration = Facts.milliseconds(length, scale: found.scale)
         }
     }
 
-    private static func readTotal(_ box: Box, _ said: inout Said, _ pieces: Pieces) throws(Pieces.Stop) {
+    private static func readTotal(_ box: Box, _ found: inout FoundValues, _ pieces: Pieces) throws(Pieces.Stop) {
         let fields = Fields(try pieces.bytes(at: box.content, Int(min(12, box.end - box.content))))
-        said.fragments = fields.byte(0) == 1 ? fields.big(4, 8) : fields.big(4, 4)
+        found.fragments = fields.byte(0) == 1 ? fields.big(4, 8) : fields.big(4, 4)
     }
 
     /// The size of a track's picture from `tkhd`, when its handler says video.
@@ -97,22 +97,22 @@ extension BoxFile {
     }
 
     /// `udta`: QuickTime's `©mak` and `©mod`, each text with its length and language, or a `meta` like the one beside it.
-    private static func readUserData(_ box: Box, _ said: inout Said, _ pieces: Pieces) throws(Pieces.Stop) {
+    private static func readUserData(_ box: Box, _ found: inout FoundValues, _ pieces: Pieces) throws(Pieces.Stop) {
         var parts = box.inside(of: pieces)
         while let part = try parts.find(["©mak", "©mod", "meta"]) {
             if part.type == "meta" {
-                try readMetadata(part, &said, pieces)
+                try readMetadata(part, &found, pieces)
                 continue
             }
             let count = Int(min(Int64(longest), part.end - part.content))
             let fields = Fields(try pieces.bytes(at: part.content, count))
             let text = Facts.text(fields.slice(4, Int(fields.big(0, 2))))
-            if part.type == "©mak" { said.make = said.make ?? text } else { said.model = said.model ?? text }
+            if part.type == "©mak" { found.make = found.make ?? text } else { found.model = found.model ?? text }
         }
     }
 
     /// `meta` with the handler `mdta`: `keys` has the names, `ilst` the values, each under the number of its name.
-    private static func readMetadata(_ box: Box, _ said: inout Said, _ pieces: Pieces) throws(Pieces.Stop) {
+    private static func readMetadata(_ box: Box, _ found: inout FoundValues, _ pieces: Pieces) throws(Pieces.Stop) {
         // ISO's `meta` has a version before its boxes, QuickTime's has none; the first box is `hdlr` in both.
         let isPlain = try pieces.all(at: box.content, 8)?.word(4) == "hdlr"
         var parts = box.inside(of: pieces, skipping: isPlain ? 0 : 4)
@@ -125,17 +125,17 @@ extension BoxFile {
                 // The item's name is a number, which is not a word.
                 while let (number, value) = try metadataItem(&items, pieces, in: part) {
                     guard let name = names[number] else { continue }
-                    take(name, value, &said)
+                    take(name, value, &found)
                 }
             }
         }
     }
 
-    private static func take(_ name: String, _ value: ArraySlice<UInt8>, _ said: inout Said) {
+    private static func take(_ name: String, _ value: ArraySlice<UInt8>, _ found: inout FoundValues) {
         switch name {
-        case "com.apple.quicktime.creationdate": said.recorded = Facts.moment(value) ?? said.recorded
-        case "com.apple.quicktime.make": said.make = Facts.text(value) ?? said.make
-        case "com.apple.quicktime.model": said.model = Facts.text(value) ?? said.model
+        case "com.apple.quicktime.creationdate": found.recorded = Facts.moment(value) ?? found.recorded
+        case "com.apple.quicktime.make": found.make = Facts.text(value) ?? found.make
+        case "com.apple.quicktime.model": found.model = Facts.text(value) ?? found.model
         default: break
         }
     }

@@ -5,7 +5,7 @@ extension Pieces {
     /// The pieces of an open file, which stays open for as long as they are used.
     package convenience init(of descriptor: consuming Descriptor, named path: FilePath) throws(SystemError) {
         let file = OpenFile(descriptor, path)
-        let size = try FileLook(of: file.descriptor, named: path).size
+        let size = try FileStatus(of: file.descriptor, named: path).size
         self.init(size: size) { offset, count throws(SystemError) in try file.read(offset, count) }
     }
 

@@ -15,10 +15,10 @@ package enum HostNames {
     /// - Throws: ``Unknown`` when there are none, or no server could be asked.
     package static func addresses(of host: String) async throws -> [IPAddress] {
         if let address = IPAddress(host) { return [address] }
-        return try await blocking { try look(host) }
+        return try await blocking { try resolve(host) }
     }
 
-    static func look(_ host: String) throws -> [IPAddress] {
+    static func resolve(_ host: String) throws -> [IPAddress] {
         var hints = addrinfo()
         hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
         var list: UnsafeMutablePointer<addrinfo>?

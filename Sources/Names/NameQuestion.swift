@@ -37,13 +37,13 @@ package final class NameQuestion: Sendable {
 
     private let host: String
     private let servers: NameServers
-    private let bell: Bell
+    private let signal: EventFD
     private let isCancelled = Atomic(false)
 
     private init(_ host: String, _ servers: NameServers) throws(SystemError) {
         self.host = host
         self.servers = servers
-        bell = try Bell()
+        signal = try EventFD()
     }
 
     /// Asks on a background thread. Cancelling the task ends the question at once.
@@ -56,7 +56,7 @@ package final class NameQuestion: Sendable {
             try await blocking { try question.run() }
         } onCancel: {
             question.isCancelled.store(true, ordering: .releasing)
-            question.bell.ring()
+            question.signal.signal()
         }
     }
 
@@ -65,7 +65,7 @@ package final class NameQuestion: Sendable {
         // way.
         if servers.hasLocal || host.lowercased().hasSuffix(".local") {
             let most = Self.most(for: host)
-            do { return Answer(addresses: try HostNames.look(host), spent: most) } catch {
+            do { return Answer(addresses: try HostNames.resolve(host), spent: most) } catch {
                 throw Failure.unknown("\(error)", most)
             }
         }
@@ -122,7 +122,7 @@ package final class NameQuestion: Sendable {
         let longest = ares_timeout(channel, nil, &wait).map {
             Duration.seconds(Int64($0.pointee.tv_sec)) + .microseconds(Int64($0.pointee.tv_usec))
         }
-        watched = bell.wait(or: watched, longest: longest)
+        watched = signal.wait(or: watched, longest: longest)
         if isCancelled.load(ordering: .acquiring) { return ares_cancel(channel) }
         var isIdle = true
         for one in watched where one.revents != 0 {

@@ -12,7 +12,7 @@ package struct Notice: Hashable, Sendable {
 }
 
 /// The result of a try.
-package enum Telling: Hashable, Sendable {
+package enum DeliveryResult: Hashable, Sendable {
     /// Delivered; contains a description for a person who tried it by hand.
     case told(String)
     /// It may succeed later, not before `after`. The code is the same for all errors that are described in the same

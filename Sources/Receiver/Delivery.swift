@@ -8,22 +8,22 @@ internal import WebServer
 /// The name is recorded before the file gets it. So after a crash either the data is still in the receiver's folder,
 /// and the step is repeated, or it is not, and the step was done.
 struct Delivery {
-    let shelf: Shelf
-    let arrival: Arrival
+    let directory: UploadDirectory
+    let arrival: IncomingUpload
 
     /// Moves the data to its name. If a file with the same content has the name, nothing has to be done; if any other
     /// file has it, `name (2)` is tried, and so on.
     ///
     /// - Parameter commit: Makes the chosen name and the file durable.
     /// - Returns: The path below the receiver's folder.
-    func place(digest: String, commit: (_ name: String, _ look: FileLook, _ isOurs: Bool) throws -> Void) throws
+    func place(digest: String, commit: (_ name: String, _ status: FileStatus, _ isOurs: Bool) throws -> Void) throws
         -> FilePath
     {
         var path = FilePath("")
         let folder = try openFolder(&path)
-        let own = try Descriptor.open(shelf.folder, for: .folder)
-        let data = shelf.data(of: arrival.id)
-        var dataLook = try FileLook(at: data)
+        let own = try Descriptor.open(directory.folder, for: .folder)
+        let data = directory.data(of: arrival.id)
+        var dataLook = try FileStatus(at: data)
         // The data itself, or on another file system a copy beside its final name, which every exit removes.
         let copy = FilePath("\(FinalName.ownFolder).\(arrival.id)")
         var isCopied = false
@@ -38,9 +38,9 @@ struct Delivery {
         while number < 10_000 {
             let name = arrival.wish.name.numbered(number)
             let full = path.appending(name)
-            if let look = try FileLook.ifPresent(at: name, in: folder) {
-                if try isSame(name, look, in: folder, digest: digest) {
-                    try commit(PercentCoding.encode(full.bytes, keeping: "/"), look, false)
+            if let status = try FileStatus.ifPresent(at: name, in: folder) {
+                if try isSame(name, status, in: folder, digest: digest) {
+                    try commit(PercentCoding.encode(full.bytes, keeping: "/"), status, false)
                     // Not synced: data that reappears after a power cut is recognised by this record, and is removed.
                     try Files.removeIfPresent(data)
                     return full
@@ -76,7 +76,7 @@ struct Delivery {
 
     /// Removes a delivered file, if it is still the delivered one and no other upload refers to it.
     func undo(_ record: Record) throws {
-        guard record.isOurs == true, let name = record.name, !shelf.isShared(name, by: arrival.id),
+        guard record.isOurs == true, let name = record.name, !directory.isShared(name, by: arrival.id),
             let path = PercentCoding.bytes(decoding: name).map({ FilePath(bytes: $0) })
         else { return }
         do {
@@ -85,15 +85,15 @@ struct Delivery {
             // The owner of the folder may have moved it.
             return
         }
-        shelf.log("removed \(path.display) at its sender's wish")
+        directory.log("removed \(path.display) at its sender's wish")
     }
 
     private func remove(_ path: FilePath, of record: Record) throws -> Bool {
-        var folder = try Descriptor.open(shelf.root, for: .folder)
+        var folder = try Descriptor.open(directory.root, for: .folder)
         for part in path.parent.components { folder = try Files.openFolder(part, in: folder) }
-        let look = try FileLook(at: path.name, in: folder)
-        guard look.inode == record.inode, look.size == record.length, look.modified == record.modified,
-            look.born == record.born
+        let status = try FileStatus(at: path.name, in: folder)
+        guard status.inode == record.inode, status.size == record.length, status.modified == record.modified,
+            status.born == record.born
         else { return false }
         try Files.remove(path.name, in: folder)
         try folder.sync(named: path.parent)
@@ -102,8 +102,8 @@ struct Delivery {
 
     /// Copies the data to another file system, where a folder of the name is mounted: durable before it gets its name.
     private func copyData(
-        _ data: FilePath, _ look: FileLook, to copy: FilePath, in folder: borrowing Descriptor
-    ) throws -> FileLook {
+        _ data: FilePath, _ status: FileStatus, to copy: FilePath, in folder: borrowing Descriptor
+    ) throws -> FileStatus {
         do { try Files.remove(copy, in: folder) } catch { if !error.isMissing { throw error } }
         let from = try Descriptor.open(data, for: .reading)
         let to = try folder.open(copy, for: .creating)
@@ -119,9 +119,9 @@ struct Delivery {
             offset += Int64(got)
         }
         try to.setMode(0o640, named: copy)
-        try to.setModified(look.modified, named: copy)
+        try to.setModified(status.modified, named: copy)
         try to.sync(named: copy)
-        return try FileLook(at: copy, in: folder)
+        return try FileStatus(at: copy, in: folder)
     }
 
     static func digest(of file: borrowing Descriptor, named path: FilePath) throws -> String {
@@ -138,7 +138,7 @@ struct Delivery {
     ///
     /// - Parameter path: Set to the folder's path below the root.
     private func openFolder(_ path: inout FilePath) throws -> Descriptor {
-        var folder = try Descriptor.open(shelf.root, for: .folder)
+        var folder = try Descriptor.open(directory.root, for: .folder)
         for part in arrival.wish.parent.components {
             var number = 1
             while true {
@@ -149,7 +149,7 @@ struct Delivery {
                     path = path.appending(name)
                     break
                 } catch {
-                    guard try FileLook.ifPresent(at: name, in: folder).map({ !$0.isDirectory }) ?? false, number < 100
+                    guard try FileStatus.ifPresent(at: name, in: folder).map({ !$0.isDirectory }) ?? false, number < 100
                     else {
                         throw error
                     }
@@ -161,9 +161,9 @@ struct Delivery {
     }
 
     private func isSame(
-        _ name: FilePath, _ look: FileLook, in folder: borrowing Descriptor, digest: String
+        _ name: FilePath, _ status: FileStatus, in folder: borrowing Descriptor, digest: String
     ) throws -> Bool {
-        guard look.isRegular, look.size == arrival.length else { return false }
+        guard status.isRegular, status.size == arrival.length else { return false }
         do {
             return try Self.digest(of: try folder.open(name, for: .reading), named: name) == digest
         } catch let error as SystemError where error.isMissing || error.isDenied {

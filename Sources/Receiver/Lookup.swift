@@ -5,7 +5,7 @@ internal import WebServer
 
 /// Finds out from the disk whether the receiver holds a content under a name, in the same way as a delivery of it.
 struct Lookup {
-    let shelf: Shelf
+    let directory: UploadDirectory
 
     /// The number of names that a delivery may have tried for `wish`.
     private static let names = 100
@@ -13,12 +13,12 @@ struct Lookup {
     struct Held {
         /// The path below the receiver's folder.
         let path: FilePath
-        let look: FileLook
+        let status: FileStatus
     }
 
     /// - Parameter digest: SHA-256 in hexadecimal, lower case.
     func find(_ wish: FilePath, length: Int64, digest: String) throws -> Held? {
-        var folder = try Descriptor.open(shelf.root, for: .folder)
+        var folder = try Descriptor.open(directory.root, for: .folder)
         for part in wish.parent.components {
             // The folder is missing, or another kind of file has its name: then nothing is held below it.
             do { folder = try Files.openFolder(part, in: folder) } catch {
@@ -28,20 +28,20 @@ struct Lookup {
         }
         for number in 1...Self.names {
             let name = wish.name.numbered(number)
-            let look: FileLook
-            do { look = try FileLook(at: name, in: folder) } catch {
+            let status: FileStatus
+            do { status = try FileStatus(at: name, in: folder) } catch {
                 if error.isMissing { return nil }
                 throw error
             }
-            guard look.isRegular, look.size == length else { continue }
+            guard status.isRegular, status.size == length else { continue }
             let path = wish.parent.appending(name)
-            if shelf.digest(of: PercentCoding.encode(path.bytes, keeping: "/"), look) == digest {
-                return Held(path: path, look: look)
+            if directory.digest(of: PercentCoding.encode(path.bytes, keeping: "/"), status) == digest {
+                return Held(path: path, status: status)
             }
             if try isSame(name, digest, in: folder) {
                 // The client may remove its own file: so this one is made durable before the answer.
                 try folder.sync(named: path.parent)
-                return Held(path: path, look: look)
+                return Held(path: path, status: status)
             }
         }
         return nil
@@ -60,12 +60,12 @@ struct Lookup {
     }
 }
 
-extension Shelf {
+extension UploadDirectory {
     /// The digest in the record of a delivery, if the file is still the delivered one.
-    func digest(of name: String, _ look: FileLook) -> String? {
+    func digest(of name: String, _ status: FileStatus) -> String? {
         finished { record in
-            record.inode == look.inode && record.length == look.size && record.modified == look.modified
-                && record.born == look.born && record.name == name
+            record.inode == status.inode && record.length == status.size && record.modified == status.modified
+                && record.born == status.born && record.name == name
         }?.digest
     }
 }

@@ -13,12 +13,12 @@ package struct ReceiverError: Error, Hashable, Sendable, CustomStringConvertible
 ///
 /// A file appears in the folder under its sender's name only when it is complete, verified and on the disk.
 /// Acknowledged bytes survive a kill and a power cut. No file is ever replaced. See ``TusService`` for the protocol,
-/// ``FinalName`` for names, and ``Arrival`` for two requests for the same upload.
+/// ``FinalName`` for names, and ``IncomingUpload`` for two requests for the same upload.
 package final class Receiver: Sendable {
     /// The port that was bound; 0 for a Unix socket.
     package let port: Int
 
-    private let shelf: Shelf
+    private let directory: UploadDirectory
     private let server: WebServer
     private let pruning: Mutex<Task<Void, Never>?>
 
@@ -38,18 +38,18 @@ package final class Receiver: Sendable {
         limits: ConnectionLimits = ConnectionLimits(), clocks: any Clocks = SystemClocks(),
         log: @escaping @Sendable (String) -> Void
     ) async throws -> Receiver {
-        let shelf = try await blocking { try Shelf(root: into, clocks: clocks, log: log) }
+        let directory = try await blocking { try UploadDirectory(root: into, clocks: clocks, log: log) }
         do {
-            let service = TusService(shelf: shelf, token: token, maxSize: maxSize, clocks: clocks)
-            return Receiver(shelf, try WebServer(listen, service: service, threads: 2, limits: limits))
+            let service = TusService(directory: directory, token: token, maxSize: maxSize, clocks: clocks)
+            return Receiver(directory, try WebServer(listen, service: service, threads: 2, limits: limits))
         } catch {
-            await Self.close(shelf)
+            await Self.close(directory)
             throw error
         }
     }
 
-    private init(_ shelf: Shelf, _ server: WebServer) {
-        self.shelf = shelf
+    private init(_ directory: UploadDirectory, _ server: WebServer) {
+        self.directory = directory
         self.server = server
         port = server.port
         pruning = Mutex(
@@ -57,7 +57,7 @@ package final class Receiver: Sendable {
                 while true {
                     // Cancelled by `stop`.
                     do { try await Alarms.shared.sleep(for: .seconds(86_400)) } catch { return }
-                    shelf.inBackground { shelf.prune() }
+                    directory.inBackground { directory.prune() }
                 }
             })
     }
@@ -71,11 +71,11 @@ package final class Receiver: Sendable {
         pruning?.cancel()
         await pruning?.value
         await server.stop()
-        await Self.close(shelf)
+        await Self.close(directory)
     }
 
-    private static func close(_ shelf: Shelf) async {
+    private static func close(_ directory: UploadDirectory) async {
         // Throws nothing: errors of syncing are logged there.
-        try? await blocking { shelf.close() }
+        try? await blocking { directory.close() }
     }
 }

@@ -23,17 +23,17 @@ final class TusService: WebService {
     /// Size of the largest upload for which there is space now.
     private static let spaceFree = "Sluice-Space-Free"
 
-    private let shelf: Shelf
+    private let directory: UploadDirectory
     private let token: [UInt8]?
     private let maxSize: Int64?
     private let clocks: any Clocks
-    private let strangers = StrangerLog()
+    private let strangers = RefusedClientLog()
     /// Bodies that are being received, by the number of their request.
     private let incoming = Mutex<[UInt64: Incoming]>([:])
 
-    init(shelf: Shelf, token: [UInt8]?, maxSize: Int64?, clocks: any Clocks) {
+    init(directory: UploadDirectory, token: [UInt8]?, maxSize: Int64?, clocks: any Clocks) {
         self.clocks = clocks
-        self.shelf = shelf
+        self.directory = directory
         self.token = token
         self.maxSize = maxSize
     }
@@ -45,7 +45,7 @@ final class TusService: WebService {
         let given = request.bearer
         if let given, isSameSecret(given, token) { return nil }
         let words = "refused \(shown(request)): \(given == nil ? "no token" : "wrong token")"
-        if let line = strangers.line(words, at: clocks.monotonic()) { shelf.log(line) }
+        if let line = strangers.line(words, at: clocks.monotonic()) { directory.log(line) }
         let reply = no(401, "this receiver wants a token", [("WWW-Authenticate", "Bearer realm=\"sluice\"")])
         return WebDenial(reply, delay: given == nil ? .zero : WebDenial.wrongToken)
     }
@@ -106,7 +106,7 @@ final class TusService: WebService {
         guard let offset = number(request.headers["upload-offset"]) else {
             return refuse(400, "Upload-Offset is missing or no number")
         }
-        guard case .upload(let id) = target(of: request), let arrival = shelf.find(id) else {
+        guard case .upload(let id) = target(of: request), let arrival = directory.find(id) else {
             return refuse(404, "there is no such upload")
         }
         let length = request.headers["content-length"].flatMap { Int64($0) } ?? 0
@@ -115,7 +115,7 @@ final class TusService: WebService {
             return refuse(413, "the upload has \(arrival.length) bytes, and \(length) from \(offset) on are more")
         }
         do {
-            let sink = try Incoming(arrival, on: shelf, number: request.number) { [weak self] in
+            let sink = try Incoming(arrival, on: directory, number: request.number) { [weak self] in
                 self?.incoming.withLock { _ = $0.removeValue(forKey: request.number) }
             }
             guard arrival.letWrite(request.number, at: offset) != nil else {
@@ -144,9 +144,9 @@ final class TusService: WebService {
     }
 
     private func options() async -> WebReply {
-        let shelf = shelf
+        let directory = directory
         // If the disk does not tell, the uploads report its problem.
-        let room = try? await blocking { try Self.room(for: shelf) }
+        let room = try? await blocking { try Self.room(for: directory) }
         var headers = [
             Self.version, ("Tus-Version", "1.0.0"), ("Tus-Extension", "creation,termination"), (Self.lookup, "1"),
         ]
@@ -158,8 +158,8 @@ final class TusService: WebService {
     /// The allowed size of an upload, and the free space of the disk.
     ///
     /// One megabyte stays free for the records, without which no upload can be finished.
-    private static func room(for shelf: Shelf) throws -> (bytes: Int64, free: Int64) {
-        let free = try Space(at: shelf.folder).free
+    private static func room(for directory: UploadDirectory) throws -> (bytes: Int64, free: Int64) {
+        let free = try Space(at: directory.folder).free
         return (free - (1 << 20), free)
     }
 
@@ -176,33 +176,33 @@ final class TusService: WebService {
         }
         let wish: FilePath
         do { wish = try FinalName.path(from: metadata) } catch { return refused(request, 400, error.text) }
-        let shelf = shelf
+        let directory = directory
         do {
-            let (arrival, offset) = try await blocking { () throws -> (Arrival, Int64) in
-                let room = try Self.room(for: shelf)
-                let (arrival, isNew) = try shelf.create(length: length, metadata: metadata, wish: wish)
+            let (arrival, offset) = try await blocking { () throws -> (IncomingUpload, Int64) in
+                let room = try Self.room(for: directory)
+                let (arrival, isNew) = try directory.create(length: length, metadata: metadata, wish: wish)
                 if isNew && room.bytes < length {
-                    try arrival.delete(from: shelf)
+                    try arrival.delete(from: directory)
                     throw Full(free: room.free, length: length)
                 }
-                if isNew { shelf.log("created \(wish.display), \(length) bytes, upload \(arrival.shownID)") }
+                if isNew { directory.log("created \(wish.display), \(length) bytes, upload \(arrival.shownID)") }
                 if isNew, let digest = metadata.text("sha256")?.lowercased(),
-                    let held = try Lookup(shelf: shelf).find(wish, length: length, digest: digest)
+                    let held = try Lookup(directory: directory).find(wish, length: length, digest: digest)
                 {
-                    try arrival.adopt(held, digest: digest, on: shelf)
-                    shelf.log("held already: \(held.path.display), \(length) bytes, upload \(arrival.shownID)")
+                    try arrival.adopt(held, digest: digest, on: directory)
+                    directory.log("held already: \(held.path.display), \(length) bytes, upload \(arrival.shownID)")
                 }
                 // An empty upload is finished as soon as it is created.
-                if length == 0, case .refused(let why) = try arrival.settle(on: shelf) { throw ReceiverError(why) }
+                if length == 0, case .refused(let why) = try arrival.settle(on: directory) { throw ReceiverError(why) }
                 if arrival.isFinished { return (arrival, length) }
                 // The sender created it before and has forgotten it: the received bytes need not be sent again.
-                if !isNew, case .partial(let offset) = try arrival.settle(on: shelf) { return (arrival, offset) }
+                if !isNew, case .partial(let offset) = try arrival.settle(on: directory) { return (arrival, offset) }
                 return (arrival, 0)
             }
             var headers = [Self.version, ("Location", "/files/\(arrival.id)")]
             if offset > 0 { headers.append(("Upload-Offset", String(offset))) }
             return WebReply(status: 201, headers: headers)
-        } catch is Shelf.Busy {
+        } catch is UploadDirectory.Busy {
             return no(503, "this upload is being created by another request", [("Retry-After", "1")])
         } catch let full as Full {
             return refused(request, 507, "\(full.length) bytes do not fit: the disk has \(full.free) left")
@@ -217,8 +217,8 @@ final class TusService: WebService {
         else { return no(400, "a lookup takes Upload-Length, and Upload-Metadata with a name and sha256") }
         let wish: FilePath
         do { wish = try FinalName.path(from: metadata) } catch { return refused(request, 400, error.text) }
-        let shelf = shelf
-        let held = try await blocking { try Lookup(shelf: shelf).find(wish, length: length, digest: digest) }
+        let directory = directory
+        let held = try await blocking { try Lookup(directory: directory).find(wish, length: length, digest: digest) }
         return WebReply(
             status: held == nil ? 404 : 200,
             headers: [Self.version, (Self.lookup, held == nil ? "absent" : "held"), ("Cache-Control", "no-store")])
@@ -230,17 +230,17 @@ final class TusService: WebService {
     }
 
     private func stand(_ id: String) async throws -> WebReply {
-        guard let arrival = shelf.find(id) else { return no(404, "there is no such upload") }
+        guard let arrival = directory.find(id) else { return no(404, "there is no such upload") }
         arrival.interrupt()
-        let shelf = shelf
-        let standing = try await blocking { try arrival.settle(on: shelf) }
+        let directory = directory
+        let standing = try await blocking { try arrival.settle(on: directory) }
         var headers = [Self.version, ("Cache-Control", "no-store"), ("Upload-Length", String(arrival.length))]
         if !arrival.metadata.header.isEmpty { headers.append(("Upload-Metadata", arrival.metadata.header)) }
         switch standing {
         case .partial(let offset): headers.append(("Upload-Offset", String(offset)))
         case .finished: headers.append(("Upload-Offset", String(arrival.length)))
         case .refused(let why):
-            shelf.log("refused \(arrival.wish.display): \(why)")
+            directory.log("refused \(arrival.wish.display): \(why)")
             headers.append(("Upload-Offset", "0"))
         case .gone: return no(404, "there is no such upload")
         }
@@ -251,14 +251,14 @@ final class TusService: WebService {
         guard let sink = incoming.withLock({ $0.removeValue(forKey: request.number) }) else {
             return no(500, "the body was lost")
         }
-        let (shelf, arrival) = (shelf, sink.arrival)
+        let (directory, arrival) = (directory, sink.arrival)
         if sink.outcome == .interrupted { return no(423, "a newer request has taken this upload over") }
-        let standing: Arrival.Standing
-        do { standing = try await blocking { try arrival.settle(on: shelf) } } catch {
+        let standing: IncomingUpload.ReceptionState
+        do { standing = try await blocking { try arrival.settle(on: directory) } } catch {
             guard sink.outcome == .stored, arrival.hasAllBytes else { throw error }
             // A 507 or 500 here would read as a refusal of the file. This is no verdict: a HEAD tries again and reports
             // it.
-            shelf.log("failed to finish \(shown(request)): \(error)")
+            directory.log("failed to finish \(shown(request)): \(error)")
             return no(503, "every byte is here, but the upload could not be finished", [("Retry-After", "1")])
         }
         switch sink.outcome {
@@ -278,10 +278,10 @@ final class TusService: WebService {
     }
 
     private func delete(_ id: String) async throws -> WebReply {
-        guard let arrival = shelf.find(id) else { return no(404, "there is no such upload") }
-        let shelf = shelf
-        try await blocking { try arrival.delete(from: shelf) }
-        shelf.log("deleted upload \(arrival.shownID), \(arrival.wish.display)")
+        guard let arrival = directory.find(id) else { return no(404, "there is no such upload") }
+        let directory = directory
+        try await blocking { try arrival.delete(from: directory) }
+        directory.log("deleted upload \(arrival.shownID), \(arrival.wish.display)")
         return WebReply(status: 204, headers: [Self.version])
     }
 
@@ -293,12 +293,12 @@ final class TusService: WebService {
 
     /// Logs a refusal that the receiver's owner should know of.
     private func refused(_ request: WebRequest, _ status: Int, _ text: String) -> WebReply {
-        shelf.log("refused \(shown(request)): \(text)")
+        directory.log("refused \(shown(request)): \(text)")
         return no(status, text)
     }
 
     private func failed(_ error: any Error, _ request: WebRequest) -> WebReply {
-        shelf.log("failed \(shown(request)): \(error)")
+        directory.log("failed \(shown(request)): \(error)")
         if let error = error as? SystemError, error.isFull {
             return no(507, "the receiver's disk is full; what arrived is kept")
         }

@@ -43,7 +43,7 @@ func reference(_ operand: FilePath) throws -> String {
     let isNamed = operand.isAbsolute || operand.bytes.starts(with: "./".utf8) || operand.bytes.starts(with: "../".utf8)
     let path = try absolute(operand)
     // An operand that cannot be read is not meant as a file; the daemon says whether it knows it.
-    if let look = try? FileLook.ifPresent(at: path), look.isRegular { return path.display }
+    if let status = try? FileStatus.ifPresent(at: path), status.isRegular { return path.display }
     guard isNamed || operand.text == nil else { return operand.lossyText }
     if let shown = operand.text.flatMap({ FilePath(display: $0) }) { return try absolute(shown).display }
     return path.display

@@ -172,7 +172,8 @@ enum MachineChecks {
         let clocks = SystemClocks()
         var trust = ClockTrust(oldest: Zone.utc.start(of: sluiceIsYoungerThan))
         let now = clocks.together()
-        if let trouble = trust.look(wall: now.wall, monotonic: now.monotonic, isSynchronised: clocks.isSynchronised) {
+        if let trouble = trust.evaluate(wall: now.wall, monotonic: now.monotonic, isSynchronised: clocks.isSynchronised)
+        {
             return finding(
                 .warning,
                 "\(trouble.text); what depends on the time waits: `timedatectl set-ntp true`, or set it by hand")

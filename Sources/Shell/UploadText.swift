@@ -89,7 +89,7 @@ func detailLines(_ detail: UploadDetail, _ console: Console, now: WallTime) -> [
         ("folder", upload.folder),
         (
             "taken from",
-            upload.keeping.map(taken)
+            upload.stagingMode.map(taken)
         ),
         ("destination", upload.destination),
         ("headers", upload.headers.map { "\($0.joined(separator: ", ")); their values are not shown" }),
@@ -182,8 +182,8 @@ private func remoteText(_ remote: RemoteView) -> String? {
 }
 
 /// The place of an upload's bytes, when that is no copy of its source.
-private func taken(_ keeping: String) -> String {
-    switch keeping {
+private func taken(_ stagingMode: String) -> String {
+    switch stagingMode {
     case "export": "what export.command makes of it"
     case "received": "bytes that were handed over"
     default: "the source, in place"

@@ -8,7 +8,7 @@ internal import Synchronization
 
 /// A start that found no space on the disk of the state or of staging. The start waits, as a running daemon does when
 /// the disk fills up.
-struct MissingRoom: Sendable {
+struct MissingSpace: Sendable {
     /// The message: of the same length and form as the hold of a running daemon.
     let text: String
     /// A folder on the disk.
@@ -37,7 +37,7 @@ struct MissingRoom: Sendable {
 }
 
 /// Starts the daemon, and waits while the only problem is missing space.
-struct PatientStart: Sendable {
+struct DelayedStart: Sendable {
     let settings: Settings
     let notify: Notify
     let log: Log
@@ -47,21 +47,21 @@ struct PatientStart: Sendable {
     private static let pause: Duration = .seconds(5)
 
     /// - Throws: ``CommandError``; `CancellationError` when its task is cancelled while it waits.
-    func callAsFunction(_ start: @Sendable () async throws -> Agent) async throws -> Agent {
+    func callAsFunction(_ start: @Sendable () async throws -> Daemon) async throws -> Daemon {
         let clocks = SystemClocks()
         let last = patience.map { clocks.monotonic().advanced(by: $0) }
         let reason = Reason()
         var server: WaitingServer?
         do {
             while true {
-                let missing: MissingRoom
+                let missing: MissingSpace
                 do {
-                    let agent = try await start()
+                    let daemon = try await start()
                     if !reason.text.isEmpty { log.notice("there is room: the daemon starts") }
                     await server?.stop()
-                    return agent
+                    return daemon
                 } catch {
-                    guard let found = MissingRoom(error, settings) else { throw startError(error, settings) }
+                    guard let found = MissingSpace(error, settings) else { throw startError(error, settings) }
                     missing = found
                 }
                 if let last, clocks.monotonic() >= last {

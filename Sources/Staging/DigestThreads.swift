@@ -25,28 +25,28 @@ final class DigestThreads: @unchecked Sendable {
         }
     }
 
-    private struct Lane {
+    private struct DigestThread {
         let digester: Digester
         let worker = Workers<@Sendable () -> Void>("digest", most: 1) { $0() }
     }
 
     private let whole = Hasher(.sha256)
     private let parts: [PartDigester]
-    private let lanes: [Lane]
+    private let threads: [DigestThread]
     /// For each lane, the number of blocks that it does not need any more.
-    private let digested: Monitor<[Int]>
+    private let digested: ConditionLock<[Int]>
     private let blocks: [Block]
     private var handed = 0
 
-    init(blocks: Int, blockSize: Int, _ wishes: [PartDigests.Wish]) {
-        parts = Set(wishes).map { PartDigester($0) }
-        lanes = [Lane(digester: .whole(whole))] + parts.map { Lane(digester: .parts($0)) }
-        digested = Monitor([Int](repeating: 0, count: lanes.count))
+    init(blocks: Int, blockSize: Int, _ requestedDigests: [PartDigests.RequestedDigest]) {
+        parts = Set(requestedDigests).map { PartDigester($0) }
+        threads = [DigestThread(digester: .whole(whole))] + parts.map { DigestThread(digester: .parts($0)) }
+        digested = ConditionLock([Int](repeating: 0, count: threads.count))
         self.blocks = (0..<blocks).map { _ in Block(bytes: .allocate(byteCount: blockSize, alignment: 4096)) }
     }
 
     deinit {
-        for lane in lanes { lane.worker.close() }
+        for thread in threads { thread.worker.close() }
         for block in blocks { block.bytes.deallocate() }
     }
 
@@ -59,13 +59,13 @@ final class DigestThreads: @unchecked Sendable {
     func take(_ block: Block, count: Int) {
         let index = handed % blocks.count
         handed += 1
-        for (number, lane) in lanes.enumerated() {
+        for (number, thread) in threads.enumerated() {
             let digest: @Sendable () -> Void = { [self] in
-                lanes[number].digester.update(UnsafeRawBufferPointer(rebasing: blocks[index].bytes[..<count]))
+                threads[number].digester.update(UnsafeRawBufferPointer(rebasing: blocks[index].bytes[..<count]))
                 digested.change { $0[number] += 1 }
             }
             // A small file: another thread would cost more than it saves.
-            if blocks.count == 1 { digest() } else { lane.worker.add(digest) }
+            if blocks.count == 1 { digest() } else { thread.worker.add(digest) }
         }
     }
 
@@ -74,7 +74,7 @@ final class DigestThreads: @unchecked Sendable {
 
     func finish() -> (sha256: [UInt8], parts: PartDigests) {
         var all = PartDigests()
-        for digester in parts { all.set(digester.wish, digester.finish()) }
+        for digester in parts { all.set(digester.requested, digester.finish()) }
         return (whole.finish(), all)
     }
 }

@@ -40,9 +40,9 @@ enum DigestingCopier {
     /// - Returns: The bytes copied, which differ from `size` when the source changed; and their digests.
     static func run(
         from: borrowing Descriptor, source: FilePath, to: borrowing Descriptor, target: FilePath, size: Int64,
-        isSparse: Bool = false, wishes: [PartDigests.Wish] = [], pace: Pace = Pace()
+        isSparse: Bool = false, requestedDigests: [PartDigests.RequestedDigest] = [], pace: Pace = Pace()
     ) throws(StagingError) -> Digested {
-        let copied = try read(from, source, size: size, wishes, pace) { block, offset throws(SystemError) in
+        let copied = try read(from, source, size: size, requestedDigests, pace) { block, offset throws(SystemError) in
             if isSparse {
                 try writeWithoutZeros(block, at: offset, to, target)
             } else if let error = to.write(block, at: offset, named: target).error {
@@ -59,20 +59,22 @@ enum DigestingCopier {
         return copied
     }
 
-    /// Digests the content of a descriptor; ``run(from:source:to:target:size:isSparse:wishes:pace:)`` without a copy.
+    /// Digests the content of a descriptor; ``run(from:source:to:target:size:isSparse:requestedDigests:pace:)`` without a copy.
     static func digest(
-        of file: borrowing Descriptor, named path: FilePath, size: Int64, wishes: [PartDigests.Wish] = [], pace: Pace
+        of file: borrowing Descriptor, named path: FilePath, size: Int64,
+        requestedDigests: [PartDigests.RequestedDigest] = [], pace: Pace
     ) throws(StagingError) -> Digested {
-        try read(file, path, size: size, wishes, pace) { _, _ in }
+        try read(file, path, size: size, requestedDigests, pace) { _, _ in }
     }
 
     private static func read(
-        _ from: borrowing Descriptor, _ source: FilePath, size: Int64, _ wishes: [PartDigests.Wish], _ pace: Pace,
+        _ from: borrowing Descriptor, _ source: FilePath, size: Int64,
+        _ requestedDigests: [PartDigests.RequestedDigest], _ pace: Pace,
         _ sink: (_ block: UnsafeRawBufferPointer, _ offset: Int64) throws(SystemError) -> Void
     ) throws(StagingError) -> Digested {
         // For a small file, as much as it needs and a little to notice that it grew.
         let blockSize = Int(min(size, Int64(blockSize) - 1) >> 12 + 1) << 12
-        let digest = DigestThreads(blocks: size > Int64(blockSize) ? blocks : 1, blockSize: blockSize, wishes)
+        let digest = DigestThreads(blocks: size > Int64(blockSize) ? blocks : 1, blockSize: blockSize, requestedDigests)
         var copied: Int64 = 0
         while true {
             if pace.isStopped() {

@@ -109,8 +109,8 @@ struct Move {
             guard error.isMissing else { throw error }
             return .nothing
         }
-        guard let look = try place.lookIfPresent(at: waiting) else { return .nothing }
-        guard look.isRegular, look.size == asset.size, try digest(of: waiting, in: place) == asset.sha256 else {
+        guard let status = try place.statusIfPresent(at: waiting) else { return .nothing }
+        guard status.isRegular, status.size == asset.size, try digest(of: waiting, in: place) == asset.sha256 else {
             return .anotherFile
         }
         return .source(try takeName(in: place))
@@ -125,14 +125,14 @@ struct Move {
     }
 
     /// - Parameter judged: The status of the caught file, which was found to be the staged one.
-    func run(_ judged: FileLook, from folder: borrowing OpenFolder) throws(SystemError) -> Result {
+    func run(_ judged: FileStatus, from folder: borrowing OpenFolder) throws(SystemError) -> Result {
         let place = try target.openPlace(isMaking: true)
         let wanted = target.relative.name
         // Including the names that it may have got before a crash.
         for number in 1..<10_000 {
             let there = wanted.numbered(number)
-            guard let look = try place.lookIfPresent(at: there) else { break }
-            guard look.isRegular, look.size == asset.size, try digest(of: there, in: place) == asset.sha256 else {
+            guard let status = try place.statusIfPresent(at: there) else { break }
+            guard status.isRegular, status.size == asset.size, try digest(of: there, in: place) == asset.sha256 else {
                 continue
             }
             // A file with the same bytes exists: moved before a crash, or a copy of the same file, which may not be on
@@ -147,7 +147,7 @@ struct Move {
             return .moved(place.path.appending(try copy(from: folder, to: place, as: wanted)), isCopied: true)
         }
         CrashPoint.reached("release-moved")
-        let moved = try place.look(at: waiting)
+        let moved = try place.status(at: waiting)
         guard moved.isRegular, moved.hasSameContent(as: judged) else {
             return .anotherFile(try giveBack(from: place, to: folder))
         }

@@ -48,7 +48,7 @@ package struct SourceRelease: Sendable {
     private let asset: AssetIdentity
     private let act: Act
     private let inDoubt: InDoubt
-    private let writers: any WriterAsking
+    private let writers: any WriterDetecting
     private let token: ReleaseToken
     private let name: FilePath
     private let aside: FilePath
@@ -83,7 +83,7 @@ package struct SourceRelease: Sendable {
 
     /// - Parameter token: The part of the hidden name that others cannot guess.
     package init(
-        _ asset: AssetIdentity, _ act: Act, token: ReleaseToken, inDoubt: InDoubt = .stop, writers: any WriterAsking
+        _ asset: AssetIdentity, _ act: Act, token: ReleaseToken, inDoubt: InDoubt = .stop, writers: any WriterDetecting
     ) {
         self.asset = asset
         self.act = act
@@ -107,12 +107,12 @@ package struct SourceRelease: Sendable {
         if case .anotherFile = left, case .move(let target) = act {
             return Self.exchanged(try Move(asset, aside, target, token).giveBackLeft(to: folder))
         }
-        if let caught = try folder.lookIfPresent(at: aside) {
+        if let caught = try folder.statusIfPresent(at: aside) {
             // A crash came between. Its ctime is that of the rename, so only the digest can decide.
             return try judge(caught, isTrusted: false, folder)
         }
-        guard let look = try folder.lookIfPresent(at: name) else { return try gone(folder) }
-        guard asset.fits(look) else { return try leave(look, at: name, folder) }
+        guard let status = try folder.statusIfPresent(at: name) else { return try gone(folder) }
+        guard asset.fits(status) else { return try leave(status, at: name, folder) }
         let (again, answer) = try writers.ask(name, in: folder)
         if let obstacle = obstacle(answer) { return obstacle }
         // chmod, a link, a rename there and back: only the bytes can decide. The same holds where a write may not have
@@ -120,7 +120,7 @@ package struct SourceRelease: Sendable {
         if again.changed != asset.changed || isCompared(answer) || asset.mayHideWrite(again, at: name, in: folder) {
             guard try digest(of: name, in: folder) == asset.sha256 else { return .changed(Self.otherContent) }
             // Reading takes a while: a write during it changes the ctime.
-            guard try folder.lookIfPresent(at: name)?.changed == again.changed else {
+            guard try folder.statusIfPresent(at: name)?.changed == again.changed else {
                 return .later("it changed while it was compared")
             }
         }
@@ -129,7 +129,7 @@ package struct SourceRelease: Sendable {
             return try gone(folder)
         }
         CrashPoint.reached("release-renamed")
-        let caught = try folder.look(at: aside)
+        let caught = try folder.status(at: aside)
         return try judge(caught, isTrusted: again.hasSameContent(as: caught), folder)
     }
 
@@ -155,7 +155,7 @@ package struct SourceRelease: Sendable {
 
     /// Checks the caught file, and acts or gives the name back.
     private func judge(
-        _ caught: FileLook, isTrusted: Bool, _ folder: borrowing OpenFolder
+        _ caught: FileStatus, isTrusted: Bool, _ folder: borrowing OpenFolder
     ) throws(SystemError) -> Result {
         guard asset.fits(caught) else { return try giveBack(leave(caught, at: aside, folder), folder) }
         if let obstacle = obstacle(try writers.ask(aside, in: folder).answer) { return try giveBack(obstacle, folder) }
@@ -183,7 +183,7 @@ package struct SourceRelease: Sendable {
         if case .unknown = answer { inDoubt == .compare } else { false }
     }
 
-    private func carryOut(_ caught: FileLook, _ folder: borrowing OpenFolder) throws(SystemError) -> Result {
+    private func carryOut(_ caught: FileStatus, _ folder: borrowing OpenFolder) throws(SystemError) -> Result {
         var result = Result.released(note: "deleted")
         switch act {
         case .delete: try folder.remove(aside)
@@ -202,10 +202,10 @@ package struct SourceRelease: Sendable {
 
     /// The result for a file whose status differs from the staged version's.
     private func leave(
-        _ look: FileLook, at place: FilePath, _ folder: borrowing OpenFolder
+        _ status: FileStatus, at place: FilePath, _ folder: borrowing OpenFolder
     ) throws(SystemError) -> Result {
         // Another inode alone proves nothing: a restored disk has new ones.
-        try asset.isAnotherVersion(look, at: place, in: folder)
+        try asset.isAnotherVersion(status, at: place, in: folder)
             ? .changed("it changed after it was staged")
             : .kept("another file with the same content has its name")
     }

@@ -20,9 +20,10 @@ package struct Wanted: Sendable {
     /// For messages.
     var shown: FilePath { source.path.shown }
 
-    func fits(_ look: FileLook) -> Bool {
-        look.isRegular && look.size == identity.size && look.modified == identity.modified && look.changed == changed
-            && (identity.inode == nil || identity.inode == look.inode)
+    func fits(_ status: FileStatus) -> Bool {
+        status.isRegular && status.size == identity.size && status.modified == identity.modified
+            && status.changed == changed
+            && (identity.inode == nil || identity.inode == status.inode)
     }
 }
 
@@ -67,14 +68,14 @@ extension StagingArea {
     /// - Parameters:
     ///   - method: The area's own by default.
     ///   - origin: Kept with the copy, in case the database is lost.
-    ///   - wishes: Digests of its parts that a destination will need.
+    ///   - requestedDigests: Digests of its parts that a destination will need.
     package func copy(
-        _ wanted: Wanted, as name: FilePath, by method: Method? = nil, origin: Origin? = nil,
-        wishes: [PartDigests.Wish] = [], pace: Pace = Pace()
+        _ wanted: Wanted, as name: FilePath, by method: Method? = nil, origin: CopyOrigin? = nil,
+        requestedDigests: [PartDigests.RequestedDigest] = [], pace: Pace = Pace()
     ) throws(StagingError) -> FreshCopy {
         let partial = partial(name)
         do {
-            return try copy(wanted, as: name, to: partial, method ?? self.method, origin, wishes, pace)
+            return try copy(wanted, as: name, to: partial, method ?? self.method, origin, requestedDigests, pace)
         } catch {
             // The first error is the one worth reporting; remaining files are swept at the next start.
             try? Files.removeIfPresent(partial)
@@ -83,8 +84,8 @@ extension StagingArea {
     }
 
     private func copy(
-        _ wanted: Wanted, as name: FilePath, to partial: FilePath, _ method: Method, _ origin: Origin?,
-        _ wishes: [PartDigests.Wish], _ pace: Pace
+        _ wanted: Wanted, as name: FilePath, to partial: FilePath, _ method: Method, _ origin: CopyOrigin?,
+        _ requestedDigests: [PartDigests.RequestedDigest], _ pace: Pace
     ) throws(StagingError) -> FreshCopy {
         let source = wanted.shown
         let from = try open(wanted)
@@ -96,7 +97,7 @@ extension StagingArea {
         if try clone(from, to, source, partial, method) {
             // Both descriptors share the blocks, so an error of the disk is the source's too.
             content = try DigestingCopier.digest(
-                of: to, named: source, size: wanted.identity.size, wishes: wishes, pace: pace)
+                of: to, named: source, size: wanted.identity.size, requestedDigests: requestedDigests, pace: pace)
         } else {
             let isSparse = try reading(source) { () throws(SystemError) in
                 try from.allocated(named: source) < wanted.identity.size
@@ -104,7 +105,7 @@ extension StagingArea {
             try reserve(wanted.identity.size, from, isSparse: isSparse, source, to, partial)
             content = try DigestingCopier.run(
                 from: from, source: source, to: to, target: partial, size: wanted.identity.size, isSparse: isSparse,
-                wishes: wishes, pace: pace)
+                requestedDigests: requestedDigests, pace: pace)
         }
         guard content.bytes == wanted.identity.size else { throw .changed(source) }
         try lookAgain(wanted, from)
@@ -122,7 +123,7 @@ extension StagingArea {
     func open(_ wanted: Wanted) throws(StagingError) -> Descriptor {
         let source = wanted.shown
         let from = try reading(source) { () throws(SystemError) in try wanted.source.open() }
-        let before = try reading(source) { () throws(SystemError) in try FileLook(of: from, named: source) }
+        let before = try reading(source) { () throws(SystemError) in try FileStatus(of: from, named: source) }
         guard wanted.fits(before) else { throw .changed(source) }
         return from
     }
@@ -130,8 +131,8 @@ extension StagingArea {
     /// Fails unless the bytes that were read are still those of the file under the name.
     func lookAgain(_ wanted: Wanted, _ from: borrowing Descriptor) throws(StagingError) {
         let source = wanted.shown
-        let after = try reading(source) { () throws(SystemError) in try FileLook(of: from, named: source) }
-        let named = try reading(source) { () throws(SystemError) in try wanted.source.look() }
+        let after = try reading(source) { () throws(SystemError) in try FileStatus(of: from, named: source) }
+        let named = try reading(source) { () throws(SystemError) in try wanted.source.status() }
         guard wanted.fits(after), after == named else { throw .changed(source) }
     }
 

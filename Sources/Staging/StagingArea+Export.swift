@@ -49,15 +49,15 @@ extension StagingArea {
     ///
     /// - Parameters:
     ///   - digestsSource: Whether the source's own digest is needed too, which is one more reading of it.
-    ///   - wishes: Digests of the parts of the output that a destination will need.
+    ///   - requestedDigests: Digests of the parts of the output that a destination will need.
     ///   - progress: Called with the progress that the command reports.
     package func export(
-        _ wanted: Wanted, as name: FilePath, _ export: Export, origin: Origin? = nil, digestsSource: Bool,
-        wishes: (_ size: Int64) -> [PartDigests.Wish] = { _ in [] },
+        _ wanted: Wanted, as name: FilePath, _ export: Export, origin: CopyOrigin? = nil, digestsSource: Bool,
+        requestedDigests: (_ size: Int64) -> [PartDigests.RequestedDigest] = { _ in [] },
         progress: (ExportProgress) -> Void = { _ in }, isStopped: @escaping () -> Bool = { false }
     ) throws(StagingError) -> (copy: FreshCopy, sourceSHA256: [UInt8]?) {
         do {
-            let made = try make(wanted, as: name, export, origin, digestsSource, wishes, progress, isStopped)
+            let made = try make(wanted, as: name, export, origin, digestsSource, requestedDigests, progress, isStopped)
             try? Files.removeTree(scratch(name))
             return made
         } catch {
@@ -69,8 +69,9 @@ extension StagingArea {
     }
 
     private func make(
-        _ wanted: Wanted, as name: FilePath, _ export: Export, _ origin: Origin?, _ digestsSource: Bool,
-        _ wishes: (Int64) -> [PartDigests.Wish], _ progress: (ExportProgress) -> Void, _ isStopped: @escaping () -> Bool
+        _ wanted: Wanted, as name: FilePath, _ export: Export, _ origin: CopyOrigin?, _ digestsSource: Bool,
+        _ requestedDigests: (Int64) -> [PartDigests.RequestedDigest], _ progress: (ExportProgress) -> Void,
+        _ isStopped: @escaping () -> Bool
     ) throws(StagingError) -> (copy: FreshCopy, sourceSHA256: [UInt8]?) {
         let from = try open(wanted)
         let scratch = scratch(name)
@@ -95,9 +96,9 @@ extension StagingArea {
             ).sha256
         }
         let made = try check(output, export)
-        let size = try reading(output) { () throws(SystemError) in try FileLook(of: made, named: output).size }
+        let size = try reading(output) { () throws(SystemError) in try FileStatus(of: made, named: output).size }
         let content = try DigestingCopier.digest(
-            of: made, named: output, size: size, wishes: wishes(size), pace: pace)
+            of: made, named: output, size: size, requestedDigests: requestedDigests(size), pace: pace)
         guard content.bytes == size else {
             throw .commandFailed(
                 code: "export_changes",
@@ -211,7 +212,7 @@ extension StagingArea {
         // A file that cannot be opened is found, and reported, by the check that follows.
         guard let made = try? Descriptor.open(output, for: .reading),
             let links = try? Files.links(of: made, named: output), links > 1,
-            let look = try? FileLook(of: made, named: output), look.isRegular
+            let status = try? FileStatus(of: made, named: output), status.isRegular
         else { return }
         throw .commandFailed(
             code: "export_no_output",
@@ -240,11 +241,11 @@ extension StagingArea {
                         ? "is a symbolic link: it has to write a file (`{input}` is a link, which `cp -a` and `mv` take as it is: `cp -L` reads what it leads to)"
                         : "cannot be opened: \(error.reason)")
         }
-        let look = try reading(output) { () throws(SystemError) in try FileLook(of: made, named: output) }
-        guard look.isRegular else { throw refused("is no file") }
-        guard look.size >= export.minSize else {
+        let status = try reading(output) { () throws(SystemError) in try FileStatus(of: made, named: output) }
+        guard status.isRegular else { throw refused("is no file") }
+        guard status.size >= export.minSize else {
             throw refused(
-                "has \(shownBytes(look.size)), where \(shownBytes(export.minSize)) are the least (export.min_size)")
+                "has \(shownBytes(status.size)), where \(shownBytes(export.minSize)) are the least (export.min_size)")
         }
         return made
     }

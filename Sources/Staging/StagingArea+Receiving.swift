@@ -41,7 +41,7 @@ extension StagingArea {
         }
 
         /// Ends the copy when all bytes are there: ``StagingArea/publish(_:)`` makes them durable.
-        package func finish(_ origin: (_ size: Int64) -> Origin) throws(StagingError) -> FreshCopy {
+        package func finish(_ origin: (_ size: Int64) -> CopyOrigin) throws(StagingError) -> FreshCopy {
             try state.withLock { state throws(StagingError) in
                 guard let file = state.file.take() else { throw .stopped(partial) }
                 let sha256 = state.hasher.finish()

@@ -83,7 +83,7 @@ package struct StagingArea: Sendable {
 
     /// The numbers of the complete copies, lowest first. Changes nothing; a missing folder holds none.
     package func copies() throws(SystemError) -> [Int64] {
-        guard try FileLook.ifPresent(at: folder) != nil else { return [] }
+        guard try FileStatus.ifPresent(at: folder) != nil else { return [] }
         return try Files.names(in: folder).compactMap { $0.text.flatMap { Int64($0) } }.filter { $0 > 0 }.sorted()
     }
 
@@ -110,7 +110,7 @@ package struct StagingArea: Sendable {
         let named = FilePath(bytes: prefix + leaf.bytes.suffix(Self.longestName - prefix.count))
         if try size(of: name) == nil {
             let place = path(Self.rescued).appending(named)
-            return try FileLook.ifPresent(at: place) == nil ? nil : place
+            return try FileStatus.ifPresent(at: place) == nil ? nil : place
         }
         return try put(name, on: Self.rescued, as: named)
     }
@@ -118,14 +118,14 @@ package struct StagingArea: Sendable {
     /// A length that any file system accepts, with space for a number.
     private static let longestName = 240
 
-    private func put(_ name: FilePath, on shelf: FilePath, as leaf: FilePath) throws(SystemError) -> FilePath {
-        let shelf = path(shelf)
-        try Files.makeFolders(shelf, mode: 0o700)
+    private func put(_ name: FilePath, on subfolder: FilePath, as leaf: FilePath) throws(SystemError) -> FilePath {
+        let subfolder = path(subfolder)
+        try Files.makeFolders(subfolder, mode: 0o700)
         for number in 1... {
-            let target = shelf.appending(leaf.numbered(number))
+            let target = subfolder.appending(leaf.numbered(number))
             do {
                 try Files.renameNoReplace(path(name), to: target)
-                try Files.syncFolder(shelf)
+                try Files.syncFolder(subfolder)
                 return target
             } catch {
                 guard error.exists, number < 10_000 else { throw error }
@@ -149,7 +149,7 @@ package struct StagingArea: Sendable {
 
     /// The size of a complete copy; `nil` when it is missing.
     package func size(of name: FilePath) throws(SystemError) -> Int64? {
-        try FileLook.ifPresent(at: path(name)).map(\.size)
+        try FileStatus.ifPresent(at: path(name)).map(\.size)
     }
 
     /// Bytes that are free for us in the file system.

@@ -11,7 +11,7 @@ internal import Linux
 /// count.
 struct CarriedBound {
     /// Returns the bytes that the links have sent; `nil` where that is unknown.
-    typealias Look = @Sendable (_ interface: String?) -> [String: LinkBytes.Sent]?
+    typealias LinkBytesReader = @Sendable (_ interface: String?) -> [String: LinkBytes.Sent]?
 
     /// TCP's counters of a connection.
     struct Member {
@@ -50,7 +50,7 @@ struct CarriedBound {
     }
 
     private let interface: String?
-    private let look: Look
+    private let linkBytes: LinkBytesReader
     private let joins: @Sendable (_ link: String) -> Bool
     private var joinsSegments: Bool
     private var before: [String: LinkBytes.Sent]
@@ -89,10 +89,10 @@ struct CarriedBound {
     /// - Returns: `nil` where the links' counters are unknown.
     init?(
         interface: String?, now: ContinuousClock.Instant, joins: @escaping @Sendable (_ link: String) -> Bool,
-        look: @escaping Look
+        linkBytes: @escaping LinkBytesReader
     ) {
-        guard let before = look(interface) else { return nil }
-        (self.interface, self.look, self.joins) = (interface, look, joins)
+        guard let before = linkBytes(interface) else { return nil }
+        (self.interface, self.linkBytes, self.joins) = (interface, linkBytes, joins)
         (self.before, lookedAt) = (before, now)
         joinsSegments = before.keys.contains(where: joins)
     }
@@ -167,7 +167,7 @@ struct CarriedBound {
     ) {
         guard let known = carried else { return }
         carried = nil
-        guard time <= Self.longest, let after = look(interface) else { return }
+        guard time <= Self.longest, let after = linkBytes(interface) else { return }
         var sum = known
         for (link, now) in after {
             // A link that was added since.

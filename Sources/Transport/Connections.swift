@@ -43,7 +43,7 @@ struct Connections {
         let interface = transfer.request.interface
         if bounds[interface] == nil {
             bounds[interface] = CarriedBound(
-                interface: interface, now: .now, joins: LinkBytes.joinsSegments, look: LinkBytes.sent(by:))
+                interface: interface, now: .now, joins: LinkBytes.joinsSegments, linkBytes: LinkBytes.sent(by:))
         }
         open[socket]?.isBounded = bounds[interface] != nil
     }

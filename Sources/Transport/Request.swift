@@ -226,7 +226,7 @@ package protocol Transporting: Sendable {
     /// ``returnPledge(for:sent:)``.
     ///
     /// - Returns: The reason why it may not begin now; `nil` when it may.
-    func pledge(for count: Int64) -> Shortage?
+    func reserve(for count: Int64) -> Shortage?
 
     /// Ends a reservation after `sent` bytes of the body have left: the rest is free again.
     func returnPledge(for count: Int64, sent: Int64)
@@ -250,7 +250,7 @@ package struct Shortage: Hashable, Sendable {
 
 extension Transporting {
     package func allowance(for count: Int64) -> Int64 { count }
-    package func pledge(for count: Int64) -> Shortage? { nil }
+    package func reserve(for count: Int64) -> Shortage? { nil }
     package func returnPledge(for count: Int64, sent: Int64) {}
     package var rate: Int64? { nil }
 }

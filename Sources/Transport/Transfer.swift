@@ -104,7 +104,7 @@ final class Transfer: @unchecked Sendable {
         }
         guard let interface = request.interface, !address.isLoopback else { return true }
         do throws(SystemError) {
-            if try Ways.leads(interface, to: address, port: port) { return true }
+            if try RouteCandidates.leads(interface, to: address, port: port) { return true }
             objection = (
                 .interface,
                 "the way to \(address) does not lead over the interface `\(interface)`, and no other one may be used"

@@ -10,7 +10,7 @@ internal import Synchronization
 /// Connections are kept and reused. A transport without references ends by itself.
 package final class Transport: Transporting {
     private let loop: Loop
-    private let names: NameBook
+    private let names: AddressCache
     /// Servers, or proxies before them, that accept no `Expect` (RFC 9110, section 10.1.1), by ``WebAddress/origin``.
     private let unexpecting = Mutex<Set<String>>([])
 
@@ -18,7 +18,8 @@ package final class Transport: Transporting {
     ///   - names: The known addresses of names.
     ///   - counts: Reads the kernel's counters of a socket.
     package init(
-        names: NameBook = NameBook(), counts: @escaping @Sendable (_ socket: CInt) -> SocketCounts? = Sockets.counts
+        names: AddressCache = AddressCache(),
+        counts: @escaping @Sendable (_ socket: CInt) -> SocketCounts? = Sockets.counts
     ) {
         self.names = names
         loop = Loop(counts: counts)

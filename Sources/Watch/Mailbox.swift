@@ -37,7 +37,7 @@ final class Mailbox: Sendable {
 
     private struct Content {
         var orders: [Order] = []
-        var bell: Bell?
+        var signal: EventFD?
         var board = Board()
         var isAtRest = false
     }
@@ -52,15 +52,15 @@ final class Mailbox: Sendable {
     }
 
     /// Makes orders wake the thread from now on.
-    func connect(_ bell: Bell) { content.withLock { $0.bell = bell } }
+    func connect(_ signal: EventFD) { content.withLock { $0.signal = signal } }
 
     func post(_ order: Order) {
-        let bell = content.withLock { content in
+        let signal = content.withLock { content in
             content.orders.append(order)
             content.isAtRest = false
-            return content.bell
+            return content.signal
         }
-        bell?.ring()
+        signal?.signal()
     }
 
     func takeOrders() -> [Order] {

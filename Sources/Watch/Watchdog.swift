@@ -56,11 +56,11 @@ final class Watchdog: Sendable {
     }
 
     private func set(after delay: Duration) {
-        let alarm = Alarms.shared.set(after: delay) { [weak self] in self?.look() }
+        let alarm = Alarms.shared.set(after: delay) { [weak self] in self?.check() }
         state.withLock { $0.alarm = alarm }
     }
 
-    private func look() {
+    private func check() {
         let (left, isNews) = state.withLock { state -> (Duration?, Bool) in
             state.alarm = nil
             guard let since = state.since, !state.isStuck else { return (nil, false) }

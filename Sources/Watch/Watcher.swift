@@ -5,7 +5,7 @@ package import Linux
 ///
 /// Events of the kernel only say where to look. Directory listings show the files: at the start, after events were
 /// lost, when a folder appears, and once an hour. One thread does all of it, except for file systems that may not
-/// answer (``Crew``). It never waits for the receiver of the files: while that is busy, events are still read and scans
+/// answer (``WatchThreads``). It never waits for the receiver of the files: while that is busy, events are still read and scans
 /// pause.
 package final class Watcher: Sendable {
     /// Answers for each identity whether it is recorded already, so that the file need not settle again. As many
@@ -17,12 +17,12 @@ package final class Watcher: Sendable {
     private let clocks: any Clocks
     private let isKnown: Filter
     private let log: @Sendable (Remark) -> Void
-    private let crew: Crew
+    private let threads: WatchThreads
     private let news = AsyncStream.makeStream(of: News.self)
 
     /// Messages of the watching threads and of callers to ``run(onSettled:onSkipped:onScanned:onRest:onNews:)``.
     private enum News: Sendable {
-        case hire([Crew.Member])
+        case hire([WatchThreads.Member])
         case stuck(FilePath, Bool)
     }
 
@@ -51,7 +51,7 @@ package final class Watcher: Sendable {
         self.isKnown = isKnown
         self.log = log
         let tell = news.continuation
-        crew = Crew(rules: rules, skipping: skipExisting) { key in
+        threads = WatchThreads(rules: rules, skipping: skipExisting) { key in
             Mailbox(
                 states: [],
                 watchdog: Watchdog(patience: pace.patience, clocks: clocks) { tell.yield(.stuck(key, $0)) })
@@ -74,30 +74,30 @@ package final class Watcher: Sendable {
         onScanned: @escaping @Sendable ([String]) async throws -> Void = { _ in },
         onRest: (@Sendable () -> Void)? = nil, onNews: (@Sendable () -> Void)? = nil
     ) async throws {
-        folders.apply(crew.rules)
+        folders.apply(threads.rules)
         // Before the first lease: the signal's default is to end the process.
         Lease.ignoreSignal()
         let (questions, ask) = AsyncStream.makeStream(of: Question.self)
         let (parcels, send) = AsyncStream.makeStream(of: Parcel.self)
-        let others = Monitor(0)
-        let work: @Sendable (Crew.Member, Bell) -> Void = { [self] member, bell in
-            let skipping = crew.skipping
-            Lookout(
-                rules: crew.rules.map { Rule($0, skipsExisting: skipping.contains($0.name)) }, ours: member.ours,
-                folders: folders, pace: pace, clocks: clocks, mailbox: member.mailbox, bell: bell,
+        let others = ConditionLock(0)
+        let work: @Sendable (WatchThreads.Member, EventFD) -> Void = { [self] member, signal in
+            let skipping = threads.skipping
+            WatchLoop(
+                rules: threads.rules.map { Rule($0, skipsExisting: skipping.contains($0.name)) }, ours: member.ours,
+                folders: folders, pace: pace, clocks: clocks, mailbox: member.mailbox, signal: signal,
                 ask: { ask.yield(Question(from: member.mailbox, identities: $0)) },
                 deliver: { send.yield(Parcel(from: member.mailbox, delivery: $0)) }, onRest: onRest,
-                onMounts: member.key == nil ? { self.hire(self.crew.reassign()) } : nil, onNews: onNews,
+                onMounts: member.key == nil ? { self.hire(self.threads.reassign()) } : nil, onNews: onNews,
                 log: log
             ).run()
         }
-        hire(crew.reassign())
-        let bell = try Bell()
-        guard let common = crew.members.first(where: { $0.key == nil }) else { return }
-        common.mailbox.connect(bell)
+        hire(threads.reassign())
+        let signal = try EventFD()
+        guard let common = threads.members.first(where: { $0.key == nil }) else { return }
+        common.mailbox.connect(signal)
         try await withThrowingTaskGroup(of: Void.self) { [self] group in
             group.addTask {
-                try await onLongThread(named: "sluice-watch") { work(common, bell) }
+                try await onLongThread(named: "sluice-watch") { work(common, signal) }
                 ask.finish()
                 send.finish()
                 self.news.continuation.finish()
@@ -117,7 +117,7 @@ package final class Watcher: Sendable {
                     case .skipped(let files): try await onSkipped(files)
                     case .scanned(let folders):
                         try await onScanned(folders)
-                        crew.noteScanned(folders)
+                        threads.noteScanned(folders)
                     }
                     parcel.from.post(.delivered)
                 }
@@ -151,16 +151,17 @@ package final class Watcher: Sendable {
 
     /// Starts a thread that is not joined in the end, since it may never return.
     private func begin(
-        _ member: Crew.Member, _ others: Monitor<Int>, _ work: @escaping @Sendable (Crew.Member, Bell) -> Void
+        _ member: WatchThreads.Member, _ others: ConditionLock<Int>,
+        _ work: @escaping @Sendable (WatchThreads.Member, EventFD) -> Void
     ) {
         guard let key = member.key else { return }
         do throws(SystemError) {
-            let bell = try Bell()
-            member.mailbox.connect(bell)
+            let signal = try EventFD()
+            member.mailbox.connect(signal)
             others.withLock { $0 += 1 }
             do throws(SystemError) {
                 try startThread("sluice-watch+") {
-                    work(member, bell)
+                    work(member, signal)
                     others.change { $0 -= 1 }
                 }
             } catch {
@@ -168,7 +169,7 @@ package final class Watcher: Sendable {
                 throw error
             }
         } catch {
-            crew.dismiss(key)
+            threads.dismiss(key)
             log(
                 Remark(
                     .warning,
@@ -176,7 +177,9 @@ package final class Watcher: Sendable {
         }
     }
 
-    private func hire(_ members: [Crew.Member]) { if !members.isEmpty { news.continuation.yield(.hire(members)) } }
+    private func hire(_ members: [WatchThreads.Member]) {
+        if !members.isEmpty { news.continuation.yield(.hire(members)) }
+    }
 
     private func tell(_ place: FilePath, _ isStuck: Bool) {
         if isStuck {
@@ -190,7 +193,7 @@ package final class Watcher: Sendable {
         }
     }
 
-    private func stop() { for member in crew.members { member.mailbox.post(.stop) } }
+    private func stop() { for member in threads.members { member.mailbox.post(.stop) } }
 
     /// Scans every folder from the top, or those with these names.
     ///
@@ -198,7 +201,7 @@ package final class Watcher: Sendable {
     @discardableResult
     package func rescan(_ folders: Set<String>? = nil) -> MonotonicTime {
         let now = clocks.monotonic()
-        for member in crew.members { member.mailbox.post(.rescan(folders)) }
+        for member in threads.members { member.mailbox.post(.rescan(folders)) }
         return now
     }
 
@@ -208,25 +211,25 @@ package final class Watcher: Sendable {
     /// - Parameter skipExisting: Names of folders whose next first scan is to be reported as skipped.
     package func change(_ rules: [WatchRule], skipExisting: Set<String> = []) {
         folders.apply(rules)
-        hire(crew.change(rules, skipping: skipExisting))
+        hire(threads.change(rules, skipping: skipExisting))
     }
 
     /// Lets a file settle again that was passed on and turned out to be changing still.
     ///
     /// It comes once more only if the filter does not know it: remove it from the record first.
     package func reconsider(folder: String, relative: FilePath) {
-        for member in crew.members { member.mailbox.post(.reconsider(folder: folder, relative: relative)) }
+        for member in threads.members { member.mailbox.post(.reconsider(folder: folder, relative: relative)) }
     }
 
     /// Whether every folder was scanned or cannot be, every settled file was taken, and every other file was seen to
     /// change or to be open for writing, so that its end cannot be predicted.
     package var isAtRest: Bool {
-        crew.members.allSatisfy { $0.mailbox.isAtRest || $0.mailbox.watchdog?.stuckFor != nil }
+        threads.members.allSatisfy { $0.mailbox.isAtRest || $0.mailbox.watchdog?.stuckFor != nil }
     }
 
     /// One for each rule, in their order. At most a fifth of a second old.
     package func states() -> [WatchState] {
-        let members = crew.members
+        let members = threads.members
         if members.count == 1 { return members[0].mailbox.board.states }
         var states: [String: WatchState] = [:]
         for member in members {
@@ -239,7 +242,7 @@ package final class Watcher: Sendable {
                 states[state.folder] = state
             }
         }
-        return crew.rules.map { rule in
+        return threads.rules.map { rule in
             if let state = states[rule.name] { return state }
             let member = members.first { $0.ours.contains(rule.path) }
             guard let stuck = member?.mailbox.watchdog?.stuckFor else { return WatchState(rule, .scanning) }
@@ -251,9 +254,9 @@ package final class Watcher: Sendable {
 
     /// The files that have been waiting longest, at most 100.
     package func settlingFiles() -> [WaitingFile] {
-        Array(crew.members.flatMap { $0.mailbox.board.waiting }.sorted { $0.since < $1.since }.prefix(100))
+        Array(threads.members.flatMap { $0.mailbox.board.waiting }.sorted { $0.since < $1.since }.prefix(100))
     }
 
     /// The number of times that the kernel has lost events since the start.
-    package func overflows() -> Int { crew.members.reduce(0) { $0 + $1.mailbox.board.overflows } }
+    package func overflows() -> Int { threads.members.reduce(0) { $0 + $1.mailbox.board.overflows } }
 }

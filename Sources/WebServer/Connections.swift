@@ -198,10 +198,10 @@ final class Connections: Sendable {
             Alarms.shared.cancel(alarm.id)
         }
         let delay = max(.zero, first.since(clocks.monotonic()))
-        state.alarm = (Alarms.shared.set(after: delay) { [weak self] in self?.look() }, first)
+        state.alarm = (Alarms.shared.set(after: delay) { [weak self] in self?.check() }, first)
     }
 
-    private func look() {
+    private func check() {
         let now = clocks.monotonic()
         changing { state in
             state.alarm = nil

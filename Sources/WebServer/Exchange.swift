@@ -39,7 +39,7 @@ final class Exchange: @unchecked Sendable {
         var feed: StreamFeed?
     }
 
-    let desk: Desk
+    let serverState: ServerState
     private let target: String
     private var phase = Phase.fresh
     /// No further request of this connection is read.
@@ -55,8 +55,8 @@ final class Exchange: @unchecked Sendable {
     private var place: Connections.Forwarded?
     private let shared = Mutex(Shared())
 
-    init(desk: Desk, target: String) {
-        self.desk = desk
+    init(serverState: ServerState, target: String) {
+        self.serverState = serverState
         self.target = target
     }
 
@@ -96,8 +96,8 @@ final class Exchange: @unchecked Sendable {
 
     /// The request is over: answered, or its client or the server has gone.
     func over() {
-        desk.leave(self)
-        if let place { desk.connections.giveBack(place) }
+        serverState.leave(self)
+        if let place { serverState.connections.giveBack(place) }
         place = nil
         sink?.ended(complete: false)
         sink = nil
@@ -125,39 +125,41 @@ final class Exchange: @unchecked Sendable {
         _ connection: OpaquePointer, method: UnsafePointer<CChar>, version: UnsafePointer<CChar>
     ) -> Bool {
         switch RequestHead.read(
-            connection, method: method, version: version, target: target, number: desk.nextRequestNumber())
+            connection, method: method, version: version, target: target, number: serverState.nextRequestNumber())
         {
         case .failure(let refusal) where refusal.closes:
             // When the answer comes before the body, libmicrohttpd reads no more from this connection.
-            var reply = desk.service.refusal(refusal.status, refusal.text)
+            var reply = serverState.service.refusal(refusal.status, refusal.text)
             reply.headers.append(("Connection", "close"))
             return queue(reply, connection)
         case .failure(let refusal):
-            return refuse(WebDenial(desk.service.refusal(refusal.status, refusal.text)), headers: [:], connection)
+            return refuse(
+                WebDenial(serverState.service.refusal(refusal.status, refusal.text)), headers: [:], connection)
         case .success(var request):
-            if desk.isClosing { return false }
+            if serverState.isClosing { return false }
             // libmicrohttpd accepts lines of chunks that end in LF alone, where a proxy may see another end of the
             // body: so bytes after it are not read as a request.
             endsConnection = request.headers["transfer-encoding"] != nil
             let id = Connections.ID(connection)
-            request.peer = desk.connections.sender(of: id, forwardedFor: request.headers["x-forwarded-for"])
-            let denial = desk.service.denial(of: request)
-            guard case .taken(let place) = desk.connections.take(id, for: request.peer, isAdmitted: denial == nil)
+            request.peer = serverState.connections.sender(of: id, forwardedFor: request.headers["x-forwarded-for"])
+            let denial = serverState.service.denial(of: request)
+            guard
+                case .taken(let place) = serverState.connections.take(id, for: request.peer, isAdmitted: denial == nil)
             else {
-                var reply = desk.service.refusal(429, "too many requests of this address are under way")
+                var reply = serverState.service.refusal(429, "too many requests of this address are under way")
                 reply.headers.append(("Retry-After", "10"))
                 return refuse(WebDenial(reply), headers: request.headers, connection)
             }
             self.place = place
             if let denial { return refuse(denial, headers: request.headers, connection) }
-            desk.connections.admitted(id)
+            serverState.connections.admitted(id)
             return serve(request, connection)
         }
     }
 
     /// Starts receiving the body of an accepted request.
     private func serve(_ request: WebRequest, _ connection: OpaquePointer) -> Bool {
-        switch desk.service.plan(request) {
+        switch serverState.service.plan(request) {
         case .refuse(let reply): return refuse(WebDenial(reply), headers: request.headers, connection)
         case .collect(let limit):
             self.limit = limit
@@ -173,8 +175,8 @@ final class Exchange: @unchecked Sendable {
             let streaming = Suspended(connection: connection)
             shared.withLock { $0.streaming = streaming }
             sluice_mhd_set_patience(connection, patience)
-            let service = desk.service
-            _ = desk.start { self.answer(await service.reply(to: request, body: .stream(stream))) }
+            let service = serverState.service
+            _ = serverState.start { self.answer(await service.reply(to: request, body: .stream(stream))) }
         }
         self.request = request
         phase = .receiving
@@ -212,14 +214,14 @@ final class Exchange: @unchecked Sendable {
             try? await Alarms.shared.sleep(for: denial.delay)
             return denial.reply
         }
-        if isHeld { desk.connections.held(.init(connection)) { [weak self] in self?.release() } }
+        if isHeld { serverState.connections.held(.init(connection)) { [weak self] in self?.release() } }
         return isHeld
     }
 
     /// Bytes of a refused body that are read to keep the connection.
     private let swallowed = 64 << 10
 
-    private var tooLarge: WebReply { desk.service.refusal(413, "the body is longer than \(limit) bytes") }
+    private var tooLarge: WebReply { serverState.service.refusal(413, "the body is longer than \(limit) bytes") }
 
     // MARK: Body
 
@@ -249,7 +251,7 @@ final class Exchange: @unchecked Sendable {
         _ piece: UnsafeRawBufferPointer, into stream: BodyStream, _ connection: OpaquePointer,
         _ size: UnsafeMutablePointer<Int>
     ) -> Bool {
-        if desk.isClosing { return false }
+        if serverState.isClosing { return false }
         let suspended = Suspended(connection: connection)
         let count = size.pointee
         // With the lock held, so that neither a reply nor free space in the meantime is missed.
@@ -261,7 +263,7 @@ final class Exchange: @unchecked Sendable {
             return (nil, count, false)
         }
         if isCutShort { return swallow(size) }
-        if let reply, desk.isEnciphered {
+        if let reply, serverState.isEnciphered {
             // At the end of the body, since the reply cannot be sent earlier.
             phase = .refusing(WebDenial(reply), left: .max)
             size.pointee = 0
@@ -269,12 +271,12 @@ final class Exchange: @unchecked Sendable {
         }
         if let reply { return cutShort(with: reply, connection, size) }
         size.pointee = left
-        if left > 0, desk.isClosing { release() }
+        if left > 0, serverState.isClosing { release() }
         return true
     }
 
     private func end(_ stream: BodyStream, _ connection: OpaquePointer) -> Bool {
-        if desk.isClosing { return false }
+        if serverState.isClosing { return false }
         phase = .asked(early: false)
         let suspended = Suspended(connection: connection)
         let (reply, isCutShort) = shared.withLock { shared -> (WebReply?, Bool) in
@@ -287,7 +289,7 @@ final class Exchange: @unchecked Sendable {
         if isCutShort { return false }
         if let reply { return queue(reply, connection) }
         stream.finish()
-        if desk.isClosing { release() }
+        if serverState.isClosing { release() }
         return true
     }
 
@@ -301,12 +303,12 @@ final class Exchange: @unchecked Sendable {
     }
 
     private func ask(_ connection: OpaquePointer, early: Bool) -> Bool {
-        guard let request, !desk.isClosing else { return false }
+        guard let request, !serverState.isClosing else { return false }
         sink?.ended(complete: true)
         sink = nil
         let body: ReceivedBody = isSunk ? .sunk : .collected(collected)
         collected = []
-        let service = desk.service
+        let service = serverState.service
         return suspend(connection, early: early) { await service.reply(to: request, body: body) }
     }
 
@@ -314,16 +316,16 @@ final class Exchange: @unchecked Sendable {
     private func suspend(
         _ connection: OpaquePointer, early: Bool, until reply: @escaping @Sendable () async -> WebReply
     ) -> Bool {
-        if desk.isClosing { return false }
+        if serverState.isClosing { return false }
         phase = .asked(early: early)
         let suspended = Suspended(connection: connection)
         shared.withLock { shared in
             MHD_suspend_connection(suspended.connection)
             shared.suspended = suspended
         }
-        _ = desk.start { self.answer(await reply()) }
+        _ = serverState.start { self.answer(await reply()) }
         // Closing may have begun since the check, and passed this exchange before it was suspended.
-        if desk.isClosing { release() }
+        if serverState.isClosing { release() }
         return true
     }
 
@@ -334,7 +336,7 @@ final class Exchange: @unchecked Sendable {
             guard let suspended = shared.suspended else {
                 // Either between two pieces of a streamed body, after which there may be no other; or the server stops,
                 // and the reply is not awaited. The socket stays this connection's until `over()` has taken this lock.
-                if let streaming = shared.streaming, !desk.isEnciphered {
+                if let streaming = shared.streaming, !serverState.isEnciphered {
                     shared.isCutShort = RawReply.send(reply, to: sluice_mhd_socket(streaming.connection))
                 }
                 return
@@ -356,7 +358,7 @@ final class Exchange: @unchecked Sendable {
             let feed = StreamFeed(connection: connection)
             response = feed.response()
             shared.withLock { $0.feed = feed }
-            if desk.isClosing { feed.close() } else { feed.start(desk, stream) }
+            if serverState.isClosing { feed.close() } else { feed.start(serverState, stream) }
         }
         guard let response else { return false }
         defer { MHD_destroy_response(response) }
@@ -374,7 +376,7 @@ final class Exchange: @unchecked Sendable {
     private func cutShort(
         with reply: WebReply, _ connection: OpaquePointer, _ size: UnsafeMutablePointer<Int>
     ) -> Bool {
-        guard !desk.isEnciphered, RawReply.send(reply, to: sluice_mhd_socket(connection)) else { return false }
+        guard !serverState.isEnciphered, RawReply.send(reply, to: sluice_mhd_socket(connection)) else { return false }
         return swallow(size)
     }
 

@@ -26,7 +26,7 @@ struct ListeningSocket {
 
     /// Removes the name of a Unix socket, unless another server has replaced it meanwhile.
     func removeFile() {
-        guard let file, let look = try? FileLook(at: file.path), look.inode == file.inode else { return }
+        guard let file, let status = try? FileStatus(at: file.path), status.inode == file.inode else { return }
         // A failure does no harm: a stale name is replaced at the next start.
         try? Files.removeIfPresent(file.path)
     }
@@ -60,7 +60,7 @@ struct ListeningSocket {
         if call({ bind(number, $0, $1) }) != 0 {
             guard errno == EADDRINUSE else { throw problem(reason()) }
             // A file that cannot be examined must not be removed.
-            guard let look = try? FileLook(at: path), look.mode & 0o170000 == 0o140000 else {
+            guard let status = try? FileStatus(at: path), status.mode & 0o170000 == 0o140000 else {
                 throw problem("a file that is no socket stands there; move it away")
             }
             let probe = socket(AF_UNIX, streamSocket | closeOnExec, 0)
@@ -74,9 +74,9 @@ struct ListeningSocket {
             throw problem(reason())
         }
         do {
-            let look = try FileLook(at: path)
+            let status = try FileStatus(at: path)
             isKept = true
-            return ListeningSocket(number: number, port: 0, file: (path, look.inode))
+            return ListeningSocket(number: number, port: 0, file: (path, status.inode))
         } catch { throw problem("\(error)") }
     }
 

@@ -39,8 +39,8 @@ final class StreamFeed: @unchecked Sendable {
         return response
     }
 
-    func start(_ desk: Desk, _ stream: AsyncStream<[UInt8]>) {
-        let task = desk.start {
+    func start(_ serverState: ServerState, _ stream: AsyncStream<[UInt8]>) {
+        let task = serverState.start {
             for await chunk in stream where !chunk.isEmpty { await self.send(chunk) }
             self.finish()
         }

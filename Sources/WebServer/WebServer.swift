@@ -16,7 +16,7 @@ package final class WebServer: Sendable {
     /// The port that was bound; 0 for a Unix socket.
     package let port: Int
 
-    private let desk: Desk
+    private let serverState: ServerState
     private let socket: ListeningSocket
     private let daemon: Mutex<Daemon?>
 
@@ -41,13 +41,13 @@ package final class WebServer: Sendable {
     ) throws(WebServerError) {
         let kept = identity.map { KeptIdentity($0) }
         socket = try ListeningSocket(address)
-        desk = Desk(service: service, isEnciphered: identity != nil, limits: limits)
+        serverState = ServerState(service: service, isEnciphered: identity != nil, limits: limits)
         port = socket.port
         let started = sluice_mhd_start(
             socket.number, UInt32(max(1, threads)), UInt32(limits.connections),
             UInt32(clamping: max(1, limits.idle.components.seconds)), max(memory, 64 << 10),
             kept?.certificate, kept?.key,
-            Unmanaged.passUnretained(desk).toOpaque(),
+            Unmanaged.passUnretained(serverState).toOpaque(),
             handleRequest, noteTarget, forgetRequest, noteConnection)
         guard let started else {
             socket.removeFile()
@@ -69,11 +69,11 @@ package final class WebServer: Sendable {
         }
         if let daemon {
             socket.removeFile()
-            desk.close()
+            serverState.close()
             // Joins the threads, so it waits; it cannot throw.
             try? await blocking { MHD_stop_daemon(daemon.pointer) }
         }
-        await desk.finish()
+        await serverState.finish()
     }
 }
 
@@ -106,9 +106,9 @@ private func noteTarget(
 ) -> UnsafeMutableRawPointer? {
     guard let context, let target else { return nil }
     // The server keeps its desk for longer than the daemon runs.
-    let desk = Unmanaged<Desk>.fromOpaque(context).takeUnretainedValue()
-    let exchange = Exchange(desk: desk, target: String(cString: target))
-    desk.enter(exchange)
+    let serverState = Unmanaged<ServerState>.fromOpaque(context).takeUnretainedValue()
+    let exchange = Exchange(serverState: serverState, target: String(cString: target))
+    serverState.enter(exchange)
     return Unmanaged.passRetained(exchange).toOpaque()
 }
 
@@ -128,7 +128,7 @@ private func noteConnection(
     _ socketContext: UnsafeMutablePointer<UnsafeMutableRawPointer?>?, _ what: MHD_ConnectionNotificationCode
 ) {
     guard let context, let connection else { return }
-    let connections = Unmanaged<Desk>.fromOpaque(context).takeUnretainedValue().connections
+    let connections = Unmanaged<ServerState>.fromOpaque(context).takeUnretainedValue().connections
     if sluice_mhd_closes(what) { return connections.closed(.init(connection)) }
     let socket = sluice_mhd_socket(connection)
     connections.opened(.init(connection), socket: socket, peer: WebPeer(ofSocket: socket))
@@ -143,5 +143,5 @@ private func forgetRequest(
     request?.pointee = nil
     let exchange = Unmanaged<Exchange>.fromOpaque(pointer).takeRetainedValue()
     exchange.over()
-    if let connection { exchange.desk.connections.requestOver(.init(connection)) }
+    if let connection { exchange.serverState.connections.requestOver(.init(connection)) }
 }

@@ -234,8 +234,8 @@ struct ControlTests {
     @Test("only owner and group may connect")
     func mode() async throws {
         try await withLine { line in
-            let look = try FileLook(at: line.socket)
-            #expect(look.mode & 0o777 == 0o660)
+            let status = try FileStatus(at: line.socket)
+            #expect(status.mode & 0o777 == 0o660)
         }
     }
 
@@ -250,7 +250,7 @@ struct ControlTests {
         #expect(await access.mayChange(.init(address: "127.0.0.1")) == false)
 
         let daemon = FakeDaemon([.sample()])
-        let service = ControlService(daemon, door: access)
+        let service = ControlService(daemon, authorizer: access)
         func status(_ method: String, _ path: String) async -> Int {
             await service.reply(
                 to: .init(
@@ -294,7 +294,7 @@ struct NotRunningTests {
     func restart() async throws {
         let line = try await Line()
         await line.server.stop()
-        #expect(try FileLook.ifPresent(at: line.socket) == nil)
+        #expect(try FileStatus.ifPresent(at: line.socket) == nil)
         let next = try await ControlServer.start(socket: line.socket, operations: line.daemon)
         #expect(try await line.client.status() == .sample)
         await line.transport.stop()

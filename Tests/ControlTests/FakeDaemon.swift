@@ -20,7 +20,7 @@ final class FakeDaemon: Operations {
         /// Awaited before anything is read.
         var gate: AsyncStream<Void>?
         /// The overrides that `limit off` ends.
-        var ended: [ExceptionView] = []
+        var ended: [OverrideView] = []
     }
 
     let state = Mutex(State())
@@ -32,14 +32,14 @@ final class FakeDaemon: Operations {
     func answer(_ reload: ReloadView) { state.withLock { $0.reload = reload } }
     func refuse(_ refusal: Refusal?) { state.withLock { $0.refusal = refusal } }
 
-    func allow(_ request: AllowRequest, by who: String) throws -> ExceptionsReply {
+    func allow(_ request: AllowRequest, by who: String) throws -> OverridesReply {
         let words = request.ids.joined(separator: ",") + (request.folder ?? "")
         _ = try note("allow \(words) \(request.kinds.joined(separator: ",")) \(request.duration)")
-        return ExceptionsReply(exceptions: [])
+        return OverridesReply(exceptions: [])
     }
-    func limit(_ request: LimitRequest, by who: String) throws -> ExceptionsReply {
+    func limit(_ request: LimitRequest, by who: String) throws -> OverridesReply {
         _ = try note("limit \(request.rate.map { "\($0)" } ?? "off") \(request.duration ?? 0)")
-        return ExceptionsReply(exceptions: [], ended: request.rate == nil ? state.withLock { $0.ended } : nil)
+        return OverridesReply(exceptions: [], ended: request.rate == nil ? state.withLock { $0.ended } : nil)
     }
 
     private func note(_ what: String) throws -> [UploadView] {

@@ -13,7 +13,7 @@ import TestKit
 struct AgentScene {
     let folder: TemporaryFolder
     let remote: ScriptedRemote
-    let agent: Agent
+    let daemon: Daemon
     /// The configuration that a reload reads.
     let written: Written
     private let running: Task<Void, any Error>
@@ -58,12 +58,12 @@ struct AgentScene {
         try shape(&shaped)
         written.edit { $0 = shaped }
         self.written = written
-        let agent = try await Agent.start(
+        let daemon = try await Daemon.start(
             written.settings, kinds: [kind] + DestinationTable.builtIn, clocks: clocks, log: .silent,
             reloading: Reloading(load: { try written.load() }), reporting: reporting)
-        self.agent = agent
-        running = Task { try await agent.run() }
-        try await eventually("the daemon is ready") { !agent.isStarting }
+        self.daemon = daemon
+        running = Task { try await daemon.run() }
+        try await eventually("the daemon is ready") { !daemon.isStarting }
     }
 
     /// Asks the daemon to stop, and returns when it has.
@@ -79,13 +79,13 @@ struct AgentScene {
     }
 
     func add(_ path: FilePath) async throws -> String {
-        guard let made = try await agent.add(AddRequest(path: path.display)).uploads.first else { throw NotAdded() }
+        guard let made = try await daemon.add(AddRequest(path: path.display)).uploads.first else { throw NotAdded() }
         return made.id
     }
 
-    func state(_ id: String) async throws -> UploadState? { try await agent.house.store.upload(id)?.state }
+    func state(_ id: String) async throws -> UploadState? { try await daemon.house.store.upload(id)?.state }
 
-    func reach(_ wanted: UploadState, _ ids: [String]) async throws {
+    func reachability(_ wanted: UploadState, _ ids: [String]) async throws {
         for id in ids {
             try await eventually("\(id) is \(wanted.rawValue)") { try await state(id) == wanted }
         }

@@ -33,10 +33,10 @@ struct DispatcherTests {
         let bad = try await scene.add("poisoned")
         var good: [String] = []
         for number in 0..<5 { good.append(try await scene.add("good \(number)")) }
-        try await scene.reach(.completed, good)
+        try await scene.reachability(.completed, good)
         #expect(scene.remote.objects.count == 5)
         // Only a refusal is final: failures that may pass are tried again.
-        if remedy == .giveUp { try await scene.reach(.failed, [bad]) }
+        if remedy == .giveUp { try await scene.reachability(.failed, [bad]) }
         #expect(try await scene.state(bad) != .completed)
         try await scene.stop()
     }
@@ -51,7 +51,7 @@ struct DispatcherTests {
         scene.remote.standard = .fail(.holdDestination(after: nil))
         try await eventually("the destination is probed again and again") { scene.remote.began.count >= 46 }
         scene.remote.letGo()
-        try await scene.reach(.completed, [id])
+        try await scene.reachability(.completed, [id])
         try await scene.stop()
     }
 
@@ -62,21 +62,21 @@ struct DispatcherTests {
         var ids: [String] = []
         for number in 0..<4 { ids.append(try await scene.add("\(number)")) }
         try await eventually("the destination is held, and probed again and again") {
-            await scene.agent.dispatcher.hold(of: "nas") != nil && scene.remote.began.count > 5
+            await scene.daemon.scheduler.hold(of: "nas") != nil && scene.remote.began.count > 5
         }
         scene.remote.standard = .waitOpening
         try await eventually("a probe waits") { scene.remote.waiting.count == 1 }
         // One more file wakes the dispatcher; it must not start a second probe.
         let begun = scene.remote.began.count
         ids.append(try await scene.add("late"))
-        try await scene.reach(.queued, [ids[4]])
-        try await scene.agent.dispatcher.reconsider()
+        try await scene.reachability(.queued, [ids[4]])
+        try await scene.daemon.scheduler.reconsider()
         #expect(scene.remote.began.count == begun)
         #expect(scene.remote.running.count == 1)
         scene.remote.letGo()
-        try await scene.reach(.completed, ids)
-        #expect(await scene.agent.dispatcher.hold(of: "nas") == nil)
-        for id in ids { #expect(try await scene.agent.house.store.upload(id)?.attempt == 0) }
+        try await scene.reachability(.completed, ids)
+        #expect(await scene.daemon.scheduler.hold(of: "nas") == nil)
+        for id in ids { #expect(try await scene.daemon.house.store.upload(id)?.attempt == 0) }
         try await scene.stop()
     }
 
@@ -86,11 +86,11 @@ struct DispatcherTests {
         scene.remote.standard = .failAfterWord(.holdDestination(after: .zero))
         let id = try await scene.add("a")
         try await eventually("it counts as down for the third time in a row") {
-            await scene.agent.dispatcher.health["nas"]?.trouble?.failures ?? 0 >= 3
+            await scene.daemon.scheduler.health["nas"]?.trouble?.failures ?? 0 >= 3
         }
         scene.remote.standard = .take
-        try await scene.agent.dispatcher.reconsider()
-        try await scene.reach(.completed, [id])
+        try await scene.daemon.scheduler.reconsider()
+        try await scene.reachability(.completed, [id])
         try await scene.stop()
     }
 
@@ -99,11 +99,11 @@ struct DispatcherTests {
         let scene = try await AgentScene(retry: .seconds(3600))
         scene.remote.standard = .fail(.holdDestination(after: nil))
         let id = try await scene.add("a")
-        try await eventually("the destination is held") { await scene.agent.dispatcher.hold(of: "nas") != nil }
-        try await scene.reach(.queued, [id])
+        try await eventually("the destination is held") { await scene.daemon.scheduler.hold(of: "nas") != nil }
+        try await scene.reachability(.queued, [id])
         scene.remote.letGo()
-        _ = try await scene.agent.resume(byID ? Selection(ids: [id]) : Selection(all: true))
-        try await scene.reach(.completed, [id])
+        _ = try await scene.daemon.resume(byID ? Selection(ids: [id]) : Selection(all: true))
+        try await scene.reachability(.completed, [id])
         try await scene.stop()
     }
 
@@ -119,14 +119,14 @@ struct DispatcherTests {
         scene.remote.standard = .fail(remedy)
         let id = try await scene.add("a")
         try await eventually("it waits") {
-            try await scene.agent.show(id).upload.holds.contains { $0.until != nil } ? true : nil
+            try await scene.daemon.show(id).upload.holds.contains { $0.until != nil } ? true : nil
         }
-        try await scene.reach(.queued, [id])
+        try await scene.reachability(.queued, [id])
         scene.remote.letGo()
-        let reply = try await scene.agent.retry(Selection(ids: [id]))
+        let reply = try await scene.daemon.retry(Selection(ids: [id]))
         #expect(reply.uploads.map(\.id) == [id] && reply.uploads.map(\.generation) == [1])
-        try await scene.reach(.completed, [id])
-        #expect(try await scene.agent.show(id).upload.generation == 1)
+        try await scene.reachability(.completed, [id])
+        #expect(try await scene.daemon.show(id).upload.generation == 1)
         try await scene.stop()
     }
 
@@ -136,15 +136,15 @@ struct DispatcherTests {
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a")
         try await scene.isRunning(1)
-        #expect(try await scene.agent.retry(Selection(ids: [id])).uploads.map(\.generation) == [1])
+        #expect(try await scene.daemon.retry(Selection(ids: [id])).uploads.map(\.generation) == [1])
         try await scene.isRunning(1)
         #expect(scene.remote.began.count == 1)
-        _ = try await scene.agent.pause(Selection(ids: [id]))
-        let said = await #expect(throws: Refusal.self) { try await scene.agent.retry(Selection(ids: [id])) }
+        _ = try await scene.daemon.pause(Selection(ids: [id]))
+        let said = await #expect(throws: Refusal.self) { try await scene.daemon.retry(Selection(ids: [id])) }
         #expect(said == Refusal(.conflict, "\(id) is paused: use `resume`", id: id))
-        _ = try await scene.agent.resume(Selection(ids: [id]))
+        _ = try await scene.daemon.resume(Selection(ids: [id]))
         scene.remote.letGo()
-        try await scene.reach(.completed, [id])
+        try await scene.reachability(.completed, [id])
         try await scene.stop()
     }
 
@@ -156,10 +156,10 @@ struct DispatcherTests {
         for number in 0..<3 { ids.append(try await scene.add("solo \(number)", in: "solo")) }
         for number in 0..<3 { ids.append(try await scene.add("cam \(number)")) }
         try await scene.isRunning(4)
-        try await scene.reach(.queued, Array(ids[1..<3]))
+        try await scene.reachability(.queued, Array(ids[1..<3]))
         #expect(scene.remote.running.filter { $0.display.hasPrefix("solo") }.count == 1)
         scene.remote.letGo()
-        try await scene.reach(.completed, ids)
+        try await scene.reachability(.completed, ids)
         try await scene.stop()
     }
 
@@ -172,18 +172,18 @@ struct DispatcherTests {
             ids.append(try await scene.add("\(round)"))
             // The time between the copy and the claim is short; each round hits another moment of it.
             for _ in 0..<round * 3 { await Task.yield() }
-            _ = try await scene.agent.pause(Selection(all: true))
-            try await scene.reach(.queued, ids)
+            _ = try await scene.daemon.pause(Selection(all: true))
+            try await scene.reachability(.queued, ids)
             try await scene.isRunning(0)
             let begun = scene.remote.began.count
-            scene.agent.house.dispatchBell.ring()
+            scene.daemon.house.schedulingSignal.signal()
             ids.append(try await scene.add("\(round) paused"))
-            try await scene.reach(.queued, ids)
+            try await scene.reachability(.queued, ids)
             #expect(scene.remote.began.count == begun)
-            _ = try await scene.agent.resume(Selection(all: true))
+            _ = try await scene.daemon.resume(Selection(all: true))
         }
         scene.remote.letGo()
-        try await scene.reach(.completed, ids)
+        try await scene.reachability(.completed, ids)
         #expect(scene.remote.objects.count == ids.count)
         try await scene.stop()
     }
@@ -197,7 +197,7 @@ struct VerbTests {
     func cancel(_ moment: Moment) async throws {
         let scene = try await AgentScene(cap: 10_000)
         let id = try await bring(scene, to: moment)
-        let views = try await scene.agent.cancel(Selection(ids: [id])).uploads
+        let views = try await scene.daemon.cancel(Selection(ids: [id])).uploads
         #expect(views.map(\.state) == ["cancelled"])
         scene.remote.letGo()
         try await eventually("no copy is left") { try scene.copies.isEmpty }
@@ -205,7 +205,7 @@ struct VerbTests {
             !scene.remote.objects.contains("meant") && scene.remote.running.isEmpty
         }
         #expect(try await scene.state(id) == .cancelled)
-        #expect(try FileLook.ifPresent(at: scene.folder.path.appending("cam/meant")) != nil)
+        #expect(try FileStatus.ifPresent(at: scene.folder.path.appending("cam/meant")) != nil)
         try await scene.stop()
     }
 
@@ -213,13 +213,13 @@ struct VerbTests {
     func retry(_ moment: Moment) async throws {
         let scene = try await AgentScene(cap: 10_000)
         let id = try await bring(scene, to: moment)
-        _ = try await scene.agent.cancel(Selection(ids: [id]))
+        _ = try await scene.daemon.cancel(Selection(ids: [id]))
         // The opening may finish only now: the retry meets the transfer of the earlier generation.
-        let retried = Task { try await scene.agent.retry(Selection(ids: [id])) }
+        let retried = Task { try await scene.daemon.retry(Selection(ids: [id])) }
         scene.remote.letGo()
         #expect(try await retried.value.uploads.map(\.generation) == [2])
-        _ = try await scene.agent.resume(Selection(all: true))
-        try await scene.reach(.completed, [id])
+        _ = try await scene.daemon.resume(Selection(all: true))
+        try await scene.reachability(.completed, [id])
         try await eventually("the remote has it once") { scene.remote.objects.filter { $0 == "meant" }.count == 1 }
         try await eventually("no copy is left") { try scene.copies.isEmpty }
         try await scene.stop()
@@ -230,12 +230,12 @@ struct VerbTests {
         let scene = try await AgentScene()
         scene.remote.standard = .fail(.giveUp)
         let id = try await scene.add("a")
-        try await scene.reach(.failed, [id])
+        try await scene.reachability(.failed, [id])
         scene.remote.letGo()
-        #expect(try await scene.agent.retry(Selection(ids: [id])).uploads.map(\.generation) == [2])
-        try await scene.reach(.completed, [id])
+        #expect(try await scene.daemon.retry(Selection(ids: [id])).uploads.map(\.generation) == [2])
+        try await scene.reachability(.completed, [id])
         // A completed upload needs none.
-        await #expect(throws: Refusal.self) { try await scene.agent.retry(Selection(ids: [id])) }
+        await #expect(throws: Refusal.self) { try await scene.daemon.retry(Selection(ids: [id])) }
         try await scene.stop()
     }
 
@@ -248,18 +248,18 @@ struct VerbTests {
             _ = try await scene.add("first", size: 8_000)
             try await scene.isRunning(1)
             let id = try await scene.add("meant", size: 8_000)
-            try await eventually("it waits for room") { try await !scene.agent.show(id).upload.holds.isEmpty }
+            try await eventually("it waits for room") { try await !scene.daemon.show(id).upload.holds.isEmpty }
             return id
         case .queued:
-            _ = try await scene.agent.pause(Selection(all: true))
+            _ = try await scene.daemon.pause(Selection(all: true))
             let id = try await scene.add("meant")
-            try await scene.reach(.queued, [id])
+            try await scene.reachability(.queued, [id])
             return id
         case .opening, .uploading:
             scene.remote.standard = moment == .opening ? .waitOpening : .waitUploading
             let id = try await scene.add("meant")
             try await eventually("it is \(moment)") {
-                scene.agent.house.live[id]?.phase == (moment == .opening ? .opening : .uploading)
+                scene.daemon.house.live[id]?.phase == (moment == .opening ? .opening : .uploading)
             }
             return id
         }

@@ -10,38 +10,38 @@ import Testing
 struct NudgeTests {
     @Test("a ring before the wait is not lost, and several are one")
     func kept() async {
-        let bell = Nudge()
-        for _ in 0..<3 { bell.ring() }
-        await bell.wait()
+        let signal = AsyncSignal()
+        for _ in 0..<3 { signal.signal() }
+        await signal.wait()
         // Nothing is left: only the limit ends this one.
         let clock = ContinuousClock()
         let start = clock.now
-        await bell.wait(atMost: .milliseconds(20))
+        await signal.wait(atMost: .milliseconds(20))
         #expect(clock.now - start >= .milliseconds(20))
     }
 
     @Test("a ring from elsewhere ends the wait, and so does a cancel")
     func rung() async {
-        let bell = Nudge()
-        let waiting = Task { await bell.wait() }
-        bell.ring()
+        let signal = AsyncSignal()
+        let waiting = Task { await signal.wait() }
+        signal.signal()
         await waiting.value
-        let cancelled = Task { await bell.wait() }
+        let cancelled = Task { await signal.wait() }
         cancelled.cancel()
         await cancelled.value
     }
 
     @Test("no ring is lost between a thousand waits")
     func stress() async {
-        let (bell, back) = (Nudge(), Nudge())
+        let (signal, back) = (AsyncSignal(), AsyncSignal())
         let echo = Task {
             for _ in 0..<1_000 {
-                await bell.wait()
-                back.ring()
+                await signal.wait()
+                back.signal()
             }
         }
         for _ in 0..<1_000 {
-            bell.ring()
+            signal.signal()
             await back.wait()
         }
         await echo.value
@@ -51,7 +51,7 @@ struct NudgeTests {
 @Suite("Naming")
 struct NamingTests {
     /// 2026-11-20 08:09:10 UTC; the tests set no time zone, so only values that are the same everywhere are tested.
-    let naming = Naming(
+    let naming = RemoteNaming(
         folder: "cam", relative: FilePath(bytes: Array("sub/clip\u{E4}.mp4".utf8) + [0xFF]), size: 42,
         modified: 1_795_162_150_000_000_000, sha256: [0xAB, 0xCD], id: "7")
 
@@ -108,7 +108,7 @@ struct NamingTests {
             ("/{folder}//x/./{name}", "cam/x/a"), ("../../{name}", "a"), ("{dir}/{name}", "a"), ("{dir}", "a"),
         ])
     func remote(_ template: String, _ expected: String) throws {
-        let naming = Naming(folder: "cam", relative: "a", size: 1, modified: 0)
+        let naming = RemoteNaming(folder: "cam", relative: "a", size: 1, modified: 0)
         #expect(naming.remoteName(try Template(template)) == FilePath(expected))
     }
 }
@@ -117,7 +117,7 @@ struct NamingTests {
 struct BatchTests {
     @Test("totals only grow while there is work, and begin anew on an idle daemon")
     func totals() {
-        let batch = Batch()
+        let batch = ProgressTotals()
         func files(_ ongoing: Int, _ completed: Int) -> [Int] {
             let figures = batch.figures(
                 ongoing: ongoing, ongoingBytes: Int64(ongoing * 10), completed: completed,

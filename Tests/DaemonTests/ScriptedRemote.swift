@@ -31,7 +31,7 @@ final class ScriptedRemote: Destination {
     private struct State {
         var standard = Act.take
         var acts: [FilePath: Act] = [:]
-        var running: [FilePath: Nudge] = [:]
+        var running: [FilePath: AsyncSignal] = [:]
         var waiting: Set<FilePath> = []
         var began: [FilePath] = []
         var objects: [(number: Int, name: FilePath)] = []
@@ -49,7 +49,7 @@ final class ScriptedRemote: Destination {
         var looks = 0
         var parts: [Int] = []
         var mediaID: String?
-        var renewal: CredentialNews?
+        var renewal: CredentialRenewal?
         var requestSize: RequestSize?
     }
 
@@ -78,7 +78,7 @@ final class ScriptedRemote: Destination {
         set { state.withLock { $0.mediaID = newValue } }
     }
     /// The right that it renews when the next upload is opened.
-    func renew(_ news: CredentialNews) { state.withLock { $0.renewal = news } }
+    func renew(_ news: CredentialRenewal) { state.withLock { $0.renewal = news } }
 
     func set(_ act: Act, for name: FilePath) { state.withLock { $0.acts[name] = act } }
 
@@ -89,7 +89,7 @@ final class ScriptedRemote: Destination {
             state.acts = [:]
             return Array(state.running.values)
         }
-        for bell in bells { bell.ring() }
+        for signal in bells { signal.signal() }
     }
 
     /// Answers 403 to all from now on, including waiting uploads.
@@ -98,7 +98,7 @@ final class ScriptedRemote: Destination {
             (state.standard, state.acts) = (.refuseKey, [:])
             return Array(state.running.values)
         }
-        for bell in bells { bell.ring() }
+        for signal in bells { signal.signal() }
     }
 
     /// Called with the file's order at each of these moments: `opened`, `sent`.
@@ -106,7 +106,7 @@ final class ScriptedRemote: Destination {
         state.withLock { $0.moments[moment] = body }
     }
 
-    private func reach(_ moment: String, _ order: UploadOrder) {
+    private func reachability(_ moment: String, _ order: UploadOrder) {
         state.withLock { $0.moments.removeValue(forKey: moment) }?(order)
     }
 
@@ -121,11 +121,11 @@ final class ScriptedRemote: Destination {
     /// The objects at the remote: more than once for a file that was sent twice.
     var objects: [FilePath] { state.withLock { $0.objects.map(\.name) } }
 
-    func upload(_ order: UploadOrder, notes: any UploadNotes) async throws -> RemoteObject {
-        let (name, bell) = (order.name, Nudge())
+    func upload(_ order: UploadOrder, reporter: any UploadReporter) async throws -> RemoteObject {
+        let (name, signal) = (order.name, AsyncSignal())
         let act = state.withLock { state in
             state.began.append(name)
-            state.running[name] = bell
+            state.running[name] = signal
             let act = state.acts[name] ?? state.standard
             switch act {
             case .waitOpening, .waitUploading, .waitParts: state.waiting.insert(name)
@@ -139,7 +139,7 @@ final class ScriptedRemote: Destination {
                 state.waiting.remove(name)
             }
         }
-        notes.entered(.opening)
+        reporter.entered(.opening)
         if case .fail(let remedy) = act {
             throw UploadError(Self.failure, remedy: remedy)
         }
@@ -151,20 +151,20 @@ final class ScriptedRemote: Destination {
         // As every destination must: an object may exist from the moment of the request.
         var checkpoint = order.checkpoint ?? Checkpoint()
         checkpoint["asked"] = "1"
-        try await notes.record(checkpoint)
+        try await reporter.record(checkpoint)
         if case .lose(let remedy) = act {
-            notes.sending(order.file.size)
+            reporter.sending(order.file.size)
             throw UploadError(Self.failure, remedy: remedy)
         }
         if case .failAfterWord(let remedy) = act {
-            try await notes.accepted(0, checkpoint)
+            try await reporter.accepted(0, checkpoint)
             throw UploadError(Self.failure, remedy: remedy)
         }
         if case .failNamed(let remedy) = act {
-            if let mediaID { try await notes.named(mediaID) }
+            if let mediaID { try await reporter.named(mediaID) }
             throw UploadError(Self.failure, remedy: remedy)
         }
-        if case .waitOpening = act { await bell.wait() }
+        if case .waitOpening = act { await signal.wait() }
         try Task.checkCancellation()
         if checkpoint["object"] == nil {
             let number = state.withLock { state in
@@ -173,21 +173,21 @@ final class ScriptedRemote: Destination {
                 return state.made
             }
             checkpoint["object"] = "\(number)"
-            try await notes.record(checkpoint)
+            try await reporter.record(checkpoint)
         }
-        if let mediaID { try await notes.named(mediaID) }
-        if let news = state.withLock({ $0.renewal.take() }) { try await notes.credential(news) }
-        notes.entered(.uploading)
-        if case .waitUploading = act { await bell.wait() }
-        if case .waitParts = act { try await takeParts(order, checkpoint, bell, notes) }
+        if let mediaID { try await reporter.named(mediaID) }
+        if let news = state.withLock({ $0.renewal.take() }) { try await reporter.credential(news) }
+        reporter.entered(.uploading)
+        if case .waitUploading = act { await signal.wait() }
+        if case .waitParts = act { try await takeParts(order, checkpoint, signal, reporter) }
         try Task.checkCancellation()
-        reach("opened", order)
-        notes.spent(order.file.size)
-        try await notes.accepted(order.file.size, checkpoint)
+        reachability("opened", order)
+        reporter.spent(order.file.size)
+        try await reporter.accepted(order.file.size, checkpoint)
         // A file that cannot be read is no concern of this remote.
         let content = (try? Self.read(order.file)) ?? []
         state.withLock { $0.contents.append(content) }
-        reach("sent", order)
+        reachability("sent", order)
         return RemoteObject(id: nil, url: nil, verifiedBy: "script")
     }
 
@@ -200,16 +200,16 @@ final class ScriptedRemote: Destination {
 
     /// Like an engine: asks before each part whether to end there.
     private func takeParts(
-        _ order: UploadOrder, _ checkpoint: Checkpoint, _ bell: Nudge, _ notes: any UploadNotes
+        _ order: UploadOrder, _ checkpoint: Checkpoint, _ signal: AsyncSignal, _ reporter: any UploadReporter
     ) async throws {
         var checkpoint = checkpoint
         for part in (checkpoint["parts"].flatMap { Int($0) } ?? 0)..<4 {
-            if notes.isToPause { throw CancellationError() }
+            if reporter.isToPause { throw CancellationError() }
             state.withLock { $0.parts.append(part) }
-            await bell.wait()
+            await signal.wait()
             try Task.checkCancellation()
             checkpoint["parts"] = "\(part + 1)"
-            try await notes.accepted(order.file.size * Int64(part + 1) / 4, checkpoint)
+            try await reporter.accepted(order.file.size * Int64(part + 1) / 4, checkpoint)
         }
     }
 
@@ -218,7 +218,7 @@ final class ScriptedRemote: Destination {
 
     /// Lets the parts in flight arrive, without any other change.
     func step() {
-        for bell in state.withLock({ Array($0.running.values) }) { bell.ring() }
+        for signal in state.withLock({ Array($0.running.values) }) { signal.signal() }
     }
 
     func takesTogether(_ bundling: Bundling) { state.withLock { $0.bundling = bundling } }
@@ -227,16 +227,16 @@ final class ScriptedRemote: Destination {
     var bundles: [[FilePath]] { state.withLock { $0.bundles } }
 
     /// Leaves out the uploads that are to fail; waits as told for names without an act of their own.
-    func upload(together orders: [UploadOrder], notes: any BundleNotes) async throws -> [String: RemoteObject] {
-        let bell = Nudge()
+    func upload(together orders: [UploadOrder], reporter: any BundleReporter) async throws -> [String: RemoteObject] {
+        let signal = AsyncSignal()
         let names = orders.map(\.name)
         let (acts, standard) = state.withLock { state in
             state.bundles.append(names)
-            for name in names { state.running[name] = bell }
+            for name in names { state.running[name] = signal }
             return (names.map { state.acts[$0] ?? state.standard }, state.standard)
         }
         defer { state.withLock { state in for name in names { state.running[name] = nil } } }
-        notes.entered(.opening)
+        reporter.entered(.opening)
         let plain = zip(orders, acts).filter { if case .fail = $0.1 { false } else { true } }.map(\.0)
         var checkpoints: [String: Checkpoint] = [:]
         let numbers = state.withLock { state in
@@ -246,18 +246,18 @@ final class ScriptedRemote: Destination {
             }
         }
         for (order, number) in zip(plain, numbers) { checkpoints[order.id] = Checkpoint(["object": "\(number)"]) }
-        let held = try await notes.record(checkpoints)
+        let held = try await reporter.record(checkpoints)
         for (order, number) in zip(plain, numbers) where held.contains(order.id) {
             state.withLock { $0.objects.append((number, order.name)) }
         }
-        notes.entered(.uploading)
-        if case .waitUploading = standard { await bell.wait() }
+        reporter.entered(.uploading)
+        if case .waitUploading = standard { await signal.wait() }
         try Task.checkCancellation()
         var made: [String: RemoteObject] = [:]
         let leftOut = Set(zip(orders, acts).filter { if case .leaveOut = $0.1 { true } else { false } }.map(\.0.id))
         for order in plain
-        where held.contains(order.id) && !leftOut.contains(order.id) && !notes.isToPause(order.id) {
-            notes.spent(order.id, order.file.size)
+        where held.contains(order.id) && !leftOut.contains(order.id) && !reporter.isToPause(order.id) {
+            reporter.spent(order.id, order.file.size)
             made[order.id] = RemoteObject(id: nil, url: nil, verifiedBy: "script")
         }
         return made

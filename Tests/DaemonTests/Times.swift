@@ -23,6 +23,6 @@ extension AgentScene {
     /// Advances the clocks, and wakes the tasks that wait for them.
     func goOn(_ clocks: ManualClocks, to wall: WallTime) {
         clocks.advance(by: .milliseconds(wall.milliseconds - clocks.wall().milliseconds))
-        agent.house.dispatchBell.ring()
+        daemon.house.schedulingSignal.signal()
     }
 }

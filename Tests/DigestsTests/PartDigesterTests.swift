@@ -25,21 +25,21 @@ struct PartDigesterTests {
         [0, 1, 999, 1000, 1001, 3000, 3001, 12_345])
     func parts(_ kind: PartDigests.Kind, _ size: Int) throws {
         let content = noise(size)
-        let wish = PartDigests.Wish(partSize: 1000, kind: kind)
+        let requested = PartDigests.RequestedDigest(partSize: 1000, kind: kind)
         let plan = try #require(PartPlan(size: Int64(size), partSize: 1000))
         for step in [1, 7, 999, 1000, 1001, 5000, 20_000] {
-            let digester = PartDigester(wish)
+            let digester = PartDigester(requested)
             for start in stride(from: 0, to: size, by: step) {
                 Array(content[start..<min(start + step, size)]).withUnsafeBytes { digester.update($0) }
             }
             var digests = PartDigests()
-            digests.set(wish, digester.finish())
+            digests.set(requested, digester.finish())
             for index in 0..<plan.count {
                 let part = content[Int(plan[index].offset)..<Int(plan[index].end)]
-                #expect(digests.digest(wish, of: index) == Self.digest(kind, part))
+                #expect(digests.digest(requested, of: index) == Self.digest(kind, part))
             }
-            #expect(digests.digest(wish, of: plan.count) == nil && digests.digest(wish, of: -1) == nil)
-            #expect(digests.digest(PartDigests.Wish(partSize: 1001, kind: kind), of: 0) == nil)
+            #expect(digests.digest(requested, of: plan.count) == nil && digests.digest(requested, of: -1) == nil)
+            #expect(digests.digest(PartDigests.RequestedDigest(partSize: 1001, kind: kind), of: 0) == nil)
         }
     }
 
@@ -47,9 +47,9 @@ struct PartDigesterTests {
     func coding() throws {
         var digests = PartDigests()
         #expect(digests.isEmpty && digests.encoded.isEmpty && PartDigests(encoded: []) == digests)
-        digests.set(PartDigests.Wish(partSize: 16 << 20, kind: .md5), noise(16 * 130))
-        digests.set(PartDigests.Wish(partSize: 5 << 30, kind: .sha256), noise(32))
-        digests.set(PartDigests.Wish(partSize: 1, kind: .crc64nvme), noise(8 * 3))
+        digests.set(PartDigests.RequestedDigest(partSize: 16 << 20, kind: .md5), noise(16 * 130))
+        digests.set(PartDigests.RequestedDigest(partSize: 5 << 30, kind: .sha256), noise(32))
+        digests.set(PartDigests.RequestedDigest(partSize: 1, kind: .crc64nvme), noise(8 * 3))
         let bytes = digests.encoded
         #expect(PartDigests(encoded: bytes) == digests)
         for length in 1..<40 { #expect(PartDigests(encoded: Array(bytes.dropLast(length))) == nil) }

@@ -9,7 +9,7 @@ import Testing
 struct WorkersTests {
     @Test("run every piece once, in order where there is one thread")
     func order() {
-        let seen = Monitor([Int]())
+        let seen = ConditionLock([Int]())
         let workers = Workers<Int>("one", most: 1) { number in seen.change { $0.append(number) } }
         for number in 0..<10_000 { workers.add(number) }
         #expect(seen.wait { $0.count == 10_000 ? $0 : nil } == Array(0..<10_000))
@@ -18,8 +18,8 @@ struct WorkersTests {
 
     @Test("give each waiting piece a thread of its own, up to the bound", arguments: [1, 4])
     func bound(most: Int) {
-        let running = Monitor((now: 0, most: 0, done: 0))
-        let gate = Monitor(false)
+        let running = ConditionLock((now: 0, most: 0, done: 0))
+        let gate = ConditionLock(false)
         let workers = Workers<Int>("some", most: most) { _ in
             running.changeForAll {
                 $0.now += 1
@@ -40,7 +40,7 @@ struct WorkersTests {
 
     @Test("start again after idle threads have left")
     func lingering() {
-        let done = Monitor(0)
+        let done = ConditionLock(0)
         let workers = Workers<Int>("linger", most: 2, linger: .milliseconds(1)) { _ in done.change { $0 += 1 } }
         for round in 1...50 {
             workers.add(round)
@@ -56,7 +56,7 @@ struct WorkersTests {
         do {
             let strong = Held()
             held = strong
-            let done = Monitor(false)
+            let done = ConditionLock(false)
             let workers = Workers<@Sendable () -> Void>("held", most: 1) { $0() }
             workers.add { [strong] in
                 _ = strong
@@ -70,8 +70,8 @@ struct WorkersTests {
 
     @Test("where the kernel gives no thread, pieces are still run once, in order, and one at a time")
     func noThread() {
-        let seen = Monitor((running: 0, most: 0, order: [Int]()))
-        let gate = Monitor(false)
+        let seen = ConditionLock((running: 0, most: 0, order: [Int]()))
+        let gate = ConditionLock(false)
         let workers = Workers<Int>(
             "none", most: 1, linger: nil,
             startThread: { name, _ throws(SystemError) in
@@ -122,7 +122,7 @@ struct WorkersTests {
 struct AlarmsTests {
     @Test("go off, the earliest first, and only those that were not taken back")
     func order() {
-        let seen = Monitor([Int]())
+        let seen = ConditionLock([Int]())
         let alarms = Alarms.shared
         _ = alarms.set(after: .milliseconds(40)) { seen.change { $0.append(3) } }
         let cancelled = alarms.set(after: .milliseconds(10)) { seen.change { $0.append(2) } }
@@ -134,7 +134,7 @@ struct AlarmsTests {
 
     @Test("an alarm of long ago goes off at once, one for never does not disturb")
     func extremes() {
-        let seen = Monitor(0)
+        let seen = ConditionLock(0)
         let never = Alarms.shared.set(after: .seconds(Int64.max)) { seen.change { $0 += 100 } }
         Alarms.shared.set(at: -1) { seen.change { $0 += 1 } }
         #expect(seen.wait { $0 > 0 ? $0 : nil } == 1)

@@ -73,7 +73,7 @@ struct FFProbeTests {
         #expect(probe.facts(of: try file(folder)).isEmpty)
         if let number = try? Files.read(pid) {
             let text = String(decoding: number.filter { $0 != 10 }, as: UTF8.self)
-            #expect(try FileLook.ifPresent(at: FilePath("/proc/" + text)) == nil)
+            #expect(try FileStatus.ifPresent(at: FilePath("/proc/" + text)) == nil)
         }
     }
 

@@ -81,7 +81,7 @@ struct FullDiskTests {
         let pairs = ["sluicePath": "card/a", "mtime": "1700000000000000000"]
         let location = try await inbox.upload(content, pairs)
         #expect(try inbox.content("card/a") == content)
-        #expect(try FileLook(at: disk.path.appending("a")).modified == 1_700_000_000_000_000_000)
+        #expect(try FileStatus(at: disk.path.appending("a")).modified == 1_700_000_000_000_000_000)
         #expect(try inbox.unfinished() == 0)
 
         let second = noise(2_500_000, seed: 2)

@@ -127,9 +127,9 @@ struct ReceiverFuzzTests {
             id: "0123456789abcdef0123456789abcdef", length: 5, metadata: "filename YS5tcDQ=,mtime LTU=", created: 1,
             touched: 1_700_000_000_000, offset: 3, boot: "x", digest: nil, name: nil)
         let folder = TemporaryFolder()
-        let shelf = folder.path.appending(FinalName.ownFolder)
-        let file = shelf.appending("0123456789abcdef0123456789abcdef.json")
-        try Files.makeFolders(shelf)
+        let directory = folder.path.appending(FinalName.ownFolder)
+        let file = directory.appending("0123456789abcdef0123456789abcdef.json")
+        try Files.makeFolders(directory)
         try record.write(file)
         let mutator = Mutator(
             [try Files.read(file)],

@@ -131,7 +131,7 @@ final class Inbox: Sendable {
 
     func content(_ name: FilePath) throws -> [UInt8]? {
         let path = folder.appending(name)
-        return try FileLook.ifPresent(at: path) == nil ? nil : Files.read(path, limit: 64 << 20)
+        return try FileStatus.ifPresent(at: path) == nil ? nil : Files.read(path, limit: 64 << 20)
     }
 
     /// Every delivered file below the folder.
@@ -139,7 +139,7 @@ final class Inbox: Sendable {
         var found: [FilePath] = []
         for name in try Files.names(in: folder.appending(below)) where name != ".sluice-receive" {
             let path = below.appending(name)
-            found += try FileLook(at: folder.appending(path)).isDirectory ? delivered(path) : [path]
+            found += try FileStatus(at: folder.appending(path)).isDirectory ? delivered(path) : [path]
         }
         return found.sorted()
     }

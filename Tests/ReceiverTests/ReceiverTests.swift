@@ -15,7 +15,7 @@ struct ReceiverTests {
             let location = try await inbox.upload(
                 content, ["filename": "a.mp4", "mtime": "1700000000123456789", "sha256": sha256(content)])
             #expect(try inbox.content("a.mp4") == content)
-            #expect(try FileLook(at: inbox.folder.appending("a.mp4")).modified == 1_700_000_000_123_456_789)
+            #expect(try FileStatus(at: inbox.folder.appending("a.mp4")).modified == 1_700_000_000_123_456_789)
             #expect(try await inbox.offset(location) == size)
             #expect(try inbox.unfinished() == 0)
         }
@@ -63,7 +63,7 @@ struct ReceiverTests {
             holds: {
                 let names = try Files.names(in: inbox.folder.appending(".sluice-receive"))
                 let data = names.first { $0.fileExtension == "data" }
-                return try data.map { try FileLook(at: inbox.folder.appending(".sluice-receive").appending($0)).size }
+                return try data.map { try FileStatus(at: inbox.folder.appending(".sluice-receive").appending($0)).size }
                     == 300_000
             })
         await inbox.stop()
@@ -106,7 +106,7 @@ struct ReceiverTests {
             // Not by a HEAD, which would take over the upload before they have arrived.
             let id = String(location.dropFirst("/files/".count))
             let data = inbox.folder.appending(FilePath(".sluice-receive/\(id).data"))
-            try await eventually("400 bytes are there") { try FileLook(at: data).size == 400 ? true : nil }
+            try await eventually("400 bytes are there") { try FileStatus(at: data).size == 400 ? true : nil }
             #expect(try await inbox.offset(location) == 400)
             // If the old connection is still alive, it is refused, and its bytes are not mixed in.
             try await silent.send(Array(content[400..<500]))

@@ -24,7 +24,7 @@ struct TusProtocolTests {
             let place = try #require(made.headers["location"])
             let headers = ["Upload-Offset": "0", "Content-Type": "application/offset+octet-stream"]
             #expect(try await inbox.ask("PATCH", place, headers, [1]).status == 204)
-            #expect(try FileLook(at: inbox.folder.appending("a")).size == 1)
+            #expect(try FileStatus(at: inbox.folder.appending("a")).size == 1)
         }
     }
 

@@ -66,7 +66,7 @@ private struct Scene {
             try await store.finishRelease(claim.asset.id, .kept)
         }
         try await part("room") {
-            let slots = TransferRoom(slots: 1)
+            let slots = BatchLimits(slots: 1)
             _ = try await store.first(waitingFor: destination, lacking: -1, from: { _ in true })
             // What was begun there goes all the same.
             for claim in try await store.claim(filling: slots, destination, from: { _ in true }, within: -1) {
@@ -143,18 +143,18 @@ private struct Scene {
     }
 
     private func arrive() async throws {
-        let look = FileLook(device: 1, inode: 5, size: 9_000, modified: 5, changed: 5, born: nil, mode: 0o100644)
-        let name = FilePath("arrives-\(hexadecimal(Chance.bytes(8))).mp4")
+        let status = FileStatus(device: 1, inode: 5, size: 9_000, modified: 5, changed: 5, born: nil, mode: 0o100644)
+        let name = FilePath("arrives-\(hexadecimal(Random.bytes(8))).mp4")
         let folder = Backlog.folders[0]
         let file = SettledFile(
-            folder: folder, root: "/srv/cameras/front-door", relative: name, look: look,
+            folder: folder, root: "/srv/cameras/front-door", relative: name, status: status,
             identity: StoredIdentity(
                 folder: folder, relative: name, size: 9_000, modified: 5, inode: 5, born: nil, fileSystem: nil),
             settledBy: .lease)
-        let order = Arrival.Order(
+        let order = NewAsset.Order(
             destination: Backlog.destinations[0], name: name, mediaType: "video/mp4", key: name.text, context: [:],
             metadata: [:])
-        let arrival = Arrival(file: file, action: .keep, priority: 99, orders: [order])
+        let arrival = NewAsset(file: file, action: .keep, priority: 99, orders: [order])
         guard case .recorded(let asset, _)? = try await store.record([arrival]).first else {
             Issue.record("not recorded")
             return
@@ -191,8 +191,8 @@ struct ScaleTests {
         let store = try await Store.open(
             folder.path.appending("state"), clocks: SystemClocks(), sorting: .newestFirst)
         for row in try await store.rows(Store.Filter()) {
-            #expect(try FileLook(at: row.asset.path.shown).modified == row.asset.identity.modified)
-            let copy = try FileLook.ifPresent(at: folder.path.appending("staging").appending(row.asset.stagedName))
+            #expect(try FileStatus(at: row.asset.path.shown).modified == row.asset.identity.modified)
+            let copy = try FileStatus.ifPresent(at: folder.path.appending("staging").appending(row.asset.stagedName))
             #expect((copy?.size == row.asset.size) == (row.asset.state == .staged))
         }
     }

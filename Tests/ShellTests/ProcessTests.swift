@@ -27,7 +27,7 @@ struct ProcessTests {
     }
 
     private func start(_ arguments: [String]) throws -> Child {
-        let name = hexadecimal(Chance.bytes(4))
+        let name = hexadecimal(Random.bytes(4))
         return try Child(
             binary, arguments, output: folder.path.appending(FilePath(name + ".out")),
             errors: folder.path.appending(FilePath(name + ".err")))
@@ -44,7 +44,7 @@ struct ProcessTests {
 
     /// Started by a shell that has closed `closed` for it.
     private func start(_ arguments: [String], closed: String) throws -> Child {
-        let name = hexadecimal(Chance.bytes(4))
+        let name = hexadecimal(Random.bytes(4))
         return try Child(
             "/bin/sh", ["-c", "exec \"$0\" \"$@\" \(closed)", binary.display] + arguments,
             output: folder.path.appending(FilePath(name + ".out")),
@@ -71,7 +71,7 @@ struct ProcessTests {
         let receiver = try start(
             ["receive", "--listen", "127.0.0.1:0", "--into", into.display], closed: "<&- >&- 2>&-")
         let lock = into.appending(".sluice-receive/lock")
-        try await eventually("it runs") { try FileLook.ifPresent(at: lock) != nil }
+        try await eventually("it runs") { try FileStatus.ifPresent(at: lock) != nil }
         for number in 0...2 {
             let link = "/proc/\(receiver.pid)/fd/\(number)"
             #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == "/dev/null")
@@ -233,7 +233,7 @@ struct ProcessTests {
         let lines = try child.printed().split(separator: "\n").map(String.init)
         #expect(lines.contains { $0.hasPrefix("ok       folder       cam") })
         #expect(lines.contains { $0.hasPrefix("failed   destination  nas") })
-        #expect(try FileLook.ifPresent(at: folder.path.appending("state")) == nil)
+        #expect(try FileStatus.ifPresent(at: folder.path.appending("state")) == nil)
 
         let refused = try start(["check", "--config", file.display, "--json"])
         #expect(try await refused.end(within: .seconds(30)) == .status(76))

@@ -82,7 +82,7 @@ struct VerbTests {
                 {"scope": "all", "kind": "rate", "rate": 1000000, "since": "2026-11-20T08:00:00.000Z", "until": \
                 "2026-11-20T09:00:00.000Z", "by": "anna"}
                 """
-            let ended = try JSONDecoder().decode(ExceptionView.self, from: Data(limit.utf8))
+            let ended = try JSONDecoder().decode(OverrideView.self, from: Data(limit.utf8))
             daemon.state.withLock { $0.ended = [ended] }
             let screen = Screen()
             #expect(await sluice(["limit", "off"], at: socket, screen) == .ok)

@@ -16,8 +16,8 @@ struct ConfinementTests {
     private func scene() throws -> (source: SourceFile, victim: FilePath) {
         let path = try temporary.write("drop/sub/a.mp4", content)
         let victim = try temporary.write("victim/a.mp4", content)
-        let look = try FileLook(at: path)
-        try Descriptor.open(victim, for: .reading).setModified(look.modified, named: victim)
+        let status = try FileStatus(at: path)
+        try Descriptor.open(victim, for: .reading).setModified(status.modified, named: victim)
         let folder = SourceFolders()[temporary.path.appending("drop")]
         return (SourceFile(folder: folder, relative: "sub/a.mp4"), victim)
     }
@@ -36,9 +36,9 @@ struct ConfinementTests {
     }
 
     private func identity(_ source: SourceFile) throws -> SourceRelease.AssetIdentity {
-        let look = try source.look()
+        let status = try source.status()
         return SourceRelease.AssetIdentity(
-            id: 42, source: source, size: look.size, modified: look.modified, inode: nil, changed: look.changed,
+            id: 42, source: source, size: status.size, modified: status.modified, inode: nil, changed: status.changed,
             sha256: Hasher.digest(.sha256, of: content))
     }
 
@@ -61,12 +61,12 @@ struct ConfinementTests {
     @Test("nothing is copied or digested from behind such a link")
     func copy() throws {
         let (source, _) = try scene()
-        let look = try source.look()
-        let stored = StoredIdentity(look, folder: "cam", relative: source.relative, on: nil)
+        let status = try source.status()
+        let stored = StoredIdentity(status, folder: "cam", relative: source.relative, on: nil)
         try swapForLink()
         let area = StagingArea(folder: temporary.path.appending("staging"))
         try area.prepare()
-        let wanted = Wanted(source, stored, changed: look.changed)
+        let wanted = Wanted(source, stored, changed: status.changed)
         #expect(throws: StagingError.self) { try area.copy(wanted, as: "1") }
         #expect(throws: StagingError.self) { _ = try area.digestInPlace(wanted) }
         #expect(throws: SystemError.self) { try contentDigest(of: source) }
@@ -127,7 +127,7 @@ struct ConfinementTests {
         #expect(error?.isLink == true)
         #expect(error?.description.contains("done/2026: a symbolic link") == true, "\(String(describing: error))")
         #expect(try Files.names(in: victim.parent) == ["a.mp4"])
-        #expect(try source.look().size == content.count)
+        #expect(try source.status().size == content.count)
     }
 
     @Test(
@@ -165,7 +165,7 @@ struct ConfinementTests {
             )
             #expect(try Files.names(in: done.appending("2026")).isEmpty)
         }
-        #expect(try FileLook.ifPresent(at: waiting) == nil)
+        #expect(try FileStatus.ifPresent(at: waiting) == nil)
     }
 
     @Test("a hidden name that others have planted keeps nothing from its release, and is left alone")
@@ -187,8 +187,8 @@ struct ConfinementTests {
     func export() throws {
         let (source, victim) = try scene()
         try Files.replace(victim, with: noise(10))
-        let look = try source.look()
-        let stored = StoredIdentity(look, folder: "cam", relative: source.relative, on: nil)
+        let status = try source.status()
+        let stored = StoredIdentity(status, folder: "cam", relative: source.relative, on: nil)
         let area = StagingArea(folder: temporary.path.appending("staging"))
         try area.prepare()
         let sub = temporary.path.appending("drop/sub").display
@@ -199,7 +199,7 @@ struct ConfinementTests {
             command: try CommandWords(["sh", "-c", script, "sh", "{input}", "{output}", sub]), output: "a.out",
             timeout: .seconds(20), minSize: 1, folder: "cam", relative: source.relative)
         let made = try area.export(
-            Wanted(source, stored, changed: look.changed), as: "1", export, digestsSource: false)
+            Wanted(source, stored, changed: status.changed), as: "1", export, digestsSource: false)
         #expect(made.copy.sha256 == Hasher.digest(.sha256, of: content))
     }
 
@@ -221,7 +221,7 @@ struct ConfinementTests {
             return
         }
         #expect(isCopied)
-        let moved = try FileLook(at: disk.path.appending("x/a.mp4"))
+        let moved = try FileStatus(at: disk.path.appending("x/a.mp4"))
         #expect(moved.mode & 0o7777 == 0o751 && moved.modified == staged.modified)
     }
 
@@ -250,7 +250,7 @@ struct ConfinementTests {
         }
         let moved = disk.path.appending("x/a.mp4")
         let kept = try Descriptor.open(moved, for: .reading).attribute("system.posix_acl_access", named: moved)
-        let group = try FileLook(at: moved).mode & 0o070
+        let group = try FileStatus(at: moved).mode & 0o070
         #expect(kept == list || kept == nil && group == 0, "\(String(describing: kept))")
     }
 }

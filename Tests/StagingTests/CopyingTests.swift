@@ -19,11 +19,12 @@ struct CopyingTests {
     }
 
     static func wanted(_ path: FilePath) throws -> Wanted {
-        let look = try FileLook(at: path)
+        let status = try FileStatus(at: path)
         let identity = StoredIdentity(
-            folder: "f", relative: path.name, size: look.size, modified: look.modified, inode: look.inode, born: nil,
+            folder: "f", relative: path.name, size: status.size, modified: status.modified, inode: status.inode,
+            born: nil,
             fileSystem: nil)
-        return Wanted(SourceFile(path), identity, changed: look.changed)
+        return Wanted(SourceFile(path), identity, changed: status.changed)
     }
 
     /// A file of `size` with `pieces` in it, each from its offset; the rest are holes.
@@ -65,19 +66,19 @@ struct CopyingTests {
         arguments: Tier.sample([0, 1, 5 << 20, 5 << 20 + 1, 11 << 20 + 77], 3))
     func parts(_ size: Int) throws {
         let source = try folder.write("source", noise(size))
-        let wishes = [
-            PartDigests.Wish(partSize: 5 << 20, kind: .sha256), .init(partSize: 5 << 20, kind: .md5),
+        let requestedDigests = [
+            PartDigests.RequestedDigest(partSize: 5 << 20, kind: .sha256), .init(partSize: 5 << 20, kind: .md5),
             .init(partSize: 3_000_001, kind: .crc64nvme), .init(partSize: .max, kind: .md5),
         ]
         var expected = PartDigests()
-        for wish in wishes {
-            let digester = PartDigester(wish)
+        for requested in requestedDigests {
+            let digester = PartDigester(requested)
             noise(size).withUnsafeBytes { digester.update($0) }
-            expected.set(wish, digester.finish())
+            expected.set(requested, digester.finish())
         }
         let wanted = try Self.wanted(source)
-        #expect(try area.copy(wanted, as: "1", wishes: wishes + wishes).parts == expected)
-        #expect(try area.digestInPlace(wanted, wishes: wishes).parts == expected)
+        #expect(try area.copy(wanted, as: "1", requestedDigests: requestedDigests + requestedDigests).parts == expected)
+        #expect(try area.digestInPlace(wanted, requestedDigests: requestedDigests).parts == expected)
         #expect(try area.copy(wanted, as: "2").parts.isEmpty)
     }
 

@@ -53,8 +53,8 @@ struct ExportTests {
         #expect(made.copy.size == Int64(expected.count))
         #expect(try made.sourceSHA256 == contentDigest(of: source))
         #expect(try Files.names(in: area.folder) == ["1"])
-        #expect(try FileLook(at: area.path("1")).mode & 0o777 == 0o600)
-        #expect(try FileLook.ifPresent(at: "/") != nil)
+        #expect(try FileStatus(at: area.path("1")).mode & 0o777 == 0o600)
+        #expect(try FileStatus.ifPresent(at: "/") != nil)
     }
 
     @Test("of what the command makes the digests of parts are known too")
@@ -64,11 +64,12 @@ struct ExportTests {
             CopyingTests.wanted(source), as: "1",
             Export(
                 command: command, output: "out", timeout: .seconds(30), minSize: 1, folder: "cam", relative: "clip"),
-            digestsSource: false, wishes: { size in [PartDigests.Wish(partSize: size - 1, kind: .md5)] })
-        let wish = PartDigests.Wish(partSize: 19_999, kind: .md5)
+            digestsSource: false,
+            requestedDigests: { size in [PartDigests.RequestedDigest(partSize: size - 1, kind: .md5)] })
+        let requested = PartDigests.RequestedDigest(partSize: 19_999, kind: .md5)
         let content = try Files.read(source)
-        #expect(made.copy.parts.digest(wish, of: 0) == Hasher.digest(.md5, of: Array(content[..<19_999])))
-        #expect(made.copy.parts.digest(wish, of: 1) == Hasher.digest(.md5, of: [content[19_999]]))
+        #expect(made.copy.parts.digest(requested, of: 0) == Hasher.digest(.md5, of: Array(content[..<19_999])))
+        #expect(made.copy.parts.digest(requested, of: 1) == Hasher.digest(.md5, of: [content[19_999]]))
     }
 
     @Test("a command that fails is quoted with its last lines, however much it said")

@@ -16,7 +16,7 @@ struct OriginFuzzTests {
         let copy = try Descriptor.open(path, for: .reading)
         let identity = StoredIdentity(
             folder: "cam", relative: "front/clip.mp4", size: 3, modified: 4, inode: 5, born: 6, fileSystem: "disk")
-        let whole = Origin(
+        let whole = CopyOrigin(
             identity, root: "/drop", changed: 7,
             uploads: [.init(id: "01JD", destination: "nas", name: "a/b.mp4", key: "k", context: ["a": "b"])])
         let mutator = Mutator(
@@ -31,7 +31,7 @@ struct OriginFuzzTests {
         try fuzz.each(mutator) { round in
             // An empty attribute counts as one, too.
             try copy.setAttribute("user.sluice.origin", to: round.input, named: path)
-            guard let origin = try Origin.read(path) else { return }
+            guard let origin = try CopyOrigin.read(path) else { return }
             try round.expect((origin.identity == nil) == (origin.paths == nil), "an identity without a place")
             guard let paths = origin.paths else { return }
             told += 1
@@ -39,7 +39,7 @@ struct OriginFuzzTests {
             try round.expect(place.relative(to: paths.root) == paths.relative, "leads to \(place)")
             try round.expect(!place.bytes.contains(0), "ends early for the kernel: \(place)")
             origin.write(to: copy, named: path)
-            try round.expect(try Origin.read(path) == origin, "written again it is another one")
+            try round.expect(try CopyOrigin.read(path) == origin, "written again it is another one")
         }
         if fuzz.rounds >= 1000 { #expect(told > fuzz.rounds / 20) }
     }

@@ -7,27 +7,27 @@ import Testing
 
 @Suite("what a copy tells of itself")
 struct OriginTests {
-    private func origin(_ relative: FilePath, context: [String: String] = [:]) -> Origin {
-        Origin(
+    private func origin(_ relative: FilePath, context: [String: String] = [:]) -> CopyOrigin {
+        CopyOrigin(
             StoredIdentity(
                 folder: "cam", relative: relative, size: 3, modified: 4, inode: 5, born: 6, fileSystem: "disk"),
             root: "/drop", changed: 7,
             uploads: [.init(id: "01", destination: "nas", name: relative, key: "k", context: context)])
     }
 
-    private func copied(_ origin: Origin) throws -> (TemporaryFolder, Origin?) {
+    private func copied(_ origin: CopyOrigin) throws -> (TemporaryFolder, CopyOrigin?) {
         let folder = TemporaryFolder()
         let source = try folder.write("source", [1, 2, 3])
         let staging = StagingArea(folder: folder.path.appending("staging"), method: .copy)
         _ = try staging.prepare()
-        let look = try FileLook(at: source)
+        let status = try FileStatus(at: source)
         let identity = StoredIdentity(
-            folder: "cam", relative: "source", size: look.size, modified: look.modified, inode: look.inode,
-            born: look.born, fileSystem: nil)
+            folder: "cam", relative: "source", size: status.size, modified: status.modified, inode: status.inode,
+            born: status.born, fileSystem: nil)
         let copy = try staging.copy(
-            Wanted(SourceFile(source), identity, changed: look.changed), as: "1", origin: origin)
+            Wanted(SourceFile(source), identity, changed: status.changed), as: "1", origin: origin)
         try staging.publish([copy])
-        let read = try Origin.read(staging.path("1"))
+        let read = try CopyOrigin.read(staging.path("1"))
         #expect(read == nil || read?.sha256 == hexadecimal(copy.sha256))
         return (folder, read)
     }

@@ -15,12 +15,13 @@ struct StagingTests {
         try area.prepare()
     }
 
-    func identity(_ path: FilePath) throws -> (StoredIdentity, FileLook) {
-        let look = try FileLook(at: path)
+    func identity(_ path: FilePath) throws -> (StoredIdentity, FileStatus) {
+        let status = try FileStatus(at: path)
         let identity = StoredIdentity(
-            folder: "f", relative: path.name, size: look.size, modified: look.modified, inode: look.inode, born: nil,
+            folder: "f", relative: path.name, size: status.size, modified: status.modified,
+            inode: status.inode, born: nil,
             fileSystem: nil)
-        return (identity, look)
+        return (identity, status)
     }
 
     @Test(
@@ -29,8 +30,8 @@ struct StagingTests {
     func whole(_ size: Int) throws {
         let content = noise(size, seed: UInt64(size))
         let source = try folder.write("source.mp4", content)
-        let (identity, look) = try identity(source)
-        let copied = try area.copy(Wanted(SourceFile(source), identity, changed: look.changed), as: "1")
+        let (identity, status) = try identity(source)
+        let copied = try area.copy(Wanted(SourceFile(source), identity, changed: status.changed), as: "1")
         #expect(copied.sha256 == Hasher.digest(.sha256, of: content))
         #expect(try area.size(of: "1") == nil)
         try area.publish([copied])
@@ -46,15 +47,14 @@ struct StagingTests {
         let disk = try await LoopDisk(kind)
         let area = StagingArea(folder: disk.path.appending("staging"), method: .copy)
         try area.prepare()
-        var copies: [StagingArea.FreshCopy] = []
-        var contents: [[UInt8]] = []
+        var (copies, contents) = ([StagingArea.FreshCopy](), [[UInt8]]())
         for (number, size) in [0, 1, 4096, 300_000, 3 << 20].enumerated() {
             contents.append(noise(size, seed: UInt64(number)))
             let source = try folder.write(FilePath("source \(number)"), contents[number])
-            let (identity, look) = try identity(source)
+            let (identity, status) = try identity(source)
             copies.append(
                 try area.copy(
-                    Wanted(SourceFile(source), identity, changed: look.changed), as: FilePath("\(number + 1)")))
+                    Wanted(SourceFile(source), identity, changed: status.changed), as: FilePath("\(number + 1)")))
         }
         try area.publish(copies)
         try await disk.cutPower()
@@ -66,12 +66,12 @@ struct StagingTests {
     @Test("a source that is not what was recorded is refused, and leaves nothing behind")
     func changed() throws {
         let source = try folder.write("source.mp4", noise(1000))
-        let (identity, look) = try identity(source)
+        let (identity, status) = try identity(source)
         for spoil in [
             { (i: inout StoredIdentity, c: inout Int64) in i.size = 999 }, { i, c in i.modified -= 1 },
             { i, c in c -= 1 }, { i, c in i.inode = 1 },
         ] {
-            var (other, ctime) = (identity, look.changed)
+            var (other, ctime) = (identity, status.changed)
             spoil(&other, &ctime)
             let error = #expect(throws: StagingError.self) {
                 try area.copy(Wanted(SourceFile(source), other, changed: ctime), as: "1")
@@ -91,7 +91,7 @@ struct StagingTests {
         arguments: Meddling.allCases)
     func changedMeanwhile(_ meddling: Meddling) throws {
         let source = try folder.write("source.mp4", noise(8 << 20))
-        let (identity, look) = try identity(source)
+        let (identity, status) = try identity(source)
         func meddle() throws {
             switch meddling {
             case .written: try Descriptor.open(source, for: .updating).write([1, 2, 3], named: source)
@@ -99,13 +99,13 @@ struct StagingTests {
             case .truncated: try Descriptor.open(source, for: .updating).setSize(5 << 20, named: source)
             case .replaced: try Files.replace(source, with: noise(8 << 20, seed: 2))
             case .removed: try Files.remove(source)
-            case .touched: try Descriptor.open(source, for: .updating).setModified(look.modified, named: source)
+            case .touched: try Descriptor.open(source, for: .updating).setModified(status.modified, named: source)
             }
         }
         var blocks = 0
         let error = #expect(throws: StagingError.self) {
             _ = try area.copy(
-                Wanted(SourceFile(source), identity, changed: look.changed), as: "1",
+                Wanted(SourceFile(source), identity, changed: status.changed), as: "1",
                 pace: Pace(isStopped: {
                     blocks += 1
                     if blocks == 3 { do { try meddle() } catch { Issue.record(error) } }
@@ -123,10 +123,10 @@ struct StagingTests {
     @Test("a stop ends the copy between two blocks")
     func stopped() throws {
         let source = try folder.write("source.mp4", noise(4 << 20))
-        let (identity, look) = try identity(source)
+        let (identity, status) = try identity(source)
         let error = #expect(throws: StagingError.self) {
             try area.copy(
-                Wanted(SourceFile(source), identity, changed: look.changed), as: "1", pace: Pace(isStopped: { true }))
+                Wanted(SourceFile(source), identity, changed: status.changed), as: "1", pace: Pace(isStopped: { true }))
         }
         guard case .stopped? = error else {
             Issue.record("\(String(describing: error))")
@@ -137,10 +137,10 @@ struct StagingTests {
     @Test("a source that is gone, and one that is no file, are told apart from a change")
     func missing() throws {
         let source = try folder.write("source.mp4", noise(10))
-        let (identity, look) = try identity(source)
+        let (identity, status) = try identity(source)
         try Files.remove(source)
         let error = #expect(throws: StagingError.self) {
-            try area.copy(Wanted(SourceFile(source), identity, changed: look.changed), as: "1")
+            try area.copy(Wanted(SourceFile(source), identity, changed: status.changed), as: "1")
         }
         guard case .missing? = error else {
             Issue.record("\(String(describing: error))")
@@ -170,10 +170,10 @@ struct SourceReleaseTests {
     let content = noise(50_000)
 
     func identity(_ path: FilePath) throws -> SourceRelease.AssetIdentity {
-        let look = try FileLook(at: path)
+        let status = try FileStatus(at: path)
         return SourceRelease.AssetIdentity(
-            id: 42, source: SourceFile(path), size: look.size, modified: look.modified, inode: look.inode,
-            changed: look.changed, sha256: Hasher.digest(.sha256, of: try Files.read(path, limit: 1 << 30)))
+            id: 42, source: SourceFile(path), size: status.size, modified: status.modified, inode: status.inode,
+            changed: status.changed, sha256: Hasher.digest(.sha256, of: try Files.read(path, limit: 1 << 30)))
     }
 
     @Test(
@@ -182,16 +182,16 @@ struct SourceReleaseTests {
     func racilyClean(_ later: Int64, _ isDoubted: Bool) throws {
         let path = try folder.write("a.mp4", content)
         var staged = try identity(path)
-        var look = try FileLook(at: path)
-        look.changed -= look.changed % 1_000_000_000
-        staged.takenAt = WallTime(milliseconds: look.changed / 1_000_000 + later)
+        var status = try FileStatus(at: path)
+        status.changed -= status.changed % 1_000_000_000
+        staged.takenAt = WallTime(milliseconds: status.changed / 1_000_000 + later)
         let folder = try OpenFolder(following: path.parent)
-        let isHidden = staged.mayHideWrite(look, at: path.name, in: folder)
+        let isHidden = staged.mayHideWrite(status, at: path.name, in: folder)
         staged.takenAt = nil
-        let isHiddenAlways = staged.mayHideWrite(look, at: path.name, in: folder)
+        let isHiddenAlways = staged.mayHideWrite(status, at: path.name, in: folder)
         // With finer times, each write changes one.
-        look.changed += 1
-        let isHiddenInFine = staged.mayHideWrite(look, at: path.name, in: folder)
+        status.changed += 1
+        let isHiddenInFine = staged.mayHideWrite(status, at: path.name, in: folder)
         #expect(isHidden == isDoubted && isHiddenAlways && !isHiddenInFine)
     }
 
@@ -309,7 +309,7 @@ struct SourceReleaseTests {
         let aside = folder.path.appending("b")
         try Files.rename(source, to: aside)
         try Files.rename(aside, to: source)
-        #expect(try FileLook(at: source).changed != staged.changed)
+        #expect(try FileStatus(at: source).changed != staged.changed)
         #expect(isReleased(try SourceRelease(staged, .delete).run()))
     }
 
@@ -346,7 +346,7 @@ struct SourceReleaseTests {
         let staged = try identity(source)
         let blind = FixedWriters(answer: .unknown(.notTold))
         #expect(try SourceRelease(staged, .delete, writers: blind).run() == .unsure(.notTold))
-        #expect(try FileLook(at: source).changed == staged.changed, "it was renamed there and back")
+        #expect(try FileStatus(at: source).changed == staged.changed, "it was renamed there and back")
         #expect(isReleased(try SourceRelease(staged, .delete, inDoubt: .accept, writers: blind).run()))
         #expect(try names().isEmpty)
     }

@@ -3,13 +3,13 @@ import Linux
 import Staging
 
 /// Gives the same answer for every file.
-struct FixedWriters: WriterAsking {
+struct FixedWriters: WriterDetecting {
     let answer: WriterSearch.Answer
 
     func ask(
         _ relative: FilePath, in folder: borrowing OpenFolder
-    ) throws(SystemError) -> (look: FileLook, answer: WriterSearch.Answer) {
-        (try folder.look(at: relative), answer)
+    ) throws(SystemError) -> (status: FileStatus, answer: WriterSearch.Answer) {
+        (try folder.status(at: relative), answer)
     }
 }
 
@@ -21,7 +21,7 @@ extension SourceRelease {
         self.init(asset, act, inDoubt: inDoubt, writers: WriterSearch(clocks: SystemClocks()))
     }
 
-    init(_ asset: AssetIdentity, _ act: Act, inDoubt: InDoubt = .stop, writers: any WriterAsking) {
+    init(_ asset: AssetIdentity, _ act: Act, inDoubt: InDoubt = .stop, writers: any WriterDetecting) {
         self.init(asset, act, token: Self.token, inDoubt: inDoubt, writers: writers)
     }
 }

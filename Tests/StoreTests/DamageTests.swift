@@ -18,16 +18,16 @@ struct DamageTests {
                 folder: "cam", relative: relative, size: 1000, modified: Int64(number), inode: UInt64(number),
                 born: nil,
                 fileSystem: "disk")
-            let look = FileLook(
+            let status = FileStatus(
                 device: 1, inode: UInt64(number), size: 1000, modified: Int64(number), changed: Int64(number),
                 born: nil,
                 mode: 0o100644)
-            let order = Arrival.Order(
+            let order = NewAsset.Order(
                 destination: "nas", name: relative, mediaType: "video/mp4", key: nil, context: [:], metadata: [:])
             _ = try await store.record([
-                Arrival(
+                NewAsset(
                     file: SettledFile(
-                        folder: "cam", root: "/drop", relative: relative, look: look, identity: identity,
+                        folder: "cam", root: "/drop", relative: relative, status: status, identity: identity,
                         settledBy: .quiet), action: .keep, priority: 0, orders: [order])
             ])
         }
@@ -70,7 +70,7 @@ struct DamageTests {
                 #expect(refusal.error.isCorrupt)
                 #expect(refusal.remedy?.contains("sluice rebuild") == true)
             }
-            #expect(try FileLook.ifPresent(at: database(folder))?.size == content.map { Int64($0.count) })
+            #expect(try FileStatus.ifPresent(at: database(folder))?.size == content.map { Int64($0.count) })
         }
     }
 
@@ -192,7 +192,7 @@ struct DamageTests {
         let store = try await Store.openNew(
             folder.path, clocks: ManualClocks(), sorting: .newestFirst, isTrial: false)
         #expect(throws: StateUnusable.self) {
-            try StateFiles.look(at: folder.path, wasUsed: true, copies: { 0 })
+            try StateFiles.check(at: folder.path, wasUsed: true, copies: { 0 })
         }
         try await store.reserve(upTo: 500)
         let aside = try #require(try await store.install(stamp: "20260102-030405"))

@@ -149,7 +149,7 @@ struct StoreOverTimeTests {
         #expect(try await scene.store.known([file.identity]) == [true])
         // Seen by a scan: young again.
         #expect(try await scene.store.oldTombstones(limit: 10).isEmpty)
-        try await scene.store.tend(renewed: [], gone: [file.identity])
+        try await scene.store.prune(renewed: [], gone: [file.identity])
         #expect(try await scene.store.known([file.identity]) == [false])
     }
 

@@ -20,7 +20,7 @@ struct Scene {
     {
         SettledFile(
             folder: folder, root: "/drop", relative: FilePath(name),
-            look: FileLook(
+            status: FileStatus(
                 device: 1, inode: 7, size: size, modified: modified, changed: modified, born: nil, mode: 0o100644),
             identity: StoredIdentity(
                 folder: folder, relative: FilePath(name), size: size, modified: modified, inode: 7, born: nil,
@@ -31,11 +31,11 @@ struct Scene {
     static func arrival(
         _ file: SettledFile, to destinations: [String] = ["nas"], action: SourceAction = .delete, priority: Int = 0,
         key: String? = nil, again: Bool = false
-    ) -> Arrival {
-        Arrival(
+    ) -> NewAsset {
+        NewAsset(
             file: file, action: action, priority: priority,
             orders: destinations.map {
-                Arrival.Order(
+                NewAsset.Order(
                     destination: $0, name: file.relative, mediaType: "video/mp4", key: key, context: ["camera": "door"],
                     metadata: [:])
             }, again: again)
@@ -43,7 +43,7 @@ struct Scene {
 
     /// Recorded and staged: its uploads may go.
     @discardableResult
-    func stage(_ arrival: Arrival, sha256: [UInt8] = noise(32)) async throws -> (asset: Int64, uploads: [String]) {
+    func stage(_ arrival: NewAsset, sha256: [UInt8] = noise(32)) async throws -> (asset: Int64, uploads: [String]) {
         let (asset, uploads): (Int64, [String])
         switch try await store.record([arrival]).first {
         case .recorded(let new, let ids), .newVersion(let new, let ids): (asset, uploads) = (new, ids)

@@ -37,8 +37,8 @@ struct CarriedBoundTests {
         var open: [CInt: CarriedBound.Member] = [:]
 
         init(_ links: Links, joinsSegments: Bool = false) throws {
-            let look: CarriedBound.Look = { _ in links.sent.withLock { $0 } }
-            let first = CarriedBound(interface: "lte0", now: start, joins: { _ in joinsSegments }, look: look)
+            let linkBytes: CarriedBound.LinkBytesReader = { _ in links.sent.withLock { $0 } }
+            let first = CarriedBound(interface: "lte0", now: start, joins: { _ in joinsSegments }, linkBytes: linkBytes)
             bound = try #require(first)
         }
 

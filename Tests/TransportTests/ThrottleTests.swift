@@ -121,7 +121,7 @@ struct ThrottleTests {
     let folder = TemporaryFolder()
 
     /// Times when the bytes of bodies arrived, at a server that reads as fast as possible.
-    private final class Meter: Sendable {
+    private final class TrafficCounter: Sendable {
         private let arrivals = Mutex<[(at: ContinuousClock.Instant, count: Int)]>([])
 
         var bytes: Int { arrivals.withLock { $0.reduce(0) { $0 + $1.count } } }
@@ -143,7 +143,7 @@ struct ThrottleTests {
         }
     }
 
-    private func metered(_ meter: Meter) throws -> FakeServer {
+    private func metered(_ meter: TrafficCounter) throws -> FakeServer {
         try FakeServer {
             meter.read($0)
             $0.reply(204)
@@ -155,7 +155,7 @@ struct ThrottleTests {
         // Never faster than the limit. Slower only where the machine was busy, so one good run of three is enough.
         var rates: [Double] = []
         while rates.last.map({ $0 < 0.85 * 200_000 }) ?? true, rates.count < 3 {
-            let meter = Meter()
+            let meter = TrafficCounter()
             let server = try metered(meter)
             let throttle = Throttle(rate: 200_000)
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -178,7 +178,7 @@ struct ThrottleTests {
 
     @Test("a transfer that is held back has not stalled, and goes on as soon as the limit is gone")
     func held() async throws {
-        let meter = Meter()
+        let meter = TrafficCounter()
         let server = try metered(meter)
         let throttle = Throttle(rate: 0)
         async let response = transport.send(
@@ -196,7 +196,7 @@ struct ThrottleTests {
 
     @Test("a limit that comes while a transfer runs stops it where it is")
     func comes() async throws {
-        let meter = Meter()
+        let meter = TrafficCounter()
         let server = try metered(meter)
         let throttle = Throttle()
         let path = try folder.write("video", noise(8 << 20))
@@ -240,7 +240,7 @@ struct ThrottleTests {
 
     @Test("what is held back by one limit holds nobody up who shares only another")
     func beside() async throws {
-        let server = try metered(Meter())
+        let server = try metered(TrafficCounter())
         let (held, ample) = (Throttle(rate: 0), Throttle(rate: 1 << 30))
         let task = Task { [transport] in
             try await transport.send(

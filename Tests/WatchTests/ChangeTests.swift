@@ -49,23 +49,23 @@ struct ChangeTests {
     @Test("each folder is somebody's after a change, though mounts are looked at in the same moment")
     func changeAndMounts() async throws {
         let (a, b) = (try rule("a", "a"), try rule("b", "b"))
-        let crew = Crew(rules: [a], skipping: []) { _ in Mailbox(states: []) }
+        let threads = WatchThreads(rules: [a], skipping: []) { _ in Mailbox(states: []) }
         let looks = Atomic(0)
         let isOver = Atomic(false)
         async let mounts: Void = onLongThread(named: "mounts") {
             while !isOver.load(ordering: .relaxed) {
-                _ = crew.reassign()
+                _ = threads.reassign()
                 looks.wrappingAdd(1, ordering: .relaxed)
             }
         }
         defer { isOver.store(true, ordering: .relaxed) }
         for number in 0..<100 {
             let rules = number % 2 == 0 ? [a, b] : [a]
-            _ = crew.change(rules, skipping: [])
+            _ = threads.change(rules, skipping: [])
             // The scan that was running is over.
             let before = looks.load(ordering: .relaxed)
             try await eventually("mounts were looked at") { looks.load(ordering: .relaxed) >= before + 1 }
-            let members = crew.members
+            let members = threads.members
             for member in members { _ = member.mailbox.takeOrders() }
             try #require(members.reduce(into: Set()) { $0.formUnion($1.ours) } == Set(rules.map(\.path)))
         }
@@ -85,7 +85,7 @@ struct ChangeTests {
             try folder.write("a/late", [1])
             try folder.write("b/late b", [1])
             try await scene.settled("early", "late b")
-            #expect(scene.heard.settled.map(\.folder) == ["b", "b"])
+            #expect(scene.reports.settled.map(\.folder) == ["b", "b"])
             // Back again: files from the time between are found by its first scan.
             watcher.change([b, a])
             try await scene.settled("early", "late b", "late")
@@ -107,7 +107,7 @@ struct ChangeTests {
             }
             try await scene.settled(old)
             let since = watcher.settlingFiles().first { $0.path.name == "new" }?.since
-            let asked = scene.heard.asked
+            let asked = scene.reports.asked
             for _ in 0..<10 {
                 watcher.change([a, b])
                 watcher.change([b, a])
@@ -115,8 +115,8 @@ struct ChangeTests {
             try await scene.wait("the first scans of b") { $0.scanned.contains("b") }
             try await folders(watcher, are: ["b", "a"])
             #expect(watcher.settlingFiles().first { $0.path.name == "new" }?.since == since)
-            #expect(scene.heard.asked == asked)
-            #expect(scene.heard.scanned.filter { $0 == "a" }.count == 1)
+            #expect(scene.reports.asked == asked)
+            #expect(scene.reports.scanned.filter { $0 == "a" }.count == 1)
         }
     }
 
@@ -170,7 +170,7 @@ struct ChangeTests {
             }
             watcher.change([a])
             try await scene.settled(names)
-            #expect(Set(scene.heard.settled.map(\.folder)) == ["a"])
+            #expect(Set(scene.reports.settled.map(\.folder)) == ["a"])
         }
     }
 

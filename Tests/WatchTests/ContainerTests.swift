@@ -30,7 +30,7 @@ struct ContainerTests {
             }
             try await scene.settled("camera.jpg", "plain.mp4", "video.mkv")
         }
-        #expect(scene.heard.settled.allSatisfy { $0.settledBy == .container })
+        #expect(scene.reports.settled.allSatisfy { $0.settledBy == .container })
     }
 
     @Test("waits for what is missing, says what, and takes the file when it has come")
@@ -49,7 +49,7 @@ struct ContainerTests {
             try folder.write("clip.mp4", whole)
             try await scene.settled("clip.mp4")
         }
-        #expect(scene.heard.settled.first?.settledBy == .container)
+        #expect(scene.reports.settled.first?.settledBy == .container)
     }
 
     @Test("takes one that stays unfinished after its time, with a warning")
@@ -58,8 +58,8 @@ struct ContainerTests {
             try folder.write("clip.mkv", recording("cut/video.mkv"))
             try await scene.settled("clip.mkv")
         }
-        #expect(scene.heard.settled.first?.settledBy == .broken)
-        #expect(scene.heard.log.contains { $0.contains("clip.mkv has not changed for") && $0.contains("not whole") })
+        #expect(scene.reports.settled.first?.settledBy == .broken)
+        #expect(scene.reports.log.contains { $0.contains("clip.mkv has not changed for") && $0.contains("not whole") })
     }
 
     @Test("leaves one that stays unfinished where that is wanted, and reports it")
@@ -68,8 +68,8 @@ struct ContainerTests {
         rule.reportAfter = .milliseconds(300)
         try await scene.watch([rule]) { _ in
             try folder.write("clip.avi", recording("cut/video.avi"))
-            try await scene.wait("report") { heard in
-                heard.log.contains { $0.contains("clip.avi has not settled") && $0.contains("no size in its RIFF") }
+            try await scene.wait("report") { reports in
+                reports.log.contains { $0.contains("clip.avi has not settled") && $0.contains("no size in its RIFF") }
             }
         }
         #expect(scene.names.isEmpty)
@@ -81,7 +81,7 @@ struct ContainerTests {
             try folder.write("notes.txt", Array("hello".utf8))
             try await scene.settled("notes.txt")
         }
-        #expect(scene.heard.settled.first?.settledBy == .lease)
+        #expect(scene.reports.settled.first?.settledBy == .lease)
     }
 
     @Test("more files than may be asked about at once all get their turn")
@@ -92,7 +92,7 @@ struct ContainerTests {
             for name in names { try folder.write(FilePath(name), whole) }
             try await scene.settled(names)
         }
-        #expect(scene.heard.settled.allSatisfy { $0.settledBy == .container })
+        #expect(scene.reports.settled.allSatisfy { $0.settledBy == .container })
     }
 
     @Test("one that is no candidate any more leaves nothing behind")

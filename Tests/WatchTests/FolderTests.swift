@@ -33,7 +33,7 @@ struct FolderTests {
             let count = 2 * Self.hostile.count
             try await scene.wait("\(count) files") { $0.settled.count == count }
             let expected = Self.hostile.map { FilePath("before").appending($0) } + Self.hostile.map { $0.appending($0) }
-            #expect(Set(scene.heard.settled.map(\.relative)) == Set(expected))
+            #expect(Set(scene.reports.settled.map(\.relative)) == Set(expected))
         }
     }
 
@@ -99,7 +99,7 @@ struct FolderTests {
                 try folder.write(FilePath("in/\(name)"), [1])
             }
             try await scene.wait("6 files") { $0.settled.count >= 6 }
-            let taken = scene.heard.settled.map { "\($0.folder):\($0.relative.display)" }.sorted()
+            let taken = scene.reports.settled.map { "\($0.folder):\($0.relative.display)" }.sorted()
             #expect(
                 taken == ["inner:a.txt", "inner:y/b.txt", "rest:z/c.txt", "top:a.txt", "video:a.mp4", "video:x/a.mp4"])
         }
@@ -143,8 +143,8 @@ struct FolderTests {
         try await scene.watch([rule()], pace: pace) { watcher in
             for name in 0..<10 { try folder.write(FilePath("in/d\(name)/deeper/a.mp4"), [1]) }
             try await scene.settled((0..<10).map { "d\($0)/deeper/a.mp4" })
-            #expect(scene.heard.log.count == 1)
-            #expect(scene.heard.log.first?.contains("fs.inotify.max_user_watches") == true)
+            #expect(scene.reports.log.count == 1)
+            #expect(scene.reports.log.first?.contains("fs.inotify.max_user_watches") == true)
             #expect(watcher.states()[0].unwatched > 0)
         }
     }
@@ -169,7 +169,7 @@ struct FolderTests {
             watcher.rescan()
             try folder.write("in/b.mp4", [1])
             try await scene.settled("a.mp4", "b.mp4")
-            #expect(scene.heard.log.count == 1)
+            #expect(scene.reports.log.count == 1)
         }
     }
 
@@ -194,8 +194,8 @@ struct FolderTests {
             watcher.rescan()
             try folder.write("in/c.mp4", [1])
             try await scene.settled("b.mp4", "c.mp4")
-            #expect(scene.heard.log.count == 1)
-            #expect(scene.heard.log.first?.contains("cannot look into a directory") == true)
+            #expect(scene.reports.log.count == 1)
+            #expect(scene.reports.log.first?.contains("cannot look into a directory") == true)
         }
     }
 
@@ -226,9 +226,9 @@ struct FolderTests {
             for name in 0..<count { try folder.write(FilePath("in/f\(name)"), [1]) }
             gate.open()
             try await scene.wait("\(count) files") { $0.settled.count >= count }
-            #expect(Set(scene.heard.settled.map(\.relative)).count == count)
+            #expect(Set(scene.reports.settled.map(\.relative)).count == count)
             #expect(watcher.overflows() > 0)
-            #expect(scene.heard.log.filter { $0.contains("lost events") }.count == 1)
+            #expect(scene.reports.log.filter { $0.contains("lost events") }.count == 1)
         }
     }
 }
@@ -254,9 +254,9 @@ extension FolderTests {
         ) { watcher in
             for name in 0..<700 { try folder.write(FilePath("in/new/f\(name)"), [1]) }
             try await scene.wait("1400 files") { $0.settled.count >= 1_400 }
-            let heard = scene.heard
-            #expect(heard.settled.count == 1_400)
-            #expect(heard.batches.allSatisfy { (1...50).contains($0) })
+            let reports = scene.reports
+            #expect(reports.settled.count == 1_400)
+            #expect(reports.batches.allSatisfy { (1...50).contains($0) })
         }
     }
 

@@ -130,7 +130,7 @@ struct MountTests {
                 try file.close(named: path)
             }
         }
-        let before = try disks.map { try FileLook(at: $0.path).device }
+        let before = try disks.map { try FileStatus(at: $0.path).device }
         let first = Scene()
         try await first.watch(rules) { watcher in
             try await first.wait("all") { $0.settled.count == 4 }
@@ -144,7 +144,7 @@ struct MountTests {
             try await eventually("everything was scanned again") {
                 watcher.isAtRest || watcher.states().allSatisfy { $0.condition == .watching && $0.settling == 0 }
             }
-            #expect(first.heard.settled.count == 5, "\(first.heard.settled.map(\.identity))")
+            #expect(first.reports.settled.count == 5, "\(first.reports.settled.map(\.identity))")
         }
         // And over a restart.
         for disk in disks { try await disk.unmount() }
@@ -153,15 +153,15 @@ struct MountTests {
         for disk in disks.reversed() { try await disk.mount() }
         // Other programs take and release loop devices meanwhile, and may have taken the old ones.
         var others: [LoopDisk] = []
-        while kind != .btrfs, others.count < 5, try disks.map({ try FileLook(at: $0.path).device }) == before {
+        while kind != .btrfs, others.count < 5, try disks.map({ try FileStatus(at: $0.path).device }) == before {
             for disk in disks { try await disk.unmount() }
             others.append(try await LoopDisk(kind))
             for disk in disks.reversed() { try await disk.mount() }
         }
-        let after = try disks.map { try FileLook(at: $0.path).device }
+        let after = try disks.map { try FileStatus(at: $0.path).device }
         if kind != .btrfs { #expect(after != before) }
         let second = Scene()
-        let known = first.heard.known
+        let known = first.reports.known
         second.note { $0.known = known }
         try await second.watch(rules) { _ in
             let path = disks[1].path.appending("last.mp4")
@@ -202,7 +202,7 @@ struct MountTests {
             try await scene.wait("it answers again") { $0.log.contains { $0.contains("answers again") } }
             try folder.write("nas/cam/c.mp4", [1])
             try await scene.settled("a.mp4", "b.mp4", "c.mp4")
-            #expect(scene.heard.log.count { $0.contains("has not answered") } == 1)
+            #expect(scene.reports.log.count { $0.contains("has not answered") } == 1)
         }
     }
 

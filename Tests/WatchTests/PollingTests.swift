@@ -41,8 +41,8 @@ struct PollingTests {
             try file.close(named: path)
             try folder.write("in/a.mp4", [1, 2])
             try await scene.wait("both") { $0.settled.count == 5 }
-            #expect(scene.heard.settled.allSatisfy { $0.settledBy == .quiet })
-            #expect(scene.heard.settled.first { $0.relative == "slow.mp4" }?.look.size == 100)
+            #expect(scene.reports.settled.allSatisfy { $0.settledBy == .quiet })
+            #expect(scene.reports.settled.first { $0.relative == "slow.mp4" }?.status.size == 100)
         }
     }
 
@@ -56,7 +56,7 @@ struct PollingTests {
         let start = clock.now
         // Each poll asks about the one file that is not recorded.
         try await scene.watch([rule()], pace: pace, known: { $0.relative == "known" ? true : nil }) { _ in
-            try await eventually("it was looked through eight times") { scene.heard.asked >= 8 }
+            try await eventually("it was looked through eight times") { scene.reports.asked >= 8 }
             // 10 ms, and twice as long each time: the eighth poll comes after a second at least, and not after a tenth
             // of one.
             #expect(start.duration(to: clock.now) > .seconds(1))
@@ -105,7 +105,7 @@ struct PollingTests {
         try await scene.watch([rule], pace: pace) { watcher in
             try folder.write("in/x/a.mp4", [1])
             try await scene.settled("x/a.mp4")
-            #expect(scene.heard.log.count { $0.contains("sysctl fs.inotify.max_user_watches=") } == 1)
+            #expect(scene.reports.log.count { $0.contains("sysctl fs.inotify.max_user_watches=") } == 1)
             #expect(watcher.states()[0].unwatched == watcher.states()[0].polled)
         }
     }

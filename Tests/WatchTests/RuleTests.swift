@@ -78,7 +78,7 @@ struct RuleTests {
             watcher.rescan()
             try folder.write("in/d.mp4", [1])
             try await scene.settled("b.mp4", "d.mp4")
-            #expect(scene.heard.log.filter { $0.contains("cannot read") }.count == 1)
+            #expect(scene.reports.log.filter { $0.contains("cannot read") }.count == 1)
             #expect(watcher.states()[0].troubles.first?.contains("day/.sluiceignore (it is no regular file)") == true)
             #expect(rmdir(watched.appending("day/.sluiceignore").display) == 0)
             try await scene.settled("b.mp4", "d.mp4", "day/c.mp4", "day/x/a.mp4")
@@ -145,7 +145,7 @@ struct RuleTests {
             try await scene.wait("both are said to be left alone") {
                 $0.log.filter { $0.contains("left alone") }.count == 2
             }
-            #expect(scene.heard.log.contains { $0.contains("/small: it has 9 B, less than min_size") })
+            #expect(scene.reports.log.contains { $0.contains("/small: it has 9 B, less than min_size") })
             try folder.write("in/small", noise(12))
             try await scene.settled("old-good", "cut", "small")
         }
@@ -173,10 +173,10 @@ struct RuleTests {
             try folder.write("in/late", noise(20))
             try await scene.settled("small", "large", "growing", "late")
             let folders = Dictionary(
-                scene.heard.settled.map { ($0.relative.display, $0.folder) }, uniquingKeysWith: { $1 })
+                scene.reports.settled.map { ($0.relative.display, $0.folder) }, uniquingKeysWith: { $1 })
             #expect(folders == ["small": "cam", "large": "films", "growing": "films", "late": "cam"])
-            func standing(_ name: FilePath) -> Standing {
-                Standing.of(
+            func standing(_ name: FilePath) -> PathEvaluation {
+                PathEvaluation.of(
                     watched.appending(name), rules: rules, in: SourceFolders(), now: SystemClocks().wall())
             }
             #expect(standing("large") == .taken(folder: "films"))
@@ -225,7 +225,7 @@ struct RuleTests {
         try folder.write("in/lonely.mp4", noise(10))
         try await scene.watch([rule { $0.marker = marker }]) { watcher in
             try await scene.settled("old.mp4")
-            #expect(scene.heard.settled.first?.settledBy == .marker)
+            #expect(scene.reports.settled.first?.settledBy == .marker)
             try folder.write(mark("first.mp4"), [])
             try folder.write("in/first.mp4", noise(10))
             try folder.write("in/second.mp4", noise(10))
@@ -256,7 +256,7 @@ struct RuleTests {
         try await scene.watch([waiting, other], pace: pace) { _ in
             for number in 0..<100 { try folder.write(FilePath("in/o/\(number).mp4"), [1]) }
             try await scene.wait("the others") { $0.settled.filter { $0.folder == "other" }.count == 100 }
-            #expect(scene.heard.settled.count == 100)
+            #expect(scene.reports.settled.count == 100)
             let marker = try #require(MarkerName(pattern))
             for number in 0..<150 {
                 try folder.write(FilePath("in/m").appending(marker.marker(of: FilePath("\(number).mp4"))), [])
@@ -282,12 +282,12 @@ struct RuleTests {
                     $0.path == path && $0.isOverdue && $0.reason == .writer && ($0.rate ?? 0) > 0
                 }
             }
-            let said = scene.heard.log.filter { $0.contains("long.mp4 has not settled for") }
+            let said = scene.reports.log.filter { $0.contains("long.mp4 has not settled for") }
             #expect(said.count == 1)
             #expect(said.first?.contains("somebody has it open for writing") == true)
             try file.close(named: path)
             try await scene.wait("the other reason") { $0.log.contains { $0.contains("long.mp4.ok is not there yet") } }
-            #expect(scene.heard.log.filter { $0.contains("has not settled") }.count == 2)
+            #expect(scene.reports.log.filter { $0.contains("has not settled") }.count == 2)
             try folder.write("in/long.mp4.ok", [])
             try await scene.settled("long.mp4")
         }

@@ -6,7 +6,7 @@ import Watch
 
 /// A watched folder in a test: records the watcher's reports, and waits for them.
 final class Scene: Sendable {
-    struct Heard: Sendable {
+    struct Reports: Sendable {
         var settled: [SettledFile] = []
         /// The identities that a daemon would have recorded.
         var known: Set<StoredIdentity> = []
@@ -22,20 +22,20 @@ final class Scene: Sendable {
 
     private struct Waiter {
         let id: UInt64
-        let isMet: @Sendable (Heard) -> Bool
+        let isMet: @Sendable (Reports) -> Bool
         let continuation: CheckedContinuation<Void, any Error>
     }
 
-    private let content = Mutex<(heard: Heard, waiters: [Waiter], next: UInt64)>((Heard(), [], 0))
+    private let content = Mutex<(reports: Reports, waiters: [Waiter], next: UInt64)>((Reports(), [], 0))
 
-    var heard: Heard { content.withLock { $0.heard } }
-    var names: [String] { heard.settled.map(\.relative.display).sorted() }
+    var reports: Reports { content.withLock { $0.reports } }
+    var names: [String] { reports.settled.map(\.relative.display).sorted() }
 
-    func note(_ change: @Sendable (inout Heard) -> Void) {
+    func note(_ change: @Sendable (inout Reports) -> Void) {
         let met = content.withLock { content in
-            change(&content.heard)
-            let heard = content.heard
-            let met = content.waiters.filter { $0.isMet(heard) }
+            change(&content.reports)
+            let reports = content.reports
+            let met = content.waiters.filter { $0.isMet(reports) }
             content.waiters.removeAll { waiter in met.contains { $0.id == waiter.id } }
             return met
         }
@@ -43,7 +43,7 @@ final class Scene: Sendable {
     }
 
     /// Returns when `isMet` is true; throws after 20 seconds.
-    func wait(_ what: String, until isMet: @escaping @Sendable (Heard) -> Bool) async throws {
+    func wait(_ what: String, until isMet: @escaping @Sendable (Reports) -> Bool) async throws {
         let id = content.withLock { content in
             content.next += 1
             return content.next
@@ -54,12 +54,12 @@ final class Scene: Sendable {
                 defer { content.waiters.removeAll { $0.id == id } }
                 return content.waiters.filter { $0.id == id }
             }
-            for waiter in late { waiter.continuation.resume(throwing: TimeLimit(description: "\(what): \(heard)")) }
+            for waiter in late { waiter.continuation.resume(throwing: TimeLimit(description: "\(what): \(reports)")) }
         }
         defer { limit.cancel() }
         try await withCheckedThrowingContinuation { continuation in
             let isNow = content.withLock { content in
-                if isMet(content.heard) { return true }
+                if isMet(content.reports) { return true }
                 content.waiters.append(Waiter(id: id, isMet: isMet, continuation: continuation))
                 return false
             }
@@ -73,12 +73,12 @@ final class Scene: Sendable {
     func settled(_ names: [String]) async throws {
         let wanted = names.sorted()
         do {
-            try await wait("settled") { heard in heard.settled.map(\.relative.display).sorted() == wanted }
+            try await wait("settled") { reports in reports.settled.map(\.relative.display).sorted() == wanted }
         } catch {
-            let heard = heard
-            let got = heard.settled.map(\.relative.display).sorted()
+            let reports = reports
+            let got = reports.settled.map(\.relative.display).sorted()
             let difference = got.difference(from: wanted).map { "\($0)" }
-            throw TimeLimit(description: "settled \(got.count) of \(wanted.count): \(difference) \(heard.log)")
+            throw TimeLimit(description: "settled \(got.count) of \(wanted.count): \(difference) \(reports.log)")
         }
     }
 
@@ -95,7 +95,7 @@ final class Scene: Sendable {
             rules: rules, skipExisting: skipExisting, pace: pace, clocks: SystemClocks(),
             isKnown: { [self] identities in
                 note { $0.asked += identities.count }
-                let record = heard.known
+                let record = reports.known
                 return identities.map { known($0) ?? record.contains($0) }
             },
             log: { [self] line in

@@ -26,10 +26,10 @@ struct WatcherTests {
         try await scene.watch([rule()]) { _ in
             let path = try folder.write("in/a.mp4", noise(5000))
             try await scene.settled("a.mp4")
-            let file = try #require(scene.heard.settled.first)
+            let file = try #require(scene.reports.settled.first)
             #expect(file.settledBy == .lease)
             #expect(file.path == path)
-            #expect(try file.look == FileLook(at: path))
+            #expect(try file.status == FileStatus(at: path))
             #expect(file.identity.size == 5000)
             #expect(file.identity.fileSystem != nil)
         }
@@ -49,7 +49,7 @@ struct WatcherTests {
         try await scene.watch([rule()]) { _ in
             try Files.rename(path, to: watched.appending("b.mp4"))
             try await scene.settled("b.mp4")
-            #expect(scene.heard.settled.first?.settledBy == .lease)
+            #expect(scene.reports.settled.first?.settledBy == .lease)
         }
     }
 
@@ -60,7 +60,7 @@ struct WatcherTests {
             let target = watched.appending("linked.mp4")
             #expect(path.withCString { from in target.withCString { link(from, $0) } } == 0)
             try await scene.settled("linked.mp4")
-            #expect(scene.heard.settled.first?.settledBy == .quiet)
+            #expect(scene.reports.settled.first?.settledBy == .quiet)
         }
     }
 
@@ -92,7 +92,7 @@ struct WatcherTests {
             try file.write(noise(10), named: source)
             try file.close(named: source)
             try await scene.settled("b.mp4")
-            #expect(scene.heard.settled.first?.look.size == 20)
+            #expect(scene.reports.settled.first?.status.size == 20)
         }
     }
 
@@ -110,7 +110,7 @@ struct WatcherTests {
             try second.write(noise(30), named: path)
             try second.close(named: path)
             try await scene.settled("a.mp4", "other.mp4")
-            #expect(scene.heard.settled.last?.look.size == 30)
+            #expect(scene.reports.settled.last?.status.size == 30)
         }
     }
 
@@ -209,7 +209,7 @@ struct WatcherTests {
         try folder.write("in/x/y/b.mp4", noise(10))
         try await scene.watch([rule()]) { _ in
             try await scene.settled("a.mp4", "x/y/b.mp4")
-            #expect(scene.heard.settled.allSatisfy { $0.settledBy == .quiet })
+            #expect(scene.reports.settled.allSatisfy { $0.settledBy == .quiet })
         }
     }
 
@@ -230,7 +230,7 @@ struct WatcherTests {
         try folder.write("in/old.mp4", noise(10))
         try folder.write("in/x/older.mp4", noise(10))
         try await scene.watch([rule()], skipExisting: ["cam"]) { _ in
-            #expect(scene.heard.skipped.map(\.relative.display).sorted() == ["old.mp4", "x/older.mp4"])
+            #expect(scene.reports.skipped.map(\.relative.display).sorted() == ["old.mp4", "x/older.mp4"])
             try folder.write("in/x/new.mp4", noise(10))
             try folder.write("in/old.mp4", noise(20))
             try await scene.settled("old.mp4", "x/new.mp4")

@@ -276,7 +276,7 @@ struct WriterTests {
                 try await scene.settled("below.mp4")
                 try await Self.copyUp(place)
                 try await scene.settled("below.mp4", "below.mp4")
-                #expect(scene.heard.settled.last?.look.size == Int64(Self.body.count + Self.more.count))
+                #expect(scene.reports.settled.last?.status.size == Int64(Self.body.count + Self.more.count))
             }
             for row in Self.rows {
                 let content: [UInt8]?
@@ -285,8 +285,8 @@ struct WriterTests {
                     continue
                 }
                 guard let content else { continue }
-                try await scene.wait("\(row.name): \(row.times) times") { heard in
-                    heard.settled.count { $0.relative == row.file } >= row.times
+                try await scene.wait("\(row.name): \(row.times) times") { reports in
+                    reports.settled.count { $0.relative == row.file } >= row.times
                 }
                 try Self.check(row, content, scene, watched)
             }
@@ -294,20 +294,20 @@ struct WriterTests {
             try Self.put(watched.appending("last.mp4"), [1])
             try await scene.wait("the last") { $0.settled.contains { $0.relative == "last.mp4" } }
             for row in Self.rows {
-                #expect(scene.heard.settled.count { $0.relative == row.file } <= row.times, "\(row.name)")
+                #expect(scene.reports.settled.count { $0.relative == row.file } <= row.times, "\(row.name)")
             }
         }
     }
 
     private static func check(_ row: Row, _ content: [UInt8], _ scene: Scene, _ watched: FilePath) throws {
         let path = watched.appending(row.file)
-        let settled = try #require(scene.heard.settled.last { $0.relative == row.file })
-        #expect(try settled.look.hasSameContent(as: FileLook(at: path)), "\(row.name)")
+        let settled = try #require(scene.reports.settled.last { $0.relative == row.file })
+        #expect(try settled.status.hasSameContent(as: FileStatus(at: path)), "\(row.name)")
         var buffer = [UInt8](repeating: 0, count: content.count)
         let file = try Descriptor.open(path, for: .reading)
         let got = try buffer.withUnsafeMutableBytes { try file.read(into: $0, at: 0, named: path) }
         #expect(got == content.count && buffer == content, "\(row.name)")
-        #expect(settled.look.size >= Int64(content.count), "\(row.name)")
+        #expect(settled.status.size >= Int64(content.count), "\(row.name)")
         try Files.remove(path)
     }
 

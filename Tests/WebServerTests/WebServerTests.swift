@@ -351,13 +351,13 @@ struct WebServerTests {
         let folder = TemporaryFolder()
         let path = folder.path.appending("control.sock")
         let server = try WebServer(.unix(path, mode: 0o660), service: service, threads: 1)
-        #expect(try FileLook(at: path).mode & 0o777 == 0o660)
+        #expect(try FileStatus(at: path).mode & 0o777 == 0o660)
         let wire = try Wire(unix: path)
         try await wire.send("GET /peer HTTP/1.1\r\nHost: h\r\n\r\n")
         #expect(try await wire.reply().text == "\(geteuid()) -\n")
         #expect(throws: WebServerError.self) { try WebServer(.unix(path, mode: 0o660), service: service, threads: 1) }
         await server.stop()
-        #expect(try FileLook.ifPresent(at: path) == nil)
+        #expect(try FileStatus.ifPresent(at: path) == nil)
     }
 
     @Test("a stale Unix socket is replaced, any other file is not")

@@ -14,7 +14,7 @@ struct Bench: Sendable {
     init(rounds: Int) throws {
         self.rounds = rounds
         let program = getenv("SLUICE_BINARY").map { FilePath(String(cString: $0)) } ?? ".build/release/sluice"
-        guard try FileLook.ifPresent(at: program) != nil else {
+        guard try FileStatus.ifPresent(at: program) != nil else {
             throw Absent(what: "program at \(program.display)", remedy: "make build")
         }
         sluice = program
@@ -61,7 +61,7 @@ struct Bench: Sendable {
             errors: folder.appending("err"))
         try await eventually("nginx listens") {
             try server.mustRun()
-            return try FileLook.ifPresent(at: folder.appending("pid")) != nil
+            return try FileStatus.ifPresent(at: folder.appending("pid")) != nil
         }
         return (server, "http://127.0.0.1:\(port)")
     }
@@ -69,7 +69,7 @@ struct Bench: Sendable {
     /// A folder on a memory file system with space for `bytes`.
     func memoryFolder(room bytes: Int64) throws -> FilePath {
         let folder: FilePath = "/dev/shm"
-        guard try FileLook.ifPresent(at: folder) != nil, try Space(at: folder).free > bytes else {
+        guard try FileStatus.ifPresent(at: folder) != nil, try Space(at: folder).free > bytes else {
             throw Absent(
                 what: "memory file system with room for \(bytes >> 20) MiB", remedy: "mount -o remount,size=… /dev/shm")
         }
@@ -84,9 +84,9 @@ struct Bench: Sendable {
         var buffer = [UInt8](repeating: 0, count: 1 << 20)
         for name in try Files.names(in: folder) {
             let path = folder.appending(name)
-            guard let look = try FileLook.ifPresent(at: path) else { continue }
-            if look.isDirectory { try warm(path) }
-            guard look.isRegular else { continue }
+            guard let status = try FileStatus.ifPresent(at: path) else { continue }
+            if status.isDirectory { try warm(path) }
+            guard status.isRegular else { continue }
             let file = try Descriptor.open(path, for: .reading)
             while try file.read(into: &buffer, named: path) > 0 {}
         }

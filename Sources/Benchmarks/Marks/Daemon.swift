@@ -78,6 +78,6 @@ let daemonMarks: [Mark] = [
         return found
     },
     Mark(name: "build/binary", what: "the program as it ships, stripped") { bench in
-        [.bound("size", Double(try FileLook(at: bench.sluice).size) / 1_000_000, "MB", most: 20)]
+        [.bound("size", Double(try FileStatus(at: bench.sluice).size) / 1_000_000, "MB", most: 20)]
     },
 ]

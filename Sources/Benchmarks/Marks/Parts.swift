@@ -56,7 +56,7 @@ let partMarks: [Mark] = [
 /// Makes the blocks, and the arguments for curl that send them.
 private func requests(of count: Int, bytes: Int64, in folder: FilePath, to url: String) throws -> FilePath {
     let piece = folder.appending("block")
-    if try FileLook.ifPresent(at: piece) == nil { try makeFile(piece, size: bytes) }
+    if try FileStatus.ifPresent(at: piece) == nil { try makeFile(piece, size: bytes) }
     let fields = ["dzuuid=1", "dztotalfilesize=\(Int64(count) * bytes)", "dztotalchunkcount=\(count)"]
     let lines = (0..<count).map { index in
         let own =

@@ -64,7 +64,7 @@ let transferMarks: [Mark] = [
             _ = try await bench.run(curl, ["-sS", "-f", "-H", "Expect:", "-T", aside.display, "\(address)/x"])
             theirs.append(start.duration(to: clock.now).inSeconds)
             try Files.remove(aside)
-            guard try FileLook(at: served.appending("x")).size == size else { throw WrongResult("nginx has not all") }
+            guard try FileStatus(at: served.appending("x")).size == size else { throw WrongResult("nginx has not all") }
             try Files.remove(served.appending("x"))
 
             let scene = try await Scene(bench, destination: "{type: tus, url: \"\(url)\"}")
@@ -100,7 +100,7 @@ let transferMarks: [Mark] = [
 
 /// `Benchmarks put FILE URL`: the upload that `transport/put` measures.
 func put(_ file: FilePath, to url: String) async throws {
-    let size = try FileLook(at: file).size
+    let size = try FileStatus(at: file).size
     let response = try await Transport().send(
         Request("PUT", url, body: .file(.path(file), offset: 0, count: size)))
     guard response.status == 201 else { throw WrongResult("status \(response.status)") }

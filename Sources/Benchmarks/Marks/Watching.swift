@@ -136,23 +136,23 @@ private func processorSeconds() -> Double {
 }
 
 /// The files that a watcher has reported.
-private final class Told: Sendable {
+private final class Reports: Sendable {
     let content = Mutex((isScanned: false, count: 0, names: Set<FilePath>()))
 }
 
 /// A running watcher over one folder.
 private struct Watched: Sendable {
     let watcher: Watcher
-    private let told: Told
+    private let reports: Reports
     private let running: Task<Void, any Error>
 
     /// - Parameter isKnown: By default, the files that were passed on are known.
     init(_ folder: FilePath, isKnown: Watcher.Filter? = nil) {
-        let told = Told()
-        self.told = told
+        let reports = Reports()
+        self.reports = reports
         let isKnown =
             isKnown ?? { identities in
-                told.content.withLock { told in identities.map { told.names.contains($0.relative) } }
+                reports.content.withLock { reports in identities.map { reports.names.contains($0.relative) } }
             }
         let watcher = Watcher(
             rules: [WatchRule(name: "cam", path: folder)], clocks: SystemClocks(), isKnown: isKnown, log: { _ in })
@@ -160,20 +160,20 @@ private struct Watched: Sendable {
         running = Task {
             try await watcher.run(
                 onSettled: { files in
-                    told.content.withLock { told in
-                        told.count += files.count
-                        told.names.formUnion(files.map(\.relative))
+                    reports.content.withLock { reports in
+                        reports.count += files.count
+                        reports.names.formUnion(files.map(\.relative))
                     }
-                }, onScanned: { _ in told.content.withLock { $0.isScanned = true } })
+                }, onScanned: { _ in reports.content.withLock { $0.isScanned = true } })
         }
     }
 
-    var count: Int { told.content.withLock { $0.count } }
-    var names: Int { told.content.withLock { $0.names.count } }
+    var count: Int { reports.content.withLock { $0.count } }
+    var names: Int { reports.content.withLock { $0.names.count } }
 
     func scanned() async throws {
         try await eventually("the first scan is over", within: .seconds(600), every: .milliseconds(10)) {
-            told.content.withLock { $0.isScanned }
+            reports.content.withLock { $0.isScanned }
         }
     }
 

@@ -55,14 +55,14 @@ struct Disk {
         // The watching thread finds out later: a missing server would block everything here.
         let place = mounts.place(of: path.normalised)
         if place.slow != nil { return .good }
-        switch Self.look(place.path) {
+        switch Self.status(place.path) {
         case .failure(let error) where error.isMissing: return .absent(absent(path))
         case .failure(let error):
             return .absent(
                 "`\(path.display)` cannot be looked at now (\(error.reason)); it is watched as soon as it can be")
         // A user who can write above it may have put the file there, and must not be able to keep the daemon from
         // starting.
-        case .success(let look) where !look.isDirectory:
+        case .success(let status) where !status.isDirectory:
             return .absent("`\(path.display)` is no folder; it is watched when one stands there")
         case .success: return .good
         }
@@ -70,7 +70,7 @@ struct Disk {
 
     private func absent(_ path: FilePath) -> String {
         var above = path.parent
-        while above != "/", !above.isEmpty, (try? FileLook(at: above)) == nil { above = above.parent }
+        while above != "/", !above.isEmpty, (try? FileStatus(at: above)) == nil { above = above.parent }
         let text =
             "`\(path.display)` is not there now, and is watched when it appears: mount what belongs there, or make it "
         if above == path.parent || above.isEmpty { return text + "(mkdir -p)" }
@@ -80,9 +80,9 @@ struct Disk {
     /// Why a secret file cannot be read.
     func troubleReading(_ path: FilePath) -> String? {
         guard checks == .checked else { return nil }
-        switch Self.look(path) {
+        switch Self.status(path) {
         case .failure(let error): return "`\(path.display)` cannot be read: \(error.reason)"
-        case .success(let look) where !look.isRegular: return "`\(path.display)` is no file"
+        case .success(let status) where !status.isRegular: return "`\(path.display)` is no file"
         case .success: break
         }
         if let reason = Self.denies(path, R_OK) { return "`\(path.display)` cannot be read: \(reason)" }
@@ -91,7 +91,7 @@ struct Disk {
 
     func troubleRunning(_ path: FilePath) -> String? {
         guard checks == .checked else { return nil }
-        if case .success(let look) = Self.look(path), !look.isRegular {
+        if case .success(let status) = Self.status(path), !status.isRegular {
             return "`\(path.display)` cannot be run: it is no program"
         }
         return Self.denies(path, X_OK).map { "`\(path.display)` cannot be run: \($0)" }
@@ -99,10 +99,11 @@ struct Disk {
 
     /// The permission bits of a file, when they let another user than its owner read it.
     func openMode(_ path: FilePath, to readers: Readers) -> String? {
-        guard checks == .checked, case .success(let look) = Self.look(path), look.mode & readers.rawValue != 0 else {
+        guard checks == .checked, case .success(let status) = Self.status(path), status.mode & readers.rawValue != 0
+        else {
             return nil
         }
-        return "0" + String(look.mode & 0o777, radix: 8)
+        return "0" + String(status.mode & 0o777, radix: 8)
     }
 
     /// The same for the configuration itself, which its group may read too.
@@ -115,9 +116,9 @@ struct Disk {
         case groupOrOthers = 0o044
     }
 
-    private static func look(_ path: FilePath) -> Result<FileLook, SystemError> {
-        // `FileLook` does not follow a final link, and settings may well be links (containers mount them so).
-        do throws(SystemError) { return .success(try FileLook(at: Files.real(path) ?? path)) } catch {
+    private static func status(_ path: FilePath) -> Result<FileStatus, SystemError> {
+        // `FileStatus` does not follow a final link, and settings may well be links (containers mount them so).
+        do throws(SystemError) { return .success(try FileStatus(at: Files.real(path) ?? path)) } catch {
             return .failure(error)
         }
     }

@@ -82,7 +82,7 @@ extension Settings {
         do throws(SystemError) {
             // Links are resolved first, because `Files.read` refuses a final link, and a configuration may well be one.
             let real = Files.real(file) ?? file
-            guard try FileLook(at: real).isRegular else {
+            guard try FileStatus(at: real).isRegular else {
                 findings.error("is no regular file", at: nil, in: file)
                 return nil
             }

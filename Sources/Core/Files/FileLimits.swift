@@ -21,14 +21,14 @@ package struct FileLimits: Hashable, Sendable {
     ///
     /// The result is not stored, since every scan asks again: a clock that was wrong does no harm once it is right. A
     /// time in the future gives no age.
-    package func objection(to look: FileLook, now: WallTime) -> String? {
-        if let minSize, look.size < minSize {
-            return "it has \(shownBytes(look.size)), less than min_size: \(shownBytes(minSize))"
+    package func objection(to status: FileStatus, now: WallTime) -> String? {
+        if let minSize, status.size < minSize {
+            return "it has \(shownBytes(status.size)), less than min_size: \(shownBytes(minSize))"
         }
-        if let maxSize, look.size > maxSize {
-            return "it has \(shownBytes(look.size)), more than max_size: \(shownBytes(maxSize))"
+        if let maxSize, status.size > maxSize {
+            return "it has \(shownBytes(status.size)), more than max_size: \(shownBytes(maxSize))"
         }
-        if let maxAge, Self.age(look, now) > maxAge {
+        if let maxAge, Self.age(status, now) > maxAge {
             return "it was last written longer ago than max_age: \(writtenTime(maxAge))"
         }
         return nil
@@ -41,13 +41,13 @@ package struct FileLimits: Hashable, Sendable {
     ///
     /// - Parameter unchanged: How long it was seen not to change, by a clock that cannot be set. A file with a future
     ///   time, or one whose clock was set back, waits no longer than the age measured by that clock.
-    package func wait(for look: FileLook, unchanged: Duration, now: WallTime) -> Duration {
+    package func wait(for status: FileStatus, unchanged: Duration, now: WallTime) -> Duration {
         guard let minAge else { return .zero }
-        return minAge - max(Self.age(look, now), unchanged)
+        return minAge - max(Self.age(status, now), unchanged)
     }
 
     /// Time since its content was last written.
-    private static func age(_ look: FileLook, _ now: WallTime) -> Duration {
-        .milliseconds(now.milliseconds) - .nanoseconds(look.modified)
+    private static func age(_ status: FileStatus, _ now: WallTime) -> Duration {
+        .milliseconds(now.milliseconds) - .nanoseconds(status.modified)
     }
 }

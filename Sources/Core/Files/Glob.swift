@@ -16,7 +16,7 @@ package struct Glob: Hashable, Sendable {
         /// Lower case.
         case byte(UInt8)
         case character
-        case set(LetterSet)
+        case set(GlobCharacterSet)
         case run
         case deepRun
         /// `**/`: nothing, or any text that ends with a slash.
@@ -87,7 +87,7 @@ package struct Glob: Hashable, Sendable {
                 return true
             }
             if let last = run, last.at < name.count, name[last.at] != slash {
-                let next = last.at + Letter(in: name, at: last.at).length
+                let next = last.at + GlobCharacter(in: name, at: last.at).length
                 run = (last.piece, next)
                 (piece, at) = (last.piece, next)
             } else if let last = deepRun, let next = next(after: last.at, in: name, atSlash: last.isFolders) {
@@ -103,7 +103,7 @@ package struct Glob: Hashable, Sendable {
     /// Where a `**` may end next.
     private func next(after start: Int, in name: UnsafeBufferPointer<UInt8>, atSlash: Bool) -> Int? {
         guard start < name.count else { return nil }
-        if !atSlash { return start + Letter(in: name, at: start).length }
+        if !atSlash { return start + GlobCharacter(in: name, at: start).length }
         return name[start...].firstIndex(of: slash).map { $0 + 1 }
     }
 
@@ -114,9 +114,9 @@ package struct Glob: Hashable, Sendable {
         switch piece {
         case .byte(let wanted): return byte.lowered == wanted ? 1 : 0
         case .set(let set):
-            let letter = Letter(in: name, at: at)
+            let letter = GlobCharacter(in: name, at: at)
             return byte != slash && set.contains(letter) ? letter.length : 0
-        case .character: return byte == slash ? 0 : Letter(in: name, at: at).length
+        case .character: return byte == slash ? 0 : GlobCharacter(in: name, at: at).length
         case .run, .deepRun, .folders: return 0
         }
     }
@@ -142,7 +142,7 @@ package struct Glob: Hashable, Sendable {
                 pieces.append(.character)
                 at += 1
             case UInt8(ascii: "["):
-                if let (set, end) = LetterSet.parse(pattern, from: at + 1) {
+                if let (set, end) = GlobCharacterSet.parse(pattern, from: at + 1) {
                     pieces.append(.set(set))
                     at = end
                 } else {
@@ -165,7 +165,7 @@ package struct Glob: Hashable, Sendable {
 private let slash = UInt8(ascii: "/")
 
 /// One character of a name or of a pattern.
-private struct Letter {
+private struct GlobCharacter {
     /// The scalar; a byte that is not part of one is numbered after all scalars.
     let value: UInt32
     /// In bytes.
@@ -196,11 +196,11 @@ private struct Letter {
 }
 
 /// The characters that a bracket expression allows.
-private struct LetterSet: Hashable, Sendable {
+private struct GlobCharacterSet: Hashable, Sendable {
     private var ranges: [ClosedRange<UInt32>] = []
     private var isInverted = false
 
-    func contains(_ letter: Letter) -> Bool {
+    func contains(_ letter: GlobCharacter) -> Bool {
         let byte = UInt8(exactly: letter.value)
         let (low, high) = (byte.map { UInt32($0.lowered) }, byte.map { UInt32($0.raised) })
         let found = ranges.contains { $0.contains(low ?? letter.value) || $0.contains(high ?? letter.value) }
@@ -208,8 +208,8 @@ private struct LetterSet: Hashable, Sendable {
     }
 
     /// - Returns: The set and the place after its closing bracket; `nil` when there is none.
-    static func parse(_ pattern: [UInt8], from start: Int) -> (LetterSet, Int)? {
-        var set = LetterSet()
+    static func parse(_ pattern: [UInt8], from start: Int) -> (GlobCharacterSet, Int)? {
+        var set = GlobCharacterSet()
         var at = start
         if at < pattern.count, pattern[at] == UInt8(ascii: "!") || pattern[at] == UInt8(ascii: "^") {
             set.isInverted = true
@@ -219,10 +219,10 @@ private struct LetterSet: Hashable, Sendable {
         while at < pattern.count {
             // A bracket that comes first is a member of the set.
             if pattern[at] == UInt8(ascii: "]"), at > first { return (set, at + 1) }
-            let lower = Letter(in: pattern, at: at)
+            let lower = GlobCharacter(in: pattern, at: at)
             at += lower.length
             if at + 1 < pattern.count, pattern[at] == UInt8(ascii: "-"), pattern[at + 1] != UInt8(ascii: "]") {
-                let upper = Letter(in: pattern, at: at + 1)
+                let upper = GlobCharacter(in: pattern, at: at + 1)
                 // A range that runs backwards is empty.
                 if lower.value <= upper.value { set.ranges.append(lower.value...upper.value) }
                 at += 1 + upper.length

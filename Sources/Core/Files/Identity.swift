@@ -1,6 +1,6 @@
 /// The status of a file at one moment. Compared with another status **within one run** of the daemon, to find out
 /// whether the file changed.
-package struct FileLook: Hashable, Sendable {
+package struct FileStatus: Hashable, Sendable {
     /// `st_dev`. Changes with every mount: never stored.
     package var device: UInt64
     package var inode: UInt64
@@ -34,7 +34,7 @@ package struct FileLook: Hashable, Sendable {
 
     /// Whether file and bytes are the same as far as the kernel shows; `changed` may differ (a rename or chmod changes
     /// it).
-    package func hasSameContent(as other: FileLook) -> Bool {
+    package func hasSameContent(as other: FileStatus) -> Bool {
         device == other.device && inode == other.inode && size == other.size && modified == other.modified
     }
 }
@@ -57,9 +57,9 @@ package struct FileVersion: Hashable, Sendable {
     }
 
     /// - Parameter keepsInodes: The file system gives a file the same inode number at every mount.
-    package init(_ look: FileLook, keepsInodes: Bool) {
+    package init(_ status: FileStatus, keepsInodes: Bool) {
         self.init(
-            size: look.size, modified: look.modified, inode: keepsInodes ? look.inode : nil, born: look.born)
+            size: status.size, modified: status.modified, inode: keepsInodes ? status.inode : nil, born: status.born)
     }
 
     /// Whether no value that both sides know differs.
@@ -140,18 +140,18 @@ package struct SettledFile: Hashable, Sendable {
     /// The folder's path as configured.
     package var root: FilePath
     package var relative: FilePath
-    package var look: FileLook
+    package var status: FileStatus
     package var identity: StoredIdentity
     package var settledBy: SettledBy
 
     package init(
-        folder: String, root: FilePath, relative: FilePath, look: FileLook, identity: StoredIdentity,
+        folder: String, root: FilePath, relative: FilePath, status: FileStatus, identity: StoredIdentity,
         settledBy: SettledBy
     ) {
         self.folder = folder
         self.root = root
         self.relative = relative
-        self.look = look
+        self.status = status
         self.identity = identity
         self.settledBy = settledBy
     }

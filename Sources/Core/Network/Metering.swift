@@ -145,7 +145,7 @@ package struct Metering: Hashable, Sendable {
         /// The load leaves by one of the visible interfaces.
         var isHere = false
         /// A rule allows the tunnel for which this was assumed.
-        var isExcused = false
+        var isExempt = false
 
         /// A step to an interface below, with the same assumptions.
         func on(_ link: NetworkLink, gateway: HardwareAddress?) -> Step {
@@ -203,9 +203,9 @@ package struct Metering: Hashable, Sendable {
         if link.kind == "bridge", below.contains(where: { !$0.link.isGuest }) { below.removeAll { $0.link.isGuest } }
         // A vxlan with a link of its own uses it only for destinations that name no other (bridge-fdb(8)).
         if !below.isEmpty && link.kind != "vxlan" || !link.isTunnel { return below }
-        let isExcused = step.isExcused || ruleOnSending(over: step)?.isAllowed == true
+        let isExempt = step.isExempt || ruleOnSending(over: step)?.isAllowed == true
         return ends(besides: link).map {
-            Step(link: $0, gateway: nil, isSupposed: true, carried: "the tunnel \(link.name)", isExcused: isExcused)
+            Step(link: $0, gateway: nil, isSupposed: true, carried: "the tunnel \(link.name)", isExempt: isExempt)
         }
     }
 
@@ -288,7 +288,7 @@ package struct Metering: Hashable, Sendable {
     /// A rule that forbids any interface on the way forbids the route. For an interface that is only assumed to carry a
     /// tunnel, a rule that allows the tunnel overrides this.
     private func prohibition(in carrying: [Step]) -> String? {
-        for step in carrying where !step.isExcused {
+        for step in carrying where !step.isExempt {
             guard let rule = ruleOnSending(over: step), rule.isAllowed == false else { continue }
             let way = carrying.first.map { step.way(from: $0.link) } ?? ""
             let isUnknown = rule.isRoaming != nil && modems[step.link.name]?.isRoaming == nil

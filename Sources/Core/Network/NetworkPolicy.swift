@@ -30,10 +30,10 @@ extension PolicyRules {
 
 extension PolicyRules {
     /// The rules of a destination that have no effect there, and why, for people.
-    package func withoutEffect(at site: DestinationSite, _ reach: Reach) -> [String] {
+    package func withoutEffect(at site: DestinationSite, _ reachability: Reachability) -> [String] {
         guard site.isFolder else { return [] }
         var words: [String] = []
-        if !quotas.isEmpty, reach == .local {
+        if !quotas.isEmpty, reachability == .local {
             words.append("its quotas count nothing: what is copied to a disk of this machine is not sent anywhere")
         }
         if bandwidth.contains(where: { $0.limit.map { $0 > 0 } ?? false }) {
@@ -59,7 +59,7 @@ extension DestinationSite {
 }
 
 /// How bytes to a destination would leave this machine now.
-package enum Reach: Hashable, Sendable {
+package enum Reachability: Hashable, Sendable {
     /// They stay on this machine.
     case local
     /// By some route. It was not looked up, because no rule depends on it.
@@ -76,7 +76,7 @@ package enum Reach: Hashable, Sendable {
 
 extension Admission {
     /// The route for bytes of one class.
-    package struct Passage: Hashable, Sendable {
+    package struct Route: Hashable, Sendable {
         /// The name of the interface by which they have to leave; `nil` where any may be used.
         package var interface: String?
         /// The cost of bytes there.
@@ -90,41 +90,45 @@ extension Admission {
         /// The line of YAML under `networks` that would change the judgement.
         package var remedy: String?
 
-        package static let local = Passage(
+        package static let local = Route(
             interface: nil, cost: .unmetered, countsAsMetered: false, ledger: .local, reason: "", remedy: nil)
         /// Used where the route does not matter.
-        package static let any = Passage(
+        package static let any = Route(
             interface: nil, cost: .unknown, countsAsMetered: false, ledger: .any, reason: "", remedy: nil)
     }
 
-    package enum Way: Hashable, Sendable {
-        case open(Passage)
+    package enum RouteDecision: Hashable, Sendable {
+        case open(Route)
         /// Whether rules for metered networks apply to the closed route.
         case closed([Hold], countsAsMetered: Bool = false)
     }
 
     /// Chooses the route for bytes of a class, from the known networks and the rules of all three places.
-    package func way(to remote: Remote, from folder: Origin? = nil, in world: World) -> Way {
+    package func way(to remote: DestinationState, from folder: FolderState? = nil, in inputs: PolicyInputs)
+        -> RouteDecision
+    {
         let places = places(remote, folder)
         let depends = places.contains { $0.rules.dependsOnNetwork }
-        switch remote.reach {
+        switch remote.reachability {
         case .local: return .open(.local)
         case .any:
             if !depends { return .open(.any) }
-            return .closed([Hold(.metered, since: remote.reachSince, text: Self.notLookedAt)])
-        case .offline(let text): return .closed([Hold(.offline, since: remote.reachSince, text: text)])
+            return .closed([Hold(.metered, since: remote.reachabilitySince, text: Self.notLookedAt)])
+        case .offline(let text): return .closed([Hold(.offline, since: remote.reachabilitySince, text: text)])
         case .unseen(let text):
             if !depends { return .open(.any) }
-            return .closed([Hold(.metered, since: remote.reachSince, text: "nobody can say what bytes cost: \(text)")])
+            return .closed([
+                Hold(.metered, since: remote.reachabilitySince, text: "nobody can say what bytes cost: \(text)")
+            ])
         case .mount(let cost, let text):
             if !depends { return .open(.any) }
-            let passage = passage(nil, cost, "\(cost.rawValue): \(text)", nil, places)
-            let holds = holds(on: passage, remote, places, folder)
-            return holds.isEmpty ? .open(passage) : .closed(holds, countsAsMetered: passage.countsAsMetered)
+            let route = route(nil, cost, "\(cost.rawValue): \(text)", nil, places)
+            let holds = holds(on: route, remote, places, folder)
+            return holds.isEmpty ? .open(route) : .closed(holds, countsAsMetered: route.countsAsMetered)
         case .over(let paths):
-            guard depends || world.network != nil else { return .open(.any) }
-            guard var metering = world.network else {
-                return .closed([Hold(.metered, since: remote.reachSince, text: Self.notLookedAt)])
+            guard depends || inputs.network != nil else { return .open(.any) }
+            guard var metering = inputs.network else {
+                return .closed([Hold(.metered, since: remote.reachabilitySince, text: Self.notLookedAt)])
             }
             metering.rules = places.map(\.rules.networks)
             return choose(among: paths, metering, remote, places, folder, isPinned: depends)
@@ -138,61 +142,63 @@ extension Admission {
     ///
     /// Where no traffic is bound to an interface, the kernel uses its own route, whatever alternatives there are.
     private func choose(
-        among paths: [NetworkPath], _ metering: Metering, _ remote: Remote, _ places: [Place], _ folder: Origin?,
+        among paths: [NetworkPath], _ metering: Metering, _ remote: DestinationState, _ places: [Place],
+        _ folder: FolderState?,
         isPinned: Bool
-    ) -> Way {
-        var first: (holds: [Hold], passage: Passage)?
-        var open: [Passage] = []
+    ) -> RouteDecision {
+        var first: (holds: [Hold], route: Route)?
+        var open: [Route] = []
         for path in paths {
             let judgement = metering.judgement(of: path)
             let name = metering.links[path.link]?.name
             // Bytes that stay on this machine are not bound to an interface: every kernel knows the route. Neither are
             // packets that a rule by mark may lead elsewhere, since binding would prevent that.
             let isInside = metering.links[path.link]?.medium == .loopback
-            let passage = passage(
+            let route = route(
                 isPinned && !isInside && path.others.isEmpty ? name : nil, judgement.metered, judgement.reason,
                 judgement.remedy, places)
-            let forbidden = judgement.forbidden.map { Hold(.metered, since: remote.reachSince, text: $0) }
-            var holds = holds(on: passage, remote, places, folder, mayBeAllowed: forbidden == nil)
+            let forbidden = judgement.forbidden.map { Hold(.metered, since: remote.reachabilitySince, text: $0) }
+            var holds = holds(on: route, remote, places, folder, mayBeAllowed: forbidden == nil)
             if let forbidden { holds.insert(forbidden, at: 0) }
             if holds.isEmpty, name != nil {
-                open.append(passage)
-                if !isPinned || !passage.countsAsMetered { break }
+                open.append(route)
+                if !isPinned || !route.countsAsMetered { break }
             }
-            if first == nil, !holds.isEmpty { first = (holds, passage) }
+            if first == nil, !holds.isEmpty { first = (holds, route) }
         }
-        if let passage = open.first(where: { !$0.countsAsMetered }) ?? open.first { return .open(passage) }
+        if let route = open.first(where: { !$0.countsAsMetered }) ?? open.first { return .open(route) }
         guard let first else {
-            return .closed([Hold(.offline, since: remote.reachSince, text: "there is no way to \(remote.name)")])
+            return .closed([Hold(.offline, since: remote.reachabilitySince, text: "there is no way to \(remote.name)")])
         }
-        return .closed(first.holds, countsAsMetered: first.passage.countsAsMetered)
+        return .closed(first.holds, countsAsMetered: first.route.countsAsMetered)
     }
 
-    private func passage(
+    private func route(
         _ interface: String?, _ cost: Metered, _ reason: String, _ remedy: String?, _ places: [Place]
-    ) -> Passage {
+    ) -> Route {
         let said = places.compactMap(\.rules.meteredUnknown)
         let unknownCounts = said.contains(.metered) || !said.contains(.allow)
         let counts = cost == .metered || (cost == .unknown && unknownCounts)
         let ledger: NetworkClass =
             counts ? .metered : cost == .unmetered ? .unmetered : .unknown
-        return Passage(
+        return Route(
             interface: interface, cost: cost, countsAsMetered: counts, ledger: ledger, reason: reason, remedy: remedy)
     }
 
     /// - Parameter mayBeAllowed: No rule forbids the network; an override could not change such a rule.
     private func holds(
-        on passage: Passage, _ remote: Remote, _ places: [Place], _ folder: Origin?, mayBeAllowed: Bool = true
+        on route: Route, _ remote: DestinationState, _ places: [Place], _ folder: FolderState?,
+        mayBeAllowed: Bool = true
     ) -> [Hold] {
-        guard passage.countsAsMetered, folder?.excused.contains(.metered) != true else { return [] }
+        guard route.countsAsMetered, folder?.exempt.contains(.metered) != true else { return [] }
         return places.filter { $0.rules.metered?.isPause == true }.map { place in
-            let strictly = passage.cost == .unknown ? ", and what is unknown counts as metered (`metered_unknown`)" : ""
-            let remedy = passage.remedy.map { "; `\($0)` under `networks` would change that" } ?? ""
+            let strictly = route.cost == .unknown ? ", and what is unknown counts as metered (`metered_unknown`)" : ""
+            let remedy = route.remedy.map { "; `\($0)` under `networks` would change that" } ?? ""
             // In the words of the configuration: a limit of 0 is a pause.
             let said = if case .limit = place.rules.metered { "{limit: 0}" } else { "pause" }
             return Hold(
-                .metered, since: remote.reachSince,
-                text: "`metered` of \(place.name) says \(said); \(passage.reason)\(strictly)\(remedy)"
+                .metered, since: remote.reachabilitySince,
+                text: "`metered` of \(place.name) says \(said); \(route.reason)\(strictly)\(remedy)"
                     + (mayBeAllowed ? "; `sluice allow --metered` lets an upload go all the same" : ""))
         }
     }
@@ -203,7 +209,7 @@ extension Admission {
         let rules: PolicyRules
     }
 
-    func places(_ remote: Remote, _ folder: Origin?) -> [Place] {
+    func places(_ remote: DestinationState, _ folder: FolderState?) -> [Place] {
         [Place(name: "policy", rules: rules), Place(name: "destinations.\(remote.name)", rules: remote.rules)]
             + (folder.map { [Place(name: "folder \($0.name)", rules: $0.rules)] } ?? [])
     }

@@ -14,7 +14,7 @@ package struct NetworkNames: Hashable, Sendable {
     }
 
     /// A rule with a name that does not exist here, but is close to one that does.
-    package struct Slip: Hashable, Sendable {
+    package struct SuspectedTypo: Hashable, Sendable {
         /// The place of the list: `policy`, `destinations.nas`, `folder door`.
         package let place: String
         /// The number of the rule in it, from 0.
@@ -23,7 +23,7 @@ package struct NetworkNames: Hashable, Sendable {
         package let text: String
     }
 
-    package func misnamed(in lists: [(place: String, rules: [NetworkRule])]) -> [Slip] {
+    package func misnamed(in lists: [(place: String, rules: [NetworkRule])]) -> [SuspectedTypo] {
         // Names that another rule spells correctly are known to the author of the rules.
         let all = lists.flatMap(\.rules)
         var others = self
@@ -35,7 +35,7 @@ package struct NetworkNames: Hashable, Sendable {
         others.gateways.removeAll { gateways.contains($0) }
         return lists.flatMap { place, rules in
             rules.enumerated().flatMap { number, rule in
-                texts(rule, others).map { Slip(place: place, number: number, text: $0) }
+                texts(rule, others).map { SuspectedTypo(place: place, number: number, text: $0) }
             }
         }
     }

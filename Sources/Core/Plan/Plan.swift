@@ -1,15 +1,15 @@
 /// The planned times of all uploads: the backlog, simulated under the policy with a virtual clock.
 ///
-/// ``Admission`` and ``QuotaBook`` decide, as they do for real uploads; the plan knows no more than they do. Networks,
+/// ``Admission`` and ``QuotaState`` decide, as they do for real uploads; the plan knows no more than they do. Networks,
 /// the health of destinations and pauses without an end stay as they are, and no new files arrive.
 package struct Plan: Hashable, Sendable {
     /// The backlog, the policy inputs and the speeds.
     package struct Question: Sendable {
         package var admission: Admission
-        /// The present policy inputs. Bytes that are reserved in its ``QuotaBook`` count as sent.
-        package var world: Admission.World
-        package var remotes: [Admission.Remote]
-        package var origins: [Admission.Origin]
+        /// The present policy inputs. Bytes that are reserved in its ``QuotaState`` count as sent.
+        package var inputs: Admission.PolicyInputs
+        package var remotes: [Admission.DestinationState]
+        package var origins: [Admission.FolderState]
         /// Parallel uploads from a folder, where it has a limit of its own.
         package var folderSlots: [String: Int]
         package var queues: [Queue]
@@ -22,12 +22,13 @@ package struct Plan: Hashable, Sendable {
         package var overhead: Int64
 
         package init(
-            admission: Admission, world: Admission.World, remotes: [Admission.Remote], origins: [Admission.Origin],
+            admission: Admission, inputs: Admission.PolicyInputs, remotes: [Admission.DestinationState],
+            origins: [Admission.FolderState],
             folderSlots: [String: Int] = [:], queues: [Queue], rates: Rates, until: WallTime? = nil,
             overhead: Int64 = Plan.overhead
         ) {
             self.admission = admission
-            self.world = world
+            self.inputs = inputs
             self.remotes = remotes
             self.origins = origins
             self.folderSlots = folderSlots
@@ -39,12 +40,12 @@ package struct Plan: Hashable, Sendable {
     }
 
     /// An exemption that a person gave, until then.
-    package struct Leave: Hashable, Sendable {
-        package var excuse: Excuse
+    package struct OverrideGrant: Hashable, Sendable {
+        package var exemption: Exemption
         package var until: WallTime
 
-        package init(_ excuse: Excuse, until: WallTime) {
-            self.excuse = excuse
+        package init(_ exemption: Exemption, until: WallTime) {
+            self.exemption = exemption
             self.until = until
         }
     }
@@ -69,7 +70,7 @@ package struct Plan: Hashable, Sendable {
         /// The uploads that follow: only their sum is known. They are treated as files of equal size with the priority
         /// of the last upload.
         package var rest: Spending
-        package var leaves: [Leave] = []
+        package var grants: [OverrideGrant] = []
         /// The piece of each file of the rest that cannot be divided.
         package var piece: UncutPiece?
 
@@ -194,7 +195,7 @@ package struct Plan: Hashable, Sendable {
         /// The amount that it keeps waiting.
         package var spending: Spending
         /// The quota.
-        var line: QuotaBook.Line?
+        var line: QuotaState.Line?
     }
 
     package var from: WallTime

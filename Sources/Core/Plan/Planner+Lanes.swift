@@ -20,7 +20,7 @@ extension Planner {
     }
 
     /// One queue, and its progress.
-    struct Lane {
+    struct PlannedQueue {
         let queue: Plan.Queue
         let remote: Int?
         let origin: Int?
@@ -39,10 +39,10 @@ extension Planner {
         var shortage: Hold?
         var running: [Item] = []
         var holds: [Hold] = []
-        var passage = Admission.Passage.local
-        var kind: QuotaBook.Class?
+        var route = Admission.Route.local
+        var kind: QuotaState.Class?
         /// Like ``kind``, also where the route is closed now.
-        var later: QuotaBook.Class?
+        var later: QuotaState.Class?
         /// Bytes a second of each running upload.
         var speed = 0.0
         /// Sent in total, exactly, and as counted by the quotas.

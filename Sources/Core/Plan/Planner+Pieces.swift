@@ -3,18 +3,18 @@
 extension Planner {
     /// The bytes that quotas leave a queue for a piece; `nil` where none counts its bytes.
     private func room(_ number: Int) -> Int64? {
-        guard let kind = lanes[number].kind, !origin(of: lanes[number]).excused.contains(.quota) else { return nil }
-        return world.quotas.lines.filter { $0.counts(kind) }.compactMap { line in
+        guard let kind = queues[number].kind, !origin(of: queues[number]).exempt.contains(.quota) else { return nil }
+        return inputs.quotas.lines.filter { $0.counts(kind) }.compactMap { line in
             line.bytesLeft.map { max(0, line.quota.direction.sendable(of: $0) - promised(line)) }
         }.min()
     }
 
     /// The bytes that are reserved for pieces in transfer.
-    private func promised(_ line: QuotaBook.Line) -> Int64 {
+    private func promised(_ line: QuotaState.Line) -> Int64 {
         var sum: Int64 = 0
-        for number in lanes.indices where counts[number] > 0 {
-            guard let kind = lanes[number].kind, line.counts(kind) else { continue }
-            for item in lanes[number].running where item.granted < .infinity {
+        for number in queues.indices where counts[number] > 0 {
+            guard let kind = queues[number].kind, line.counts(kind) else { continue }
+            for item in queues[number].running where item.granted < .infinity {
                 sum = sum.addingClamped(UncutPiece.cost(ofBody: Int64(max(0, item.granted).rounded(.up))))
             }
         }
@@ -41,19 +41,19 @@ extension Planner {
 
     /// It waits for space in a quota, and others are tried.
     mutating func setAside(_ item: Item, _ number: Int) {
-        lanes[number].short.append(item)
+        queues[number].short.append(item)
         // A shortage that ends is reported in preference to one that never does.
-        guard lanes[number].shortage?.until == nil, let shortage = shortage(of: item, number) else { return }
-        lanes[number].shortage = shortage
+        guard queues[number].shortage?.until == nil, let shortage = shortage(of: item, number) else { return }
+        queues[number].shortage = shortage
     }
 
     /// The hold when a quota leaves too little for its next piece.
     private func shortage(of item: Item, _ number: Int) -> Hold? {
-        guard let piece = item.piece, let kind = lanes[number].kind else { return nil }
-        if let line = world.quotas.neverLeaves(cost(item), for: kind) {
+        guard let piece = item.piece, let kind = queues[number].kind else { return nil }
+        if let line = inputs.quotas.neverLeaves(cost(item), for: kind) {
             return Hold(.quota, since: now, text: line.never(piece, to: kind.destination, isWhole: isWhole(item)))
         }
-        guard let line = world.quotas.room(for: kind).binding else { return nil }
+        guard let line = inputs.quotas.room(for: kind).binding else { return nil }
         return Hold(
             .quota, since: now, until: line.stretch?.upperBound,
             text:
@@ -64,15 +64,15 @@ extension Planner {
     /// A queue with unknown speed is not planned. Where a quota leaves too little for its smallest piece, the queue
     /// waits for that.
     mutating func holdWithoutSpeed(_ number: Int) {
-        guard !question.rates.isKnown(for: lanes[number].queue.destination) else { return }
-        let isUnderWay = lanes[number].queue.uploads.contains(where: \.isUnderWay)
-        if lanes[number].holds.isEmpty, !isUnderWay, let room = room(number),
-            let least = items(of: lanes[number]).min(by: { cost($0) < cost($1) }), cost(least) > room,
+        guard !question.rates.isKnown(for: queues[number].queue.destination) else { return }
+        let isUnderWay = queues[number].queue.uploads.contains(where: \.isUnderWay)
+        if queues[number].holds.isEmpty, !isUnderWay, let room = room(number),
+            let least = items(of: queues[number]).min(by: { cost($0) < cost($1) }), cost(least) > room,
             let shortage = shortage(of: least, number)
         {
-            lanes[number].holds = [shortage]
+            queues[number].holds = [shortage]
         }
-        lanes[number].holds.append(unknownSpeed(to: lanes[number].queue.destination))
+        queues[number].holds.append(unknownSpeed(to: queues[number].queue.destination))
     }
 
     private func cost(_ item: Item) -> Int64 {
@@ -86,33 +86,33 @@ extension Planner {
 
     /// Uploads that waited for a quota are tried again when there is enough for the smallest of them.
     mutating func takeBackShort(_ number: Int) {
-        guard let least = lanes[number].short.map({ cost($0) }).min(), room(number).map({ $0 >= least }) ?? true else {
+        guard let least = queues[number].short.map({ cost($0) }).min(), room(number).map({ $0 >= least }) ?? true else {
             return
         }
-        let back = lanes[number].short
-        (lanes[number].short, lanes[number].shortage) = ([], nil)
-        lanes[number].returned += back.filter(\.hasPlace)
-        lanes[number].returned.sort { $0.place < $1.place }
-        lanes[number].again += back.filter { !$0.hasPlace }
-        lanes[number].again.sort { $0.place < $1.place }
+        let back = queues[number].short
+        (queues[number].short, queues[number].shortage) = ([], nil)
+        queues[number].returned += back.filter(\.hasPlace)
+        queues[number].returned.sort { $0.place < $1.place }
+        queues[number].again += back.filter { !$0.hasPlace }
+        queues[number].again.sort { $0.place < $1.place }
     }
 
     /// When pieces are over, the next ones begin, or wait for a quota.
     mutating func grantMore() {
-        for number in lanes.indices where counts[number] > 0 {
-            guard lanes[number].running.contains(where: { $0.granted <= 0.5 }) else { continue }
-            let running = lanes[number].running
-            lanes[number].running = running.filter { $0.granted > 0.5 }
+        for number in queues.indices where counts[number] > 0 {
+            guard queues[number].running.contains(where: { $0.granted <= 0.5 }) else { continue }
+            let running = queues[number].running
+            queues[number].running = running.filter { $0.granted > 0.5 }
             for var item in running where item.granted <= 0.5 {
                 if grant(&item, number) {
-                    lanes[number].running.append(item)
+                    queues[number].running.append(item)
                     continue
                 }
                 settle(&item)
                 setAside(item, number)
             }
-            counts[number] = lanes[number].running.count
-            if lanes[number].running.isEmpty, !lanes[number].hasNext { finish(number, .held(lanes[number].reasons)) }
+            counts[number] = queues[number].running.count
+            if queues[number].running.isEmpty, !queues[number].hasNext { finish(number, .held(queues[number].reasons)) }
         }
     }
 
@@ -124,33 +124,33 @@ extension Planner {
 
     /// Why it is unknown when a queue is sent; empty where it is known.
     func obstacles(_ number: Int) -> [Plan.Obstacle] {
-        let lane = lanes[number]
-        guard lane.ends == nil else { return [] }
-        var obstacles = never(lane)
+        let queue = queues[number]
+        guard queue.ends == nil else { return [] }
+        var obstacles = never(queue)
         let lost = obstacles.reduce(Spending.none) { $0 + $1.spending }
-        let all = left(lane)
+        let all = left(queue)
         let rest = Spending(bytes: max(0, all.bytes - lost.bytes), files: max(0, all.files - lost.files))
         if rest.files == 0 { return obstacles }
         // Quotas and a `bandwidth` of 0 that no time ends.
-        if let hold = lane.holds.first(where: { [.quota, .schedule].contains($0.kind) && $0.until == nil }) {
+        if let hold = queue.holds.first(where: { [.quota, .schedule].contains($0.kind) && $0.until == nil }) {
             return obstacles + [Plan.Obstacle(kind: .never, hold: hold, spending: rest)]
         }
-        if let hold = lane.holds.first(where: { $0.kind == .clock }) {
+        if let hold = queue.holds.first(where: { $0.kind == .clock }) {
             obstacles.append(Plan.Obstacle(kind: .clock, hold: hold, spending: rest))
         }
-        if lane.remote != nil, !question.rates.isKnown(for: lane.queue.destination) {
+        if queue.remote != nil, !question.rates.isKnown(for: queue.queue.destination) {
             obstacles.append(
-                Plan.Obstacle(kind: .speed, hold: unknownSpeed(to: lane.queue.destination), spending: rest))
+                Plan.Obstacle(kind: .speed, hold: unknownSpeed(to: queue.queue.destination), spending: rest))
         }
         return obstacles
     }
 
     /// Pieces for which a quota never leaves enough, by quota.
-    private func never(_ lane: Lane) -> [Plan.Obstacle] {
-        guard let kind = lane.later, !origin(of: lane).excused.contains(.quota) else { return [] }
+    private func never(_ queue: PlannedQueue) -> [Plan.Obstacle] {
+        guard let kind = queue.later, !origin(of: queue).exempt.contains(.quota) else { return [] }
         var found: [Plan.Obstacle] = []
-        for item in items(of: lane) {
-            guard let piece = item.piece, let line = world.quotas.neverLeaves(cost(item), for: kind) else { continue }
+        for item in items(of: queue) {
+            guard let piece = item.piece, let line = inputs.quotas.neverLeaves(cost(item), for: kind) else { continue }
             let spending = Spending(bytes: Int64(max(0, item.left).rounded(.up)), files: item.files)
             let text = line.never(piece, to: kind.destination, isWhole: isWhole(item))
             // One sentence for everything that the same quota keeps waiting, about the first piece.
@@ -166,16 +166,17 @@ extension Planner {
     }
 
     /// Everything that is left of a queue.
-    private func items(of lane: Lane) -> [Item] {
-        var items = lane.returned + lane.again + lane.short + lane.running
-        for place in lane.queue.uploads.indices.dropFirst(lane.next) {
-            items.append(Item(lane.queue.uploads[place], at: place))
+    private func items(of queue: PlannedQueue) -> [Item] {
+        var items = queue.returned + queue.again + queue.short + queue.running
+        for place in queue.queue.uploads.indices.dropFirst(queue.next) {
+            items.append(Item(queue.queue.uploads[place], at: place))
         }
-        if lane.rest.files > 0 {
+        if queue.rest.files > 0 {
             items.append(
                 Item(
-                    place: lane.queue.uploads.count, left: Double(lane.rest.bytes), files: lane.rest.files, priority: 0,
-                    piece: lane.queue.piece))
+                    place: queue.queue.uploads.count, left: Double(queue.rest.bytes), files: queue.rest.files,
+                    priority: 0,
+                    piece: queue.queue.piece))
         }
         return items
     }

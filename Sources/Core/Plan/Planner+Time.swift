@@ -6,23 +6,23 @@ extension Planner {
     /// Collects the present limits of speed and the classes that they apply to.
     mutating func limit() {
         func least(_ rates: Int64?...) -> Double? { rates.compactMap { $0 }.min().map { Double(max(0, $0)) } }
-        let metered = lanes.map(\.passage.countsAsMetered)
-        let all = Array(lanes.indices)
+        let metered = queues.map(\.route.countsAsMetered)
+        let all = Array(queues.indices)
         var caps: [PlanShares.Cap] = []
         func add(_ rate: Double?, _ members: [Int]) {
             if let rate, !members.isEmpty { caps.append(PlanShares.Cap(rate: rate, members: members)) }
         }
         func add(_ rules: PolicyRules, _ own: Int64?, _ members: [Int]) {
-            add(least(rules.limit(in: world), own), members)
+            add(least(rules.limit(in: inputs), own), members)
             add(least(rules.meteredLimit), members.filter { metered[$0] })
         }
         add(question.admission.rules, question.rates.everything, all)
-        add(question.limits.filter { $0.until > world.now }.map { Double(max(0, $0.rate)) }.min(), all)
+        add(question.limits.filter { $0.until > inputs.now }.map { Double(max(0, $0.rate)) }.min(), all)
         for (number, remote) in remotes.enumerated() {
-            add(remote.rules, question.rates.destinations[remote.name], all.filter { lanes[$0].remote == number })
+            add(remote.rules, question.rates.destinations[remote.name], all.filter { queues[$0].remote == number })
         }
         for (number, origin) in origins.enumerated() {
-            add(origin.rules, nil, all.filter { lanes[$0].origin == number })
+            add(origin.rules, nil, all.filter { queues[$0].origin == number })
         }
         self.caps = caps
     }
@@ -32,7 +32,7 @@ extension Planner {
         if counts == shared { return }
         shared = counts
         let speeds = PlanShares.speeds(counts, caps)
-        for number in lanes.indices { lanes[number].speed = speeds[number] }
+        for number in queues.indices { queues[number].speed = speeds[number] }
     }
 
     // MARK: Time
@@ -40,19 +40,19 @@ extension Planner {
     /// Moves to the next moment at which something happens.
     mutating func advance() {
         var wait = Double.infinity
-        for number in lanes.indices where counts[number] > 0 {
-            let speed = lanes[number].speed
-            for item in lanes[number].running {
+        for number in queues.indices where counts[number] > 0 {
+            let speed = queues[number].speed
+            for item in queues[number].running {
                 let next = min(item.left, item.granted)
                 wait = next <= 0.5 ? 0 : speed > 0 ? min(wait, next / speed * 1000) : wait
             }
         }
         var usedUp: Int?
-        for (number, line) in world.quotas.lines.enumerated() {
+        for (number, line) in inputs.quotas.lines.enumerated() {
             // Also with too little left for a new upload, since running ones use it up.
             guard let left = line.unspent, left > 0 else { continue }
             let flow =
-                counted[number].reduce(0.0) { $0 + lanes[$1].speed * Double(counts[$1] - lanes[$1].paid) }
+                counted[number].reduce(0.0) { $0 + queues[$1].speed * Double(counts[$1] - queues[$1].paid) }
                 * carrying * line.quota.direction.share
             if flow > 0, Double(left) / flow * 1000 <= wait {
                 wait = Double(left) / flow * 1000
@@ -69,11 +69,11 @@ extension Planner {
             if isRecording, due == mark { close(at: mark) }
         }
         // Remainders from rounding count as zero.
-        if !isBoundary, let usedUp, let kind = lanes[counted[usedUp][0]].kind {
-            let left = world.quotas.lines[usedUp].unspent ?? 0
+        if !isBoundary, let usedUp, let kind = queues[counted[usedUp][0]].kind {
+            let left = inputs.quotas.lines[usedUp].unspent ?? 0
             if left > 0 {
-                let isSent = world.quotas.lines[usedUp].quota.direction == .sent
-                world.quotas.spend(isSent ? Spending(bytes: left) : Spending(received: left), for: kind, at: now)
+                let isSent = inputs.quotas.lines[usedUp].quota.direction == .sent
+                inputs.quotas.spend(isSent ? Spending(bytes: left) : Spending(received: left), for: kind, at: now)
             }
             isDue = true
         }
@@ -88,75 +88,75 @@ extension Planner {
         let seconds = max(0, milliseconds) / 1000
         clock += max(0, milliseconds)
         let now = now
-        for number in lanes.indices {
+        for number in queues.indices {
             let count = counts[number]
             if count == 0 {
-                if isRecording, lanes[number].isWaiting { lanes[number].idle += seconds }
+                if isRecording, queues[number].isWaiting { queues[number].idle += seconds }
                 continue
             }
-            lanes[number].going += isRecording ? seconds : 0
-            let bytes = lanes[number].speed * seconds
-            for place in lanes[number].running.indices {
-                lanes[number].running[place].left -= bytes
-                lanes[number].running[place].granted -= bytes
+            queues[number].going += isRecording ? seconds : 0
+            let bytes = queues[number].speed * seconds
+            for place in queues[number].running.indices {
+                queues[number].running[place].left -= bytes
+                queues[number].running[place].granted -= bytes
             }
             let sent = bytes * Double(count)
-            lanes[number].sent += bytes * Double(count - lanes[number].paid)
-            lanes[number].step?.bytes += sent
-            lanes[number].step?.going += seconds
-            lanes[number].step?.to = now
-            guard let kind = lanes[number].kind else { continue }
-            let counted = Int64(lanes[number].sent * carrying)
-            let more = counted - lanes[number].counted
-            let came = counted * Plan.answering / 100 - lanes[number].counted * Plan.answering / 100
-            world.quotas.spend(Spending(bytes: more, received: came), for: kind, at: now)
-            lanes[number].counted = counted
+            queues[number].sent += bytes * Double(count - queues[number].paid)
+            queues[number].step?.bytes += sent
+            queues[number].step?.going += seconds
+            queues[number].step?.to = now
+            guard let kind = queues[number].kind else { continue }
+            let counted = Int64(queues[number].sent * carrying)
+            let more = counted - queues[number].counted
+            let came = counted * Plan.answering / 100 - queues[number].counted * Plan.answering / 100
+            inputs.quotas.spend(Spending(bytes: more, received: came), for: kind, at: now)
+            queues[number].counted = counted
         }
     }
 
     /// Records what a queue has waited for since the last evaluation.
     mutating func settleIdle(_ number: Int) {
-        let seconds = lanes[number].idle
+        let seconds = queues[number].idle
         if seconds == 0 { return }
-        lanes[number].idle = 0
+        queues[number].idle = 0
         // Either only uploads that wait for a quota are left, or others have the slots.
-        let reasons = lanes[number].hasNext ? lanes[number].holds : lanes[number].reasons
-        if reasons.isEmpty { lanes[number].turns += seconds }
+        let reasons = queues[number].hasNext ? queues[number].holds : queues[number].reasons
+        if reasons.isEmpty { queues[number].turns += seconds }
         // Without a known speed there is no end. That is an obstacle, and not something that it waits for.
-        for hold in reasons where hold != unknownSpeed(to: lanes[number].queue.destination) {
+        for hold in reasons where hold != unknownSpeed(to: queues[number].queue.destination) {
             // The rest of the sentence contains amounts, which differ each day.
             let key = hold.kind.rawValue + (hold.text.split(separator: ",").first ?? "")
-            lanes[number].waits[key, default: Wait(hold: hold, from: looked)].seconds += seconds
+            queues[number].waits[key, default: Wait(hold: hold, from: looked)].seconds += seconds
         }
     }
 
     /// Counts the server's answers for a number of files of a queue, where a quota counts received bytes.
     private mutating func countAnswers(to files: Int64, _ number: Int) {
-        guard countsReceived, let kind = lanes[number].kind else { return }
-        world.quotas.spend(Spending(received: Plan.answer * files), for: kind, at: now)
-        if world.quotas.room(for: kind).bytes == 0 { isDue = true }
+        guard countsReceived, let kind = queues[number].kind else { return }
+        inputs.quotas.spend(Spending(received: Plan.answer * files), for: kind, at: now)
+        if inputs.quotas.room(for: kind).bytes == 0 { isDue = true }
     }
 
     /// Removes finished uploads.
     mutating func end() {
-        for number in lanes.indices
-        where counts[number] > 0 && lanes[number].running.contains(where: { $0.left <= 0.5 }) {
-            for var item in lanes[number].running where item.left <= 0.5 {
+        for number in queues.indices
+        where counts[number] > 0 && queues[number].running.contains(where: { $0.left <= 0.5 }) {
+            for var item in queues[number].running where item.left <= 0.5 {
                 settle(&item)
                 countAnswers(to: item.files, number)
-                lanes[number].step?.files += item.files
+                queues[number].step?.files += item.files
                 if isRecording {
                     ended(Plan.Ended(queue: number, place: item.place, files: item.files, at: now))
                 }
             }
-            lanes[number].running.removeAll { $0.left <= 0.5 }
-            counts[number] = lanes[number].running.count
-            if lanes[number].isOver {
-                lanes[number].ends = now
+            queues[number].running.removeAll { $0.left <= 0.5 }
+            counts[number] = queues[number].running.count
+            if queues[number].isOver {
+                queues[number].ends = now
                 unfinished -= 1
                 finish(number, .done)
-            } else if lanes[number].running.isEmpty, !lanes[number].reasons.isEmpty {
-                finish(number, .held(lanes[number].reasons))
+            } else if queues[number].running.isEmpty, !queues[number].reasons.isEmpty {
+                finish(number, .held(queues[number].reasons))
             }
         }
     }

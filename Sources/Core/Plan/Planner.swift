@@ -9,10 +9,10 @@ struct Planner {
     /// The end of the plan, and the end of looking ahead.
     let mark: WallTime
     let horizon: WallTime
-    var world: Admission.World
-    var remotes: [Admission.Remote]
-    var origins: [Admission.Origin]
-    var lanes: [Lane]
+    var inputs: Admission.PolicyInputs
+    var remotes: [Admission.DestinationState]
+    var origins: [Admission.FolderState]
+    var queues: [PlannedQueue]
     /// Number of running uploads of each queue. Read far more often than it changes.
     var counts: [Int]
     /// Queues that are not finished.
@@ -45,32 +45,32 @@ struct Planner {
     init(_ question: Plan.Question, ended: @escaping (Plan.Ended) -> Void) {
         self.question = question
         self.ended = ended
-        start = question.world.now
+        start = question.inputs.now
         let far = start.advanced(by: Plan.longest)
         mark = min(max(question.until ?? far, start), start.advanced(by: Plan.furthest))
         horizon = max(far, mark)
-        world = question.world
+        inputs = question.inputs
         looked = start
-        world.quotas.giveBackReserved(at: start)
+        inputs.quotas.giveBackReserved(at: start)
         remotes = question.remotes
         origins = question.origins
         lastServed = remotes.count - 1
-        countsFiles = world.quotas.lines.contains { $0.quota.files != nil }
-        countsReceived = world.quotas.lines.contains { $0.quota.direction != .sent }
-        lanes = question.queues.map { queue in
+        countsFiles = inputs.quotas.lines.contains { $0.quota.files != nil }
+        countsReceived = inputs.quotas.lines.contains { $0.quota.direction != .sent }
+        queues = question.queues.map { queue in
             var rest = queue.rest
             rest.files = max(0, rest.files)
             rest.bytes = rest.files > 0 ? max(0, rest.bytes) : 0
             let listed = queue.uploads.reduce(0.0) { $0 + Double(max(0, $1.left)) }
-            return Lane(
+            return PlannedQueue(
                 queue: queue, remote: question.remotes.firstIndex { $0.name == queue.destination },
                 origin: question.origins.firstIndex { $0.name == queue.folder }, rest: rest,
                 piece: max(1, (rest.files + Plan.pieces - 1) / Plan.pieces),
                 files: Int64(queue.uploads.count) + rest.files, bytes: listed + Double(rest.bytes))
         }
-        counts = lanes.map { _ in 0 }
-        unfinished = lanes.count { !$0.isOver }
-        for number in lanes.indices where lanes[number].isOver { lanes[number].ends = start }
+        counts = queues.map { _ in 0 }
+        unfinished = queues.count { !$0.isOver }
+        for number in queues.indices where queues[number].isOver { queues[number].ends = start }
     }
 
     var now: WallTime { start.advanced(by: .milliseconds(Int64(clock))) }
@@ -85,7 +85,7 @@ struct Planner {
                 isCut = isRecording
                 break
             }
-            if isDue { look() }
+            if isDue { evaluate() }
             fill()
             if isDue { continue }
             share()
@@ -95,23 +95,23 @@ struct Planner {
         if isRecording { close(at: last) }
         return Plan(
             from: start, until: last, steps: steps.sorted { ($0.from, $0.to) < ($1.from, $1.to) },
-            outcomes: lanes.indices.map { outcome(of: $0) }, isCut: isCut)
+            outcomes: queues.indices.map { outcome(of: $0) }, isCut: isCut)
     }
 
     /// An upload that is being sent now keeps its slot, regardless of the others.
     mutating func takeUnderWay() {
-        look()
-        for number in lanes.indices {
-            while lanes[number].next < lanes[number].queue.uploads.count,
-                lanes[number].queue.uploads[lanes[number].next].isUnderWay, mayGoOn(lanes[number])
+        evaluate()
+        for number in queues.indices {
+            while queues[number].next < queues[number].queue.uploads.count,
+                queues[number].queue.uploads[queues[number].next].isUnderWay, mayGoOn(queues[number])
             { begin(number, isUnderWay: true) }
             // A begun upload continues, also where no new one may begin.
-            let uploads = lanes[number].queue.uploads
-            for place in uploads.indices.dropFirst(lanes[number].next) where uploads[place].isBegun {
-                lanes[number].returned.append(Item(uploads[place], at: place))
+            let uploads = queues[number].queue.uploads
+            for place in uploads.indices.dropFirst(queues[number].next) where uploads[place].isBegun {
+                queues[number].returned.append(Item(uploads[place], at: place))
             }
-            lanes[number].hasBegunApart = true
-            lanes[number].passBegun()
+            queues[number].hasBegunApart = true
+            queues[number].passBegun()
         }
         isDue = true
     }
@@ -119,16 +119,16 @@ struct Planner {
     // MARK: Permission to send
 
     /// Evaluates the policy for each queue, and stops uploads that may not continue.
-    mutating func look() {
+    mutating func evaluate() {
         isDue = false
         looks += 1
         let now = now
-        looked = world.now
-        world.now = now
-        if let until = world.everything?.until, until <= now { world.everything = nil }
-        if let until = world.standstill?.until, until <= now { world.standstill = nil }
-        if let until = world.clockTrouble?.until, until <= now {
-            world.clockTrouble = nil
+        looked = inputs.now
+        inputs.now = now
+        if let until = inputs.everything?.until, until <= now { inputs.everything = nil }
+        if let until = inputs.globalStop?.until, until <= now { inputs.globalStop = nil }
+        if let until = inputs.clockTrouble?.until, until <= now {
+            inputs.clockTrouble = nil
             timetable.asked = false
         }
         for number in remotes.indices {
@@ -137,102 +137,102 @@ struct Planner {
         for number in origins.indices {
             if let end = origins[number].pause?.until, end <= now { origins[number].pause = nil }
         }
-        for recount in world.quotas.advance(to: now, in: world.zone) {
+        for recount in inputs.quotas.advance(to: now, in: inputs.zone) {
             // A plan knows nothing of usage that was not read yet.
-            world.quotas.recount(recount, spent: .none, at: now)
+            inputs.quotas.recount(recount, spent: .none, at: now)
         }
-        for number in lanes.indices where !lanes[number].isOver { look(at: number) }
-        counted = world.quotas.lines.map { line in
-            lanes.indices.filter { number in lanes[number].kind.map { line.counts($0) } ?? false }
+        for number in queues.indices where !queues[number].isOver { evaluate(at: number) }
+        counted = inputs.quotas.lines.map { line in
+            queues.indices.filter { number in queues[number].kind.map { line.counts($0) } ?? false }
         }
         limit()
         shared = []
         setBoundary()
     }
 
-    mutating func look(at number: Int) {
+    mutating func evaluate(at number: Int) {
         settleIdle(number)
-        let queue = lanes[number].queue
-        guard let remote = lanes[number].remote.map({ remotes[$0] }) else {
-            lanes[number].holds = [
+        let queue = queues[number].queue
+        guard let remote = queues[number].remote.map({ remotes[$0] }) else {
+            queues[number].holds = [
                 Hold(.destination, since: start, text: "destination \(queue.destination) is not in the configuration")
             ]
             return
         }
-        let origin = origin(of: lanes[number])
-        lanes[number].holds = question.admission.holds(for: remote, from: origin, in: world)
-        func kind(_ isMetered: Bool) -> QuotaBook.Class {
-            QuotaBook.Class(queue.destination, from: queue.folder, isMetered: isMetered)
+        let origin = origin(of: queues[number])
+        queues[number].holds = question.admission.holds(for: remote, from: origin, in: inputs)
+        func kind(_ isMetered: Bool) -> QuotaState.Class {
+            QuotaState.Class(queue.destination, from: queue.folder, isMetered: isMetered)
         }
-        switch question.admission.way(to: remote, from: origin, in: world) {
-        case .open(let passage):
-            lanes[number].passage = passage
-            lanes[number].kind = passage.ledger == .local ? nil : kind(passage.countsAsMetered)
-            lanes[number].later = lanes[number].kind
-        case .closed(_, let countsAsMetered): lanes[number].later = kind(countsAsMetered)
+        switch question.admission.way(to: remote, from: origin, in: inputs) {
+        case .open(let route):
+            queues[number].route = route
+            queues[number].kind = route.ledger == .local ? nil : kind(route.countsAsMetered)
+            queues[number].later = queues[number].kind
+        case .closed(_, let countsAsMetered): queues[number].later = kind(countsAsMetered)
         }
         takeBackShort(number)
         holdWithoutSpeed(number)
-        if lanes[number].holds.isEmpty { return }
-        if !lanes[number].running.isEmpty, !mayGoOn(lanes[number]) { stop(number) }
-        if lanes[number].running.isEmpty { finish(number, .held(lanes[number].reasons)) }
+        if queues[number].holds.isEmpty { return }
+        if !queues[number].running.isEmpty, !mayGoOn(queues[number]) { stop(number) }
+        if queues[number].running.isEmpty { finish(number, .held(queues[number].reasons)) }
     }
 
     /// The folder of a queue, with its present exemptions.
-    func origin(of lane: Lane) -> Admission.Origin {
-        var origin = lane.origin.map { origins[$0] } ?? Admission.Origin(name: lane.queue.folder)
-        origin.excused = Set(lane.queue.leaves.filter { $0.until > world.now }.map(\.excuse))
+    func origin(of queue: PlannedQueue) -> Admission.FolderState {
+        var origin = queue.origin.map { origins[$0] } ?? Admission.FolderState(name: queue.queue.folder)
+        origin.exempt = Set(queue.queue.grants.filter { $0.until > inputs.now }.map(\.exemption))
         return origin
     }
 
     /// Whether a begun upload may continue where no new one may begin.
-    func mayGoOn(_ lane: Lane) -> Bool {
-        if lane.holds.isEmpty { return true }
-        guard let remote = lane.remote.map({ remotes[$0] }), question.rates.isKnown(for: remote.name) else {
+    func mayGoOn(_ queue: PlannedQueue) -> Bool {
+        if queue.holds.isEmpty { return true }
+        guard let remote = queue.remote.map({ remotes[$0] }), question.rates.isKnown(for: remote.name) else {
             return false
         }
-        let origin = origin(of: lane)
-        guard question.admission.bans(on: remote, from: origin, in: world, isUnderWay: true).isEmpty else {
+        let origin = origin(of: queue)
+        guard question.admission.hardBlockers(on: remote, from: origin, in: inputs, isUnderWay: true).isEmpty else {
             return false
         }
-        if origin.excused.contains(.quota) { return true }
-        return lane.kind.map { world.quotas.room(for: $0).bytes != 0 } ?? true
+        if origin.exempt.contains(.quota) { return true }
+        return queue.kind.map { inputs.quotas.room(for: $0).bytes != 0 } ?? true
     }
 
     mutating func stop(_ number: Int) {
-        for var item in lanes[number].running {
+        for var item in queues[number].running {
             settle(&item)
-            lanes[number].returned.append(item)
+            queues[number].returned.append(item)
         }
-        lanes[number].running = []
+        queues[number].running = []
         counts[number] = 0
-        lanes[number].returned.sort { $0.place < $1.place }
+        queues[number].returned.sort { $0.place < $1.place }
     }
 
     /// It counts in the quotas of files from now on.
     mutating func settle(_ item: inout Item) {
-        if item.step != 0 { world.quotas.settle(item.step, Spending(files: item.files), at: now) }
+        if item.step != 0 { inputs.quotas.settle(item.step, Spending(files: item.files), at: now) }
         (item.step, item.hasPlace) = (0, true)
     }
 
     /// When the policy has to be evaluated again, although no quota is used up.
     mutating func setBoundary() {
-        if !timetable.asked || timetable.at.map({ $0 <= world.now }) ?? false {
-            var (quiet, still, mute) = (world, remotes, origins)
-            quiet.quotas = QuotaBook(policy: PolicyRules())
-            (quiet.everything, quiet.standstill) = (nil, nil)
+        if !timetable.asked || timetable.at.map({ $0 <= inputs.now }) ?? false {
+            var (quiet, still, mute) = (inputs, remotes, origins)
+            quiet.quotas = QuotaState(policy: PolicyRules())
+            (quiet.everything, quiet.globalStop) = (nil, nil)
             quiet.clockTrouble?.until = nil
             for number in still.indices { still[number].pause = nil }
             for number in mute.indices { mute[number].pause = nil }
             timetable = (true, question.admission.nextChange(still, mute, in: quiet))
         }
         let pauses =
-            [world.everything?.until, world.standstill?.until, world.clockTrouble?.until]
+            [inputs.everything?.until, inputs.globalStop?.until, inputs.clockTrouble?.until]
             + (remotes.map(\.pause) + origins.map(\.pause)).map { $0?.until }
         // A quota is renewed at the end of its period, also where it is not used up.
-        let stretches = world.quotas.lines.map { $0.stretch?.upperBound }
-        let words = question.limits.map(\.until) + lanes.flatMap { $0.queue.leaves.map(\.until) }
-        boundary = ([timetable.at] + pauses + stretches + words).compactMap { $0 }.filter { $0 > world.now }.min()
+        let stretches = inputs.quotas.lines.map { $0.stretch?.upperBound }
+        let words = question.limits.map(\.until) + queues.flatMap { $0.queue.grants.map(\.until) }
+        boundary = ([timetable.at] + pauses + stretches + words).compactMap { $0 }.filter { $0 > inputs.now }.min()
     }
 
     // MARK: Starting uploads
@@ -245,9 +245,9 @@ struct Planner {
         while isGiven && !isDue {
             isGiven = false
             for number in order {
-                guard let lane = next(to: number) else { continue }
+                guard let queue = next(to: number) else { continue }
                 lastServed = number
-                if begin(lane) { isGiven = true }
+                if begin(queue) { isGiven = true }
                 if isDue { return }
             }
         }
@@ -255,23 +255,23 @@ struct Planner {
 
     func next(to remote: Int) -> Int? {
         var count = 0
-        for number in lanes.indices where counts[number] > 0 && lanes[number].remote == remote {
+        for number in queues.indices where counts[number] > 0 && queues[number].remote == remote {
             count += counts[number]
         }
         guard question.admission.free(for: remotes[remote], running: count, inAll: running) > 0 else { return nil }
-        var best: (lane: Int, rank: (Int, Int))?
-        for number in lanes.indices
-        where lanes[number].remote == remote && lanes[number].mayBegin {
-            let rank = (-lanes[number].priority, lanes[number].lastTurn)
-            if best.map({ rank < $0.rank }) ?? true, hasSlot(lanes[number].queue.folder) { best = (number, rank) }
+        var best: (queue: Int, rank: (Int, Int))?
+        for number in queues.indices
+        where queues[number].remote == remote && queues[number].mayBegin {
+            let rank = (-queues[number].priority, queues[number].lastTurn)
+            if best.map({ rank < $0.rank }) ?? true, hasSlot(queues[number].queue.folder) { best = (number, rank) }
         }
-        return best?.lane
+        return best?.queue
     }
 
     func hasSlot(_ folder: String) -> Bool {
         guard let most = question.folderSlots[folder] else { return true }
         var count = 0
-        for number in lanes.indices where counts[number] > 0 && lanes[number].queue.folder == folder {
+        for number in queues.indices where counts[number] > 0 && queues[number].queue.folder == folder {
             count += counts[number]
         }
         return count < most
@@ -286,44 +286,44 @@ struct Planner {
             goOn(&item, number)
         } else if !grant(&item, number) {
             setAside(item, number)
-            if lanes[number].running.isEmpty, !lanes[number].hasNext { finish(number, .held(lanes[number].reasons)) }
+            if queues[number].running.isEmpty, !queues[number].hasNext { finish(number, .held(queues[number].reasons)) }
             return true
         }
         turn += 1
-        lanes[number].lastTurn = turn
-        if countsFiles, !item.hasPlace, let kind = lanes[number].kind {
+        queues[number].lastTurn = turn
+        if countsFiles, !item.hasPlace, let kind = queues[number].kind {
             lastStep += 1
             item.step = lastStep
-            world.quotas.open(lastStep, Spending(files: item.files), for: kind, at: now)
-            if world.quotas.room(for: kind).files == 0 { isDue = true }
+            inputs.quotas.open(lastStep, Spending(files: item.files), for: kind, at: now)
+            if inputs.quotas.room(for: kind).files == 0 { isDue = true }
         }
-        lanes[number].running.append(item)
+        queues[number].running.append(item)
         counts[number] += 1
-        if lanes[number].step == nil { lanes[number].step = Stretch(from: now, to: now) }
+        if queues[number].step == nil { queues[number].step = Stretch(from: now, to: now) }
         return true
     }
 
     /// The next of a queue: one upload, or as many of its rest as are sent together and as quotas of files allow.
     mutating func take(_ number: Int) -> Item? {
-        let uploads = lanes[number].queue.uploads
-        if !lanes[number].returned.isEmpty { return lanes[number].returned.removeFirst() }
-        if !lanes[number].again.isEmpty { return lanes[number].again.removeFirst() }
-        let next = lanes[number].next
+        let uploads = queues[number].queue.uploads
+        if !queues[number].returned.isEmpty { return queues[number].returned.removeFirst() }
+        if !queues[number].again.isEmpty { return queues[number].again.removeFirst() }
+        let next = queues[number].next
         if next < uploads.count {
-            lanes[number].next += 1
-            lanes[number].passBegun()
+            queues[number].next += 1
+            queues[number].passBegun()
             return Item(uploads[next], at: next)
         }
-        let rest = lanes[number].rest
+        let rest = queues[number].rest
         guard rest.files > 0 else { return nil }
-        var files = min(rest.files, lanes[number].piece)
-        if countsFiles, let kind = lanes[number].kind, let room = world.quotas.room(for: kind).files {
+        var files = min(rest.files, queues[number].piece)
+        if countsFiles, let kind = queues[number].kind, let room = inputs.quotas.room(for: kind).files {
             files = max(1, min(files, room))
         }
         let bytes = files == rest.files ? rest.bytes : Int64(Int128(rest.bytes) * Int128(files) / Int128(rest.files))
-        lanes[number].rest = Spending(bytes: rest.bytes - bytes, files: rest.files - files)
+        queues[number].rest = Spending(bytes: rest.bytes - bytes, files: rest.files - files)
         return Item(
             place: uploads.count, left: Double(bytes), files: files, priority: uploads.last?.priority ?? 0,
-            piece: lanes[number].queue.piece)
+            piece: queues[number].queue.piece)
     }
 }

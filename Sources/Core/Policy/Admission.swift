@@ -25,7 +25,7 @@ package struct Admission: Hashable, Sendable {
     }
 
     /// The inputs of a decision: everything that the daemon knows at that moment.
-    package struct World: Sendable {
+    package struct PolicyInputs: Sendable {
         package var now: WallTime
         package var monotonic: MonotonicTime
         /// The local time zone.
@@ -36,20 +36,20 @@ package struct Admission: Hashable, Sendable {
         package var running: Int
         package var everything: Pause?
         /// A person has limited the total speed to zero for a while.
-        package var standstill: Pause?
+        package var globalStop: Pause?
         /// The known facts about networks; `nil` while no rule needs them.
         package var network: Metering?
         /// The usage of every quota.
-        package var quotas: QuotaBook
+        package var quotas: QuotaState
         /// The machine's power source; `nil` without a battery, and while no rule needs it.
         package var power: Power?
         /// The last answer of each source of `busy` that is still valid.
-        package var busy: [BusySource: BusyWord]
+        package var busy: [BusySource: BusyAnswer]
 
         package init(
             now: WallTime, monotonic: MonotonicTime, zone: Zone = .utc, clockTrouble: Hold? = nil, running: Int,
-            everything: Pause?, network: Metering? = nil, quotas: QuotaBook = QuotaBook(policy: PolicyRules()),
-            power: Power? = nil, busy: [BusySource: BusyWord] = [:]
+            everything: Pause?, network: Metering? = nil, quotas: QuotaState = QuotaState(policy: PolicyRules()),
+            power: Power? = nil, busy: [BusySource: BusyAnswer] = [:]
         ) {
             self.now = now
             self.monotonic = monotonic
@@ -65,7 +65,7 @@ package struct Admission: Hashable, Sendable {
     }
 
     /// The present state of one destination.
-    package struct Remote: Hashable, Sendable {
+    package struct DestinationState: Hashable, Sendable {
         package var name: String
         package var slots: Int
         package var running: Int
@@ -73,14 +73,14 @@ package struct Admission: Hashable, Sendable {
         package var health: DestinationHealth
         /// The rules of its own settings.
         package var rules: PolicyRules
-        package var reach: Reach
+        package var reachability: Reachability
         /// Since when the network state is as it is, and has its present meaning.
-        package var reachSince: WallTime
+        package var reachabilitySince: WallTime
 
         package init(
             name: String, slots: Int, running: Int, pause: Pause?, health: DestinationHealth,
-            rules: PolicyRules = PolicyRules(), reach: Reach = .local,
-            reachSince: WallTime = WallTime(milliseconds: 0)
+            rules: PolicyRules = PolicyRules(), reachability: Reachability = .local,
+            reachabilitySince: WallTime = WallTime(milliseconds: 0)
         ) {
             self.name = name
             self.slots = slots
@@ -88,26 +88,26 @@ package struct Admission: Hashable, Sendable {
             self.pause = pause
             self.health = health
             self.rules = rules
-            self.reach = reach
-            self.reachSince = reachSince
+            self.reachability = reachability
+            self.reachabilitySince = reachabilitySince
         }
     }
 
     /// The present state of one folder.
-    package struct Origin: Hashable, Sendable {
+    package struct FolderState: Hashable, Sendable {
         package var name: String
         package var pause: Pause?
         package var rules: PolicyRules
         /// The rules from which a person has exempted it, regardless of the place that contains them.
-        package var excused: Set<Excuse>
+        package var exempt: Set<Exemption>
 
         package init(
-            name: String, pause: Pause? = nil, rules: PolicyRules = PolicyRules(), excused: Set<Excuse> = []
+            name: String, pause: Pause? = nil, rules: PolicyRules = PolicyRules(), exempt: Set<Exemption> = []
         ) {
             self.name = name
             self.pause = pause
             self.rules = rules
-            self.excused = excused
+            self.exempt = exempt
         }
     }
 
@@ -120,48 +120,50 @@ package struct Admission: Hashable, Sendable {
     }
 
     /// The holds of uploads to `remote`, regardless of free slots.
-    package func holds(for remote: Remote, from folder: Origin? = nil, in world: World) -> [Hold] {
-        bans(on: remote, from: folder, in: world) + (remote.health.standing.map { [$0] } ?? [])
+    package func holds(for remote: DestinationState, from folder: FolderState? = nil, in inputs: PolicyInputs) -> [Hold]
+    {
+        hardBlockers(on: remote, from: folder, in: inputs) + (remote.health.standing.map { [$0] } ?? [])
     }
 
     /// The holds that forbid every byte to `remote`: all except its own health, which still allows a probe.
     ///
     /// - Parameter isUnderWay: For an upload that has begun and has reserved its bytes; its reservation ends it.
-    package func bans(
-        on remote: Remote, from folder: Origin? = nil, in world: World, isUnderWay: Bool = false
+    package func hardBlockers(
+        on remote: DestinationState, from folder: FolderState? = nil, in inputs: PolicyInputs, isUnderWay: Bool = false
     ) -> [Hold] {
-        var holds = [pause(world.everything, "everything"), pause(remote.pause, "destination \(remote.name)")]
+        var holds = [pause(inputs.everything, "everything"), pause(remote.pause, "destination \(remote.name)")]
             .compactMap { $0 }
-        if let still = world.standstill {
+        if let still = inputs.globalStop {
             holds.append(
                 Hold(
                     .global, since: still.since, until: still.until,
                     text: "`sluice limit 0` lets nothing go; `sluice limit off` ends that"))
         }
-        let excused = folder?.excused ?? []
-        holds += rules.holds("policy", in: world, excusing: excused)
-        holds += remote.rules.holds("destinations.\(remote.name)", in: world, excusing: excused)
-        if let folder { holds += bans(on: folder, in: world) }
+        let exempt = folder?.exempt ?? []
+        holds += rules.holds("policy", in: inputs, excusing: exempt)
+        holds += remote.rules.holds("destinations.\(remote.name)", in: inputs, excusing: exempt)
+        if let folder { holds += hardBlockers(on: folder, in: inputs) }
         let isMetered: Bool?
-        switch way(to: remote, from: folder, in: world) {
+        switch way(to: remote, from: folder, in: inputs) {
         case .closed(let more, let countsAsMetered):
             holds += more
             // An exhausted quota is also shown after that, and before the network changes.
             isMetered = countsAsMetered
-        case .open(let passage): isMetered = passage.ledger == .local ? nil : passage.countsAsMetered
+        case .open(let route): isMetered = route.ledger == .local ? nil : route.countsAsMetered
         }
         // While the clock is not trusted, the counted usage and its end are unknown: the clock's own hold says that.
-        if let isMetered, !excused.contains(.quota), world.clockTrouble == nil {
-            let kind = QuotaBook.Class(remote.name, from: folder?.name, isMetered: isMetered)
-            holds += world.quotas.holds(for: kind, isStarting: !isUnderWay)
+        if let isMetered, !exempt.contains(.quota), inputs.clockTrouble == nil {
+            let kind = QuotaState.Class(remote.name, from: folder?.name, isMetered: isMetered)
+            holds += inputs.quotas.holds(for: kind, isStarting: !isUnderWay)
         }
-        return world.sortedOut(holds)
+        return inputs.sortedOut(holds)
     }
 
     /// The holds that forbid uploads from a folder, to any destination.
-    package func bans(on folder: Origin, in world: World) -> [Hold] {
+    package func hardBlockers(on folder: FolderState, in inputs: PolicyInputs) -> [Hold] {
         let holds = [pause(folder.pause, "folder \(folder.name)")].compactMap { $0 }
-        return world.sortedOut(holds + folder.rules.holds("folder \(folder.name)", in: world, excusing: folder.excused))
+        return inputs.sortedOut(
+            holds + folder.rules.holds("folder \(folder.name)", in: inputs, excusing: folder.exempt))
     }
 
     private func pause(_ pause: Pause?, _ what: String) -> Hold? {
@@ -169,31 +171,35 @@ package struct Admission: Hashable, Sendable {
     }
 
     /// When a hold may change by itself, without another event: the caller asks again then.
-    package func nextChange(_ remotes: [Remote], _ folders: [Origin], in world: World) -> WallTime? {
-        let pauses = [world.everything, world.standstill] + remotes.map(\.pause) + folders.map(\.pause)
+    package func nextChange(_ remotes: [DestinationState], _ folders: [FolderState], in inputs: PolicyInputs)
+        -> WallTime?
+    {
+        let pauses = [inputs.everything, inputs.globalStop] + remotes.map(\.pause) + folders.map(\.pause)
         let times =
             pauses.compactMap { $0?.until }
-            + ([rules] + remotes.map(\.rules) + folders.map(\.rules)).compactMap { $0.nextChange(in: world) }
-            + [world.clockTrouble?.until, world.quotas.nextChange].compactMap { $0 }
+            + ([rules] + remotes.map(\.rules) + folders.map(\.rules)).compactMap { $0.nextChange(in: inputs) }
+            + [inputs.clockTrouble?.until, inputs.quotas.nextChange].compactMap { $0 }
         return times.min()
     }
 
     /// - Parameter folder: For uploads from this folder alone; adds the holds of its own rules.
-    package func verdict(for remote: Remote, from folder: Origin? = nil, in world: World) -> Verdict {
-        let bans = bans(on: remote, from: folder, in: world)
-        let room = room(at: remote, in: world)
-        if bans.isEmpty { return room }
-        guard case .wait(let more) = room else { return .wait(bans) }
-        return .wait(bans + more)
+    package func verdict(for remote: DestinationState, from folder: FolderState? = nil, in inputs: PolicyInputs)
+        -> Verdict
+    {
+        let hardBlockers = hardBlockers(on: remote, from: folder, in: inputs)
+        let room = room(at: remote, in: inputs)
+        if hardBlockers.isEmpty { return room }
+        guard case .wait(let more) = room else { return .wait(hardBlockers) }
+        return .wait(hardBlockers + more)
     }
 
     /// The verdict of health and slots for uploads to `remote` that no rule forbids.
-    package func room(at remote: Remote, in world: World) -> Verdict {
+    package func room(at remote: DestinationState, in inputs: PolicyInputs) -> Verdict {
         // When a probe is due, the destination's trouble no longer prevents one upload.
-        if let standing = remote.health.standing, !remote.health.mayProbe(at: world.monotonic) {
+        if let standing = remote.health.standing, !remote.health.mayProbe(at: inputs.monotonic) {
             return .wait([standing])
         }
-        let free = free(for: remote, running: remote.running, inAll: world.running)
+        let free = free(for: remote, running: remote.running, inAll: inputs.running)
         return free > 0 ? .go(free) : .busy
     }
 
@@ -202,7 +208,7 @@ package struct Admission: Hashable, Sendable {
     /// - Parameters:
     ///   - running: Running uploads to it.
     ///   - all: Running uploads to all destinations.
-    package func free(for remote: Remote, running: Int, inAll all: Int) -> Int {
+    package func free(for remote: DestinationState, running: Int, inAll all: Int) -> Int {
         // A destination that was down is tried with one upload at a time until one gets an answer.
         let slots = remote.health.trouble == nil ? remote.slots : 1
         return min(slots - running, total - all)
@@ -296,13 +302,13 @@ package struct DestinationHealth: Hashable, Sendable {
     /// | authenticate | `auth` | 15 min |
     /// | misconfigured | `destination` | the backoff |
     package static func hold(
-        for remedy: Remedy, failures: Int, backoff: Backoff, luck: Double
+        for remedy: Remedy, failures: Int, backoff: Backoff, jitter: Double
     ) -> (kind: Hold.Kind, wait: Duration)? {
-        let wait = backoff.wait(afterFailures: failures, luck: luck)
+        let wait = backoff.wait(afterFailures: failures, jitter: jitter)
         switch remedy {
         case .holdDestination(let after): return (.destination, after ?? min(wait, longestSilence))
         case .noRoom(let after):
-            return (.quota, after ?? patience(backoff).wait(afterFailures: failures, luck: luck))
+            return (.quota, after ?? patience(backoff).wait(afterFailures: failures, jitter: jitter))
         case .rateLimit(let after): return (.rateLimit, after ?? wait)
         case .authenticate: return (.auth, betweenCredentials)
         case .misconfigured: return (.destination, wait)

@@ -37,10 +37,10 @@ package struct Backoff: Hashable, Sendable {
     ///   - failures: Failures in a row, counted from 1.
     ///   - luck: 0 for the shortest wait, 1 for the longest. The caller draws it, so that randomness comes from
     ///     outside, like time.
-    package func wait(afterFailures failures: Int, luck: Double) -> Duration {
+    package func wait(afterFailures failures: Int, jitter: Double) -> Duration {
         var longest = first
         for _ in 1..<max(1, min(failures, 64)) where longest < ceiling { longest = longest * 2 }
         longest = min(longest, ceiling)
-        return longest * (0.5 + 0.5 * min(max(luck, 0), 1))
+        return longest * (0.5 + 0.5 * min(max(jitter, 0), 1))
     }
 }

@@ -32,7 +32,7 @@ package enum BusySource: Hashable, Sendable {
 }
 
 /// The last answer of a source of `busy`.
-package struct BusyWord: Hashable, Sendable {
+package struct BusyAnswer: Hashable, Sendable {
     package enum Answer: Hashable, Sendable {
         case free, busy
         /// The answer was invalid, and counts as busy: contains the problem and the remedy.
@@ -56,12 +56,12 @@ extension PolicyRules {
     /// yet.
     ///
     /// - Parameter place: The place of the rule, for people.
-    func busyHolds(_ place: String, in world: Admission.World) -> [Hold] {
+    func busyHolds(_ place: String, in inputs: Admission.PolicyInputs) -> [Hold] {
         guard let source = busy?.source else { return [] }
         let (name, rule) = (source.name, "`busy` of \(place)")
-        guard let word = world.busy[source] else {
+        guard let word = inputs.busy[source] else {
             let verb = source.isFile ? "was not looked at yet" : "has not answered yet"
-            return [Hold(.busy, since: world.now, text: "`\(name)` \(verb): \(rule)")]
+            return [Hold(.busy, since: inputs.now, text: "`\(name)` \(verb): \(rule)")]
         }
         switch word.answer {
         case .free: return []

@@ -11,7 +11,7 @@ package struct PolicyRules: Hashable, Sendable {
     package var meteredUnknown: UnknownNetwork?
     /// The first rule with an opinion about a network counts, and of the three places the strictest.
     package var networks: [NetworkRule]
-    /// No upload is sent that would count in an exhausted one; ``QuotaBook`` counts.
+    /// No upload is sent that would count in an exhausted one; ``QuotaState`` counts.
     package var quotas: [Quota]
     /// Files that were found longer ago are not sent any more; the shortest of the three places counts (``Expiry``).
     package var expiresAfter: Duration?
@@ -69,63 +69,63 @@ package struct PolicyRules: Hashable, Sendable {
     }
 
     /// Bytes a second; `nil` for no limit. While the clock is not trusted, any of the windows may be open.
-    package func limit(in world: Admission.World) -> Int64? {
-        if world.clockTrouble != nil { return bandwidth.compactMap(\.limit).min() }
-        return rate.value(at: world.now, in: world.zone)
+    package func limit(in inputs: Admission.PolicyInputs) -> Int64? {
+        if inputs.clockTrouble != nil { return bandwidth.compactMap(\.limit).min() }
+        return rate.value(at: inputs.now, in: inputs.zone)
     }
 
     /// - Parameter place: The place of the rules, for people: `policy`, `destinations.nas`, `folder door`.
-    func holds(_ place: String, in world: Admission.World, excusing excused: Set<Excuse> = []) -> [Hold] {
+    func holds(_ place: String, in inputs: Admission.PolicyInputs, excusing exempt: Set<Exemption> = []) -> [Hold] {
         let byTime = [
-            excused.contains(.window) ? nil : closed(place, world), still(place, world),
-            excused.contains(.quota) ? nil : uncounted(world),
+            exempt.contains(.window) ? nil : closed(place, inputs), still(place, inputs),
+            exempt.contains(.quota) ? nil : uncounted(inputs),
         ]
-        return byTime.compactMap { $0 } + powerHolds(place, in: world) + busyHolds(place, in: world)
+        return byTime.compactMap { $0 } + powerHolds(place, in: inputs) + busyHolds(place, in: inputs)
     }
 
     /// It is unknown in which period of the calendar bytes would count.
-    private func uncounted(_ world: Admission.World) -> Hold? { quotas.isEmpty ? nil : world.clockTrouble }
+    private func uncounted(_ inputs: Admission.PolicyInputs) -> Hold? { quotas.isEmpty ? nil : inputs.clockTrouble }
 
-    private func closed(_ place: String, _ world: Admission.World) -> Hold? {
+    private func closed(_ place: String, _ inputs: Admission.PolicyInputs) -> Hold? {
         if windows.isEmpty { return nil }
-        if let trouble = world.clockTrouble { return trouble }
+        if let trouble = inputs.clockTrouble { return trouble }
         let opening = opening
-        if opening.value(at: world.now, in: world.zone) { return nil }
+        if opening.value(at: inputs.now, in: inputs.zone) { return nil }
         return Hold(
-            .schedule, since: opening.lastChange(upTo: world.now, in: world.zone) ?? world.now,
-            until: opening.nextChange(after: world.now, in: world.zone),
+            .schedule, since: opening.lastChange(upTo: inputs.now, in: inputs.zone) ?? inputs.now,
+            until: opening.nextChange(after: inputs.now, in: inputs.zone),
             text: "outside the windows of \(place): `windows: \(Window.yaml(windows))`")
     }
 
-    private func still(_ place: String, _ world: Admission.World) -> Hold? {
-        guard !bandwidth.isEmpty, limit(in: world) == 0 else { return nil }
-        let isKnown = world.clockTrouble == nil
+    private func still(_ place: String, _ inputs: Admission.PolicyInputs) -> Hold? {
+        guard !bandwidth.isEmpty, limit(in: inputs) == 0 else { return nil }
+        let isKnown = inputs.clockTrouble == nil
         return Hold(
-            .schedule, since: isKnown ? rate.lastChange(upTo: world.now, in: world.zone) ?? world.now : world.now,
-            until: isKnown ? rate.nextChange(after: world.now, in: world.zone) : nil,
-            text: "the bandwidth of \(place) is 0 now: `\(stillRule(in: world))`")
+            .schedule, since: isKnown ? rate.lastChange(upTo: inputs.now, in: inputs.zone) ?? inputs.now : inputs.now,
+            until: isKnown ? rate.nextChange(after: inputs.now, in: inputs.zone) : nil,
+            text: "the bandwidth of \(place) is 0 now: `\(stillRule(in: inputs))`")
     }
 
     /// The `bandwidth` rule that is 0, in the words of the configuration.
-    private func stillRule(in world: Admission.World) -> String {
+    private func stillRule(in inputs: Admission.PolicyInputs) -> String {
         let still = bandwidth.first { rule in
-            guard rule.limit == 0, let window = rule.window, world.clockTrouble == nil else { return rule.limit == 0 }
-            return Timetable(anyOf: [window]).value(at: world.now, in: world.zone)
+            guard rule.limit == 0, let window = rule.window, inputs.clockTrouble == nil else { return rule.limit == 0 }
+            return Timetable(anyOf: [window]).value(at: inputs.now, in: inputs.zone)
         }
         guard let window = still?.window else { return "bandwidth: 0" }
         return "bandwidth: {between: \"\(window.words)\", limit: 0}"
     }
 
     /// When a rule begins or ends to forbid, or another limit applies.
-    func nextChange(in world: Admission.World) -> WallTime? {
-        if isTimeless || world.clockTrouble != nil { return nil }
+    func nextChange(in inputs: Admission.PolicyInputs) -> WallTime? {
+        if isTimeless || inputs.clockTrouble != nil { return nil }
         return [
-            opening.nextChange(after: world.now, in: world.zone), rate.nextChange(after: world.now, in: world.zone),
+            opening.nextChange(after: inputs.now, in: inputs.zone), rate.nextChange(after: inputs.now, in: inputs.zone),
         ].compactMap { $0 }.min()
     }
 }
 
-extension Admission.World {
+extension Admission.PolicyInputs {
     /// The hold of the clock is reported once, regardless of how many rules depend on it.
     func sortedOut(_ holds: [Hold]) -> [Hold] {
         var seen: Set<Hold> = []

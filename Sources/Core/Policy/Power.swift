@@ -65,8 +65,8 @@ extension PolicyRules {
     package var dependsOnPower: Bool { onBattery == .pause || minBattery != nil }
 
     /// - Parameter place: The place of the rules, for people.
-    func powerHolds(_ place: String, in world: Admission.World) -> [Hold] {
-        guard let power = world.power else { return [] }
+    func powerHolds(_ place: String, in inputs: Admission.PolicyInputs) -> [Hold] {
+        guard let power = inputs.power else { return [] }
         var holds: [Hold] = []
         if onBattery == .pause, power.isOnBattery {
             holds.append(

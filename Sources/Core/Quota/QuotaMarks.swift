@@ -10,7 +10,7 @@ package struct QuotaMarks: Hashable, Sendable, Codable {
 
     /// A share that was reached now.
     package struct Reached: Hashable, Sendable {
-        package var place: QuotaBook.Place
+        package var place: QuotaState.Place
         package var quota: Quota
         /// The quota in words: `20 GB a day`.
         package var text: String
@@ -33,10 +33,10 @@ package struct QuotaMarks: Hashable, Sendable, Codable {
         var until: Int64
         /// The largest share of the limit that it has now.
         var level: Int64
-        var told: Set<Told>
+        var reported: Set<Reported>
     }
 
-    private struct Told: Hashable, Sendable, Codable {
+    private struct Reported: Hashable, Sendable, Codable {
         var limit: Int64
         var threshold: Int64
     }
@@ -47,7 +47,7 @@ package struct QuotaMarks: Hashable, Sendable, Codable {
     package init() {}
 
     /// Returns the shares in `book` that are reached and were not reported yet; they count as reported from now on.
-    package mutating func take(_ book: QuotaBook) -> [Reached] {
+    package mutating func take(_ book: QuotaState) -> [Reached] {
         var news: [Reached] = []
         for line in book.lines {
             guard let spent = line.spent, let stretch = line.stretch else { continue }
@@ -70,7 +70,7 @@ package struct QuotaMarks: Hashable, Sendable, Codable {
     }
 
     private mutating func take(
-        _ line: QuotaBook.Line, _ text: String, _ counts: String, _ what: String, _ used: Int64, of limit: Int64,
+        _ line: QuotaState.Line, _ text: String, _ counts: String, _ what: String, _ used: Int64, of limit: Int64,
         _ stretch: Range<WallTime>, _ isUsedUp: Bool
     ) -> [Reached] {
         // A quota of zero is used up from the start.
@@ -83,14 +83,14 @@ package struct QuotaMarks: Hashable, Sendable, Codable {
         if index == nil, level > 0 {
             index = stretches.count
             stretches.append(
-                Stretch(name: name, from: from, until: stretch.upperBound.milliseconds, level: 0, told: []))
+                Stretch(name: name, from: from, until: stretch.upperBound.milliseconds, level: 0, reported: []))
         }
         guard let index else { return [] }
         let before = stretches[index].level
         if before != level { stretches[index].level = level }
         return Self.thresholds.filter { $0 <= level }.compactMap { threshold in
             // A share that was reached of an earlier limit is not reported again.
-            let isNew = stretches[index].told.insert(Told(limit: limit, threshold: threshold)).inserted
+            let isNew = stretches[index].reported.insert(Reported(limit: limit, threshold: threshold)).inserted
             guard isNew, threshold > before else { return nil }
             return Reached(
                 place: line.place, quota: line.quota, text: text, counts: counts, threshold: threshold, used: used,

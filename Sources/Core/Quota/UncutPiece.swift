@@ -23,7 +23,7 @@ package struct UncutPiece: Hashable, Sendable {
     package static func cost(ofBody count: Int64) -> Int64 { count.addingClamped(count / 16 + request) }
 }
 
-extension QuotaBook {
+extension QuotaState {
     /// The quota that can never leave this many bytes at once, even when it is unused; `nil` where all can. A quota of
     /// 0 is skipped: its own hold says that it allows nothing.
     package func neverLeaves(_ bytes: Int64, for kind: Class) -> Line? {
@@ -37,7 +37,7 @@ extension QuotaBook {
     }
 }
 
-extension QuotaBook.Line {
+extension QuotaState.Line {
     /// The counted bytes when this many are sent at once, including the bytes that come back for them.
     func counted(_ bytes: Int64) -> Int64 {
         quota.direction.bytes(of: Spending(bytes: bytes, received: Spending.received(for: bytes)))

@@ -71,7 +71,7 @@ package struct Settling<Place: Hashable> {
         package fileprivate(set) var evidence: Evidence
         /// The caller's number for the owner of the file.
         package fileprivate(set) var group: Int
-        package fileprivate(set) var look: FileLook
+        package fileprivate(set) var status: FileStatus
         /// The folder's own quiet time; replaces every other.
         fileprivate var quietFor: Duration?
         /// When it was first noticed.
@@ -128,29 +128,29 @@ package struct Settling<Place: Hashable> {
     ///
     /// An event restarts the quiet time. A scan does so only where it saw a change.
     package mutating func note(
-        _ place: Place, _ evidence: Evidence, group: Int = 0, look: FileLook, quietFor: Duration? = nil,
+        _ place: Place, _ evidence: Evidence, group: Int = 0, status: FileStatus, quietFor: Duration? = nil,
         at now: MonotonicTime
     ) {
         guard var candidate = candidates[place] else {
             let quietTime = shortestQuiet(evidence, quietFor)
             let next = now.advanced(by: quietTime)
             let candidate = Candidate(
-                evidence: evidence, group: group, look: look, quietFor: quietFor, first: now, since: now,
-                measured: (look.size, now), quietTime: quietTime, next: next, scheduled: next)
+                evidence: evidence, group: group, status: status, quietFor: quietFor, first: now, since: now,
+                measured: (status.size, now), quietTime: quietTime, next: next, scheduled: next)
             reschedule(candidate, at: place)
             return
         }
-        let changed = candidate.look != look
+        let changed = candidate.status != status
         guard changed || evidence > .found else { return }
         candidate.isGrowing = candidate.isGrowing || changed
-        measure(&candidate, look, now)
+        measure(&candidate, status, now)
         candidate.evidence = max(candidate.evidence, evidence)
         if evidence == .closed {
             // The writer may have closed it now: no need to wait out the pause between two checks.
             candidate.isBusy = false
             candidate.busyWait = .zero
         }
-        restart(&candidate, look, now)
+        restart(&candidate, status, now)
         put(candidate, at: place)
     }
 
@@ -221,16 +221,16 @@ package struct Settling<Place: Hashable> {
     ///     reason to wait, and the latest time of the next check.
     /// - Returns: How the file settled, in which case it is no longer a candidate; `nil` when it continues to wait.
     package mutating func looked(
-        at place: Place, _ look: FileLook, writer: OpenWriter, isMarked: Bool? = nil, at now: MonotonicTime,
+        at place: Place, _ status: FileStatus, writer: OpenWriter, isMarked: Bool? = nil, at now: MonotonicTime,
         hold: (Duration) -> (what: SettleHold, until: MonotonicTime)? = { _ in nil }
     ) -> SettledBy? {
         guard var candidate = candidates[place] else { return nil }
-        measure(&candidate, look, now)
+        measure(&candidate, status, now)
         candidate.hold = nil
-        if look != candidate.look {
+        if status != candidate.status {
             candidate.isGrowing = true
             candidate.isBusy = writer == .somebody
-            restart(&candidate, look, now)
+            restart(&candidate, status, now)
             reschedule(candidate, at: place)
             return nil
         }
@@ -291,11 +291,11 @@ package struct Settling<Place: Hashable> {
     }
 
     /// Measures how fast it grows. Checks in quick succession are ignored.
-    private func measure(_ candidate: inout Candidate, _ look: FileLook, _ now: MonotonicTime) {
+    private func measure(_ candidate: inout Candidate, _ status: FileStatus, _ now: MonotonicTime) {
         let elapsed = now.since(candidate.measured.at)
         guard elapsed >= .milliseconds(250) else { return }
-        candidate.rate = max(0, Int64(Double(look.size - candidate.measured.size) / elapsed.inSeconds))
-        candidate.measured = (look.size, now)
+        candidate.rate = max(0, Int64(Double(status.size - candidate.measured.size) / elapsed.inSeconds))
+        candidate.measured = (status.size, now)
     }
 
     /// How long a file with this evidence has to be quiet.
@@ -312,8 +312,8 @@ package struct Settling<Place: Hashable> {
         quietTime(evidence, .nobody, quietFor)
     }
 
-    private func restart(_ candidate: inout Candidate, _ look: FileLook, _ now: MonotonicTime) {
-        candidate.look = look
+    private func restart(_ candidate: inout Candidate, _ status: FileStatus, _ now: MonotonicTime) {
+        candidate.status = status
         candidate.since = now
         candidate.quietTime = shortestQuiet(candidate.evidence, candidate.quietFor)
         candidate.next = now.advanced(by: candidate.quietTime)

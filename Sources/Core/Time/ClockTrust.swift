@@ -21,7 +21,7 @@ package struct ClockTrust: Sendable {
     ///
     /// - Parameter isSynchronised: The system's answer; `nil` where no service keeps its clock.
     /// - Returns: Why the wall clock cannot be trusted; `nil` when it can.
-    package mutating func look(wall: WallTime, monotonic: MonotonicTime, isSynchronised: Bool?) -> Hold? {
+    package mutating func evaluate(wall: WallTime, monotonic: MonotonicTime, isSynchronised: Bool?) -> Hold? {
         defer { last = (wall, monotonic) }
         if wall < oldest {
             jump = nil

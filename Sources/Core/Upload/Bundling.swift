@@ -20,7 +20,7 @@ package struct Bundling: Hashable, Sendable {
 ///
 /// A pure count. Files are offered in their order, and the first that does not fit ends it: none is skipped because it
 /// is large.
-package struct TransferRoom: Sendable {
+package struct BatchLimits: Sendable {
     private let slots: Int
     private let bundling: Bundling?
     private let counted: Set<String>

@@ -19,7 +19,7 @@ package struct PartDigests: Hashable, Sendable {
     }
 
     /// A digest that a destination will need for each part.
-    package struct Wish: Hashable, Sendable {
+    package struct RequestedDigest: Hashable, Sendable {
         /// In bytes, at least 1.
         package let partSize: Int64
         package let kind: Kind
@@ -30,20 +30,22 @@ package struct PartDigests: Hashable, Sendable {
         }
     }
 
-    private var columns: [Wish: [UInt8]] = [:]
+    private var columns: [RequestedDigest: [UInt8]] = [:]
 
     package init() {}
 
     package var isEmpty: Bool { columns.isEmpty }
 
     /// - Parameter digests: Digests of all parts, one after the other.
-    package mutating func set(_ wish: Wish, _ digests: [UInt8]) { columns[wish] = digests }
+    package mutating func set(_ requested: RequestedDigest, _ digests: [UInt8]) { columns[requested] = digests }
 
     /// - Parameter index: Counted from 0.
     /// - Returns: `nil` when it is not known.
-    package func digest(_ wish: Wish, of index: Int) -> [UInt8]? {
-        guard let column = columns[wish], index >= 0, (index + 1) * wish.kind.length <= column.count else { return nil }
-        return Array(column[index * wish.kind.length..<(index + 1) * wish.kind.length])
+    package func digest(_ requested: RequestedDigest, of index: Int) -> [UInt8]? {
+        guard let column = columns[requested], index >= 0, (index + 1) * requested.kind.length <= column.count else {
+            return nil
+        }
+        return Array(column[index * requested.kind.length..<(index + 1) * requested.kind.length])
     }
 
     // MARK: As bytes
@@ -52,11 +54,11 @@ package struct PartDigests: Hashable, Sendable {
     /// first; the bytes.
     package var encoded: [UInt8] {
         var bytes: [UInt8] = []
-        for (wish, column) in columns.sorted(by: {
+        for (requested, column) in columns.sorted(by: {
             ($0.key.partSize, $0.key.kind.rawValue) < ($1.key.partSize, $1.key.kind.rawValue)
         }) {
-            bytes.append(wish.kind.rawValue)
-            for number in [wish.partSize, Int64(column.count)] {
+            bytes.append(requested.kind.rawValue)
+            for number in [requested.partSize, Int64(column.count)] {
                 bytes += (0..<8).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
             }
             bytes += column
@@ -76,7 +78,7 @@ package struct PartDigests: Hashable, Sendable {
             guard let kind = Kind(rawValue: first), let partSize = number(), partSize > 0, let count = number(),
                 count >= 0, count <= rest.count, count % Int64(kind.length) == 0
             else { return nil }
-            columns[Wish(partSize: partSize, kind: kind)] = Array(rest.prefix(Int(count)))
+            columns[RequestedDigest(partSize: partSize, kind: kind)] = Array(rest.prefix(Int(count)))
             rest = rest.dropFirst(Int(count))
         }
     }

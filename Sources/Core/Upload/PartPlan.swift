@@ -48,7 +48,7 @@ package struct PartPlan: Hashable, Sendable {
 }
 
 /// A part that a remote has acknowledged.
-package struct TakenPart: Hashable, Sendable {
+package struct AcknowledgedPart: Hashable, Sendable {
     /// Counted from 0.
     package var index: Int
     /// In bytes.

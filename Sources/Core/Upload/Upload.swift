@@ -128,7 +128,7 @@ package enum UploadPhase: String, Hashable, Sendable, Codable {
 }
 
 /// A renewal of the temporary right to send, for the same upload.
-package struct CredentialNews: Hashable, Sendable {
+package struct CredentialRenewal: Hashable, Sendable {
     package enum Reason: String, Hashable, Sendable {
         /// The old right was about to end.
         case ending
@@ -146,18 +146,18 @@ package struct CredentialNews: Hashable, Sendable {
 }
 
 /// Callbacks by which a destination reports its progress. The daemon makes it durable.
-package protocol UploadNotes: AnyObject, Sendable {
+package protocol UploadReporter: AnyObject, Sendable {
     /// Stores the checkpoint. **Durable when it returns**: call it before the step that depends on it.
     func record(_ checkpoint: Checkpoint) async throws
     /// The server confirmed the bytes below `offset`; stored with the checkpoint. May be lower than before.
     func accepted(_ offset: Int64, _ checkpoint: Checkpoint) async throws
     /// The parts that the server has acknowledged since the upload was begun, in their order.
-    func parts() async throws -> [TakenPart]
+    func parts() async throws -> [AcknowledgedPart]
     /// The server confirmed these parts, and no longer has the parts with the indices in `lost`. **Durable when it
     /// returns.**
     ///
     /// - Parameter acked: Bytes of all parts that it has now.
-    func took(_ parts: [TakenPart], lost: [Int], acked: Int64) async throws
+    func took(_ parts: [AcknowledgedPart], lost: [Int], acked: Int64) async throws
     /// The files that belong to this one at this destination, those of its own round first. When one of them is over, a
     /// waiting upload is tried again.
     func companions() async throws -> [Companion]
@@ -175,7 +175,7 @@ package protocol UploadNotes: AnyObject, Sendable {
     func isOfAnother(_ id: String) async throws -> Bool
     /// The right to send this upload was renewed at the remote. Reported to people and hooks; everything that depends
     /// on it is in a checkpoint.
-    func credential(_ news: CredentialNews) async throws
+    func credential(_ news: CredentialRenewal) async throws
     /// Bytes of the file that were passed to the socket in this attempt's running request, as an offset in the file.
     /// Called often, from any thread; must be cheap.
     func sending(_ offset: Int64)
@@ -193,7 +193,7 @@ package protocol UploadNotes: AnyObject, Sendable {
     var mayClearUp: Bool { get }
 }
 
-extension UploadNotes {
+extension UploadReporter {
     /// Like ``named(_:at:)``, for an object without an address.
     package func named(_ id: String) async throws { try await named(id, at: nil) }
     package var mayClearUp: Bool { false }
@@ -201,26 +201,26 @@ extension UploadNotes {
     package func isOfAnother(_ id: String) async throws -> Bool { false }
 }
 
-/// ``UploadNotes`` for files that are sent together; each is named by the id of its order.
-package protocol BundleNotes: AnyObject, Sendable {
+/// ``UploadReporter`` for files that are sent together; each is named by the id of its order.
+package protocol BundleReporter: AnyObject, Sendable {
     /// Stores the checkpoints. **Durable when it returns.**
     ///
     /// - Returns: The ids that may continue; the others were cancelled meanwhile.
     func record(_ checkpoints: [String: Checkpoint]) async throws -> Set<String>
     /// Requests in `body` count for this upload: without an account, no request is sent.
     func paying<R>(for id: String, _ body: () async throws -> R) async rethrows -> R
-    /// Like ``UploadNotes/sending(_:)``.
+    /// Like ``UploadReporter/sending(_:)``.
     func sending(_ id: String, _ offset: Int64)
-    /// Like ``UploadNotes/spent(_:)``.
+    /// Like ``UploadReporter/spent(_:)``.
     func spent(_ id: String, _ bytes: Int64)
-    /// Like ``UploadNotes/received(_:)``.
+    /// Like ``UploadReporter/received(_:)``.
     func received(_ id: String, _ bytes: Int64)
     func entered(_ phase: UploadPhase)
-    /// Like ``UploadNotes/isToPause``: a file that is not being sent yet is left out.
+    /// Like ``UploadReporter/isToPause``: a file that is not being sent yet is left out.
     func isToPause(_ id: String) -> Bool
 }
 
-extension BundleNotes {
+extension BundleReporter {
     package func received(_ id: String, _ bytes: Int64) {}
 }
 
@@ -234,10 +234,10 @@ package protocol Destination: Sendable {
     /// checkpoint that was recorded last is then good for the next call.
     ///
     /// - Throws: ``UploadError`` with the remedy; `CancellationError`; errors of `notes`, unchanged.
-    func upload(_ order: UploadOrder, notes: any UploadNotes) async throws -> RemoteObject
+    func upload(_ order: UploadOrder, reporter: any UploadReporter) async throws -> RemoteObject
     /// The digests that it will send with each part of a file of `size` bytes, so that staging computes them while it
     /// reads the file.
-    func wishes(forSize size: Int64) -> [PartDigests.Wish]
+    func requestedDigests(forSize size: Int64) -> [PartDigests.RequestedDigest]
     /// The largest piece of a file of `size` bytes that cannot be divided, for a file that is not begun; `nil` where a
     /// request may end anywhere.
     ///
@@ -255,7 +255,7 @@ package protocol Destination: Sendable {
     ///
     /// - Returns: The remote's objects, by the id of the order; when the task was cancelled, those that exist by then.
     /// - Throws: `CancellationError` when there are none; errors of `notes`, unchanged.
-    func upload(together orders: [UploadOrder], notes: any BundleNotes) async throws -> [String: RemoteObject]
+    func upload(together orders: [UploadOrder], reporter: any BundleReporter) async throws -> [String: RemoteObject]
     /// Frees the remote's space: removes the object that `checkpoint` names, finished or not. "Not there" is success.
     ///
     /// - Returns: `false` when the remote offers no removal, or none for a finished object (``Checkpoint/isFinished``).
@@ -291,13 +291,13 @@ package protocol Destination: Sendable {
 }
 
 extension Destination {
-    package func wishes(forSize size: Int64) -> [PartDigests.Wish] { [] }
+    package func requestedDigests(forSize size: Int64) -> [PartDigests.RequestedDigest] { [] }
     package func uncutPiece(ofSize size: Int64?) -> UncutPiece? { nil }
     package var requestSize: RequestSize? { nil }
     package func recall(_ size: RequestSize) {}
     package var bundling: Bundling? { nil }
     package func upload(
-        together orders: [UploadOrder], notes: any BundleNotes
+        together orders: [UploadOrder], reporter: any BundleReporter
     ) async throws -> [String: RemoteObject] { [:] }
     package var tellsSpace: Bool { false }
     package func objection(toHeader name: String) -> String? { "it makes no requests that could have headers" }

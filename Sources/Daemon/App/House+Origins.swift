@@ -5,17 +5,17 @@ internal import Store
 
 extension House {
     /// The facts that each copy carries with it, in case the database is lost.
-    func origins(of batch: [AssetRecord]) async -> [Int64: Origin] {
-        var origins: [Int64: Origin] = [:]
+    func origins(of batch: [AssetRecord]) async -> [Int64: CopyOrigin] {
+        var origins: [Int64: CopyOrigin] = [:]
         // If the state cannot be read now, recording the copy will fail and report it; until then the other facts are
         // enough.
         let all = (try? await store.uploads(ofEach: batch.map(\.id))) ?? [:]
         for asset in batch {
             let uploads = all[asset.id] ?? []
-            var origin = Origin(
+            var origin = CopyOrigin(
                 asset.identity, root: asset.root, changed: asset.changed,
                 uploads: uploads.filter { !$0.state.isTerminal }.map {
-                    Origin.Upload(
+                    CopyOrigin.Upload(
                         id: $0.id, destination: $0.destination, name: $0.name, key: $0.key, context: $0.context,
                         url: $0.url)
                 })
@@ -28,5 +28,5 @@ extension House {
 
 extension ReleaseToken {
     /// A token that cannot be guessed.
-    static func random() -> ReleaseToken { ReleaseToken(random: Chance.bytes(8)) }
+    static func random() -> ReleaseToken { ReleaseToken(random: Random.bytes(8)) }
 }

@@ -9,7 +9,7 @@ internal import Synchronization
 
 /// The configuration in force with its destinations. A reload replaces it as one value, so that every reader sees
 /// either the old or the new one whole.
-struct Setup: Sendable {
+struct RuntimeConfiguration: Sendable {
     var settings: Settings
     var staging: StagingArea
     var destinations: [String: any Destination]
@@ -29,20 +29,21 @@ struct House: Sendable {
     /// Copies in progress.
     let making: LiveStaging
     /// The rate limits.
-    let lanes: Lanes
-    let nameBook = NameBook()
+    let bandwidth: BandwidthLimiter
+    let addresses = AddressCache()
     let secrets = SecretReader()
     let ledger: Ledger
     /// Counters since the start.
     let counters = Counters()
 
     private final class Current: Sendable {
-        let setup: Mutex<Setup>
-        init(_ setup: Setup) { self.setup = Mutex(setup) }
+        let setup: Mutex<RuntimeConfiguration>
+        init(_ setup: RuntimeConfiguration) { self.setup = Mutex(setup) }
     }
 
     init(
-        setup: Setup, store: Store, clocks: any Clocks, log: Log, sources: SourceFolders = SourceFolders()
+        setup: RuntimeConfiguration, store: Store, clocks: any Clocks, log: Log,
+        sources: SourceFolders = SourceFolders()
     ) {
         self.sources = sources
         current = Current(setup)
@@ -51,63 +52,63 @@ struct House: Sendable {
         self.log = log
         live = LiveUploads(clocks: clocks)
         making = LiveStaging(clocks: clocks)
-        lanes = Lanes(clocks: clocks)
+        bandwidth = BandwidthLimiter(clocks: clocks)
         ledger = Ledger(store: store, clocks: clocks, log: log, settings: setup.settings, counters: counters)
-        stagerBell = Nudge(rest)
-        dispatchBell = Nudge(rest)
-        releaseBell = Nudge(rest)
-        removalBell = Nudge(rest)
-        roomBell = Nudge(rest)
-        gatheringBell = Nudge(rest)
-        let hookBell = Nudge(rest)
-        self.hookBell = hookBell
-        hookSlots = HookSlots { hookBell.ring() }
+        stagingSignal = AsyncSignal(rest)
+        schedulingSignal = AsyncSignal(rest)
+        releaseSignal = AsyncSignal(rest)
+        removalSignal = AsyncSignal(rest)
+        retentionSignal = AsyncSignal(rest)
+        groupingSignal = AsyncSignal(rest)
+        let hookSignal = AsyncSignal(rest)
+        self.hookSignal = hookSignal
+        hookSlots = AsyncSemaphore { hookSignal.signal() }
     }
 
     /// The configuration in force. A caller that needs several of its values reads it once.
-    var setup: Setup { current.setup.withLock { $0 } }
+    var setup: RuntimeConfiguration { current.setup.withLock { $0 } }
     var settings: Settings { setup.settings }
     var staging: StagingArea { setup.staging }
     var destinations: [String: any Destination] { setup.destinations }
 
-    /// Only for ``Dispatcher/take(_:changed:)``, which handles the running transfers.
-    func replace(_ setup: Setup) { current.setup.withLock { $0 = setup } }
+    /// Only for ``Scheduler/take(_:changed:)``, which handles the running transfers.
+    func replace(_ setup: RuntimeConfiguration) { current.setup.withLock { $0 = setup } }
 
-    let rest = Rest()
+    let rest = QuiescenceCounter()
     /// Assets may be waiting to be copied.
-    let stagerBell: Nudge
+    let stagingSignal: AsyncSignal
     /// Uploads may be waiting to be sent.
-    let dispatchBell: Nudge
+    let schedulingSignal: AsyncSignal
     /// Assets may be waiting for their release.
-    let releaseBell: Nudge
+    let releaseSignal: AsyncSignal
     /// Remote leftovers may be waiting to be removed.
-    let removalBell: Nudge
+    let removalSignal: AsyncSignal
     /// Files arrived that travel with others.
-    let gatheringBell: Nudge
+    let groupingSignal: AsyncSignal
     /// Verified sources that are kept for a while may be due for removal.
-    let roomBell: Nudge
+    let retentionSignal: AsyncSignal
     /// Hooks may have notices to deliver.
-    let hookBell: Nudge
-    let hookSlots: HookSlots
-    let questions = Questions()
+    let hookSignal: AsyncSignal
+    let hookSlots: AsyncSemaphore
+    let pendingApprovals = PendingApprovals()
     /// Files arrived, or the daemon has started: the daily maintenance may be due.
-    let upkeepBell = Nudge()
+    let maintenanceSignal = AsyncSignal()
     /// Folders of removable media may have a new state.
-    let cardBell = Nudge()
+    let mediaSignal = AsyncSignal()
     /// Work has ended and entered a list, from which it is to be removed later.
-    let listBell = Nudge()
+    let historySignal = AsyncSignal()
     /// The files of `metrics` may be due.
-    let reportBell = Nudge()
+    let metricsSignal = AsyncSignal()
     let mediaReading = MediaReading()
-    let troubles = Troubles()
+    let troubles = Alerts()
     /// Reasons why the files of `metrics` cannot be written. They hold no upload.
-    let reportTroubles = Troubles()
+    let reportTroubles = Alerts()
     /// Reasons why single assets wait for their copy, by asset number.
-    let stagingHolds = Troubles()
+    let stagingHolds = Alerts()
     /// Folders with verified sources that stay, since it is unknown whether a program has them open for writing.
-    let unsureReleases = Troubles()
+    let unsureReleases = Alerts()
     /// Folders whose disk is absent, with files that wait for it.
-    let away = Troubles()
+    let away = Alerts()
 
     /// Reports that the state cannot be written: once, however many callers find it and however often. The dispatcher
     /// then tries to write it every few seconds until it succeeds; ``stateWorks`` clears the report.
@@ -120,7 +121,7 @@ struct House: Sendable {
         }
         guard troubles.set("state", Hold(.disk, since: clocks.wall(), text: text), news: reason) else { return }
         log.error("the state cannot be written: nothing is taken in, sent or released", ["reason": text])
-        dispatchBell.ring()
+        schedulingSignal.signal()
     }
 
     /// Reports that files wait for the disk of their folder: once, however many files wait. ``disksAreBack(_:)`` clears
@@ -136,11 +137,13 @@ struct House: Sendable {
     var stateWorks: @Sendable () -> Void {
         // Not `self`: the store keeps this closure, and would keep itself.
         let (troubles, log) = (troubles, log)
-        let bells = [dispatchBell, stagerBell, releaseBell, removalBell, roomBell, cardBell, hookBell]
+        let signals = [
+            schedulingSignal, stagingSignal, releaseSignal, removalSignal, retentionSignal, mediaSignal, hookSignal,
+        ]
         return {
             guard troubles.clear("state") else { return }
             log.notice("the state can be written again")
-            for bell in bells { bell.ring() }
+            for signal in signals { signal.signal() }
         }
     }
 
@@ -165,7 +168,7 @@ struct House: Sendable {
 }
 
 /// Obstacles that concern more than one upload, by subject: shown by `status`, and logged when they come and go.
-final class Troubles: Sendable {
+final class Alerts: Sendable {
     private let standing = Mutex<[String: (hold: Hold, news: String, count: Int)]>([:])
 
     subscript(about: String) -> Hold? { standing.withLock { $0[about]?.hold } }

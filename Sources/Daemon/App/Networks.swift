@@ -10,7 +10,7 @@ struct NetworkPicture: Sendable {
     /// The addresses of this machine; `nil` where they could not be found out.
     var addresses: Set<IPAddress>?
     /// By the name of the destination.
-    var reaches: [String: Reach] = [:]
+    var reaches: [String: Reachability] = [:]
     /// The DNS servers that may be asked, by the destination that needs them; `nil` where that was not found out.
     var nameServers: [String: NameServers]?
     /// Whether a question is pending whose answer arrives in a moment by itself, without news.
@@ -28,9 +28,9 @@ struct NetworkPicture: Sendable {
 /// be reached again. It listens to NetworkManager and ModemManager while some rule depends on the cost of bytes.
 final class Networks: Sendable {
     private struct State {
-        var tell: (@Sendable (NetworkNews.Kind) -> Void)?
-        var news: NetworkNews?
-        var managers: ManagerNews?
+        var tell: (@Sendable (NetworkEvents.Kind) -> Void)?
+        var news: NetworkEvents?
+        var managers: NetworkManagerEvents?
         /// `nil` until the managers have answered, or have turned out not to run.
         var report: NetworkReport?
         var names: [String: Name] = [:]
@@ -62,12 +62,12 @@ final class Networks: Sendable {
     private let state = Mutex(State())
     private let clocks: any Clocks
     private let busAddress: String
-    private let names: NameBook
+    private let names: AddressCache
 
     private static let namesAreGoodFor: Duration = .seconds(600)
     private static let failuresAreGoodFor: Duration = .seconds(30)
 
-    init(clocks: any Clocks, names: NameBook, busAddress: String) {
+    init(clocks: any Clocks, names: AddressCache, busAddress: String) {
         self.clocks = clocks
         self.names = names
         self.busAddress = busAddress
@@ -77,9 +77,9 @@ final class Networks: Sendable {
     ///
     /// - Parameter tell: Called for every change, from any source; `mayForbid` has to be handled at once.
     /// - Throws: `SystemError` where listening fails: changes are then not noticed.
-    func listen(_ tell: @escaping @Sendable (NetworkNews.Kind) -> Void) throws {
+    func listen(_ tell: @escaping @Sendable (NetworkEvents.Kind) -> Void) throws {
         state.withLock { $0.tell = tell }
-        let news = try NetworkNews { [weak self] kind in
+        let news = try NetworkEvents { [weak self] kind in
             guard let self else { return }
             // In another network the name may have another address.
             if kind == .mayForbid { self.stopAsking() }
@@ -103,7 +103,7 @@ final class Networks: Sendable {
             return
         }
         do {
-            let managers = try ManagerNews(address: busAddress)
+            let managers = try NetworkManagerEvents(address: busAddress)
             state.withLock { $0.managers = managers }
             Task {
                 do {
@@ -139,7 +139,7 @@ final class Networks: Sendable {
         for task in tasks { task.cancel() }
     }
 
-    private func tell(_ kind: NetworkNews.Kind) { state.withLock { $0.tell }?(kind) }
+    private func tell(_ kind: NetworkEvents.Kind) { state.withLock { $0.tell }?(kind) }
 
     func stop() {
         let (news, managers) = state.withLock { ($0.news, $0.managers) }
@@ -157,17 +157,17 @@ final class Networks: Sendable {
     ///   - gatewaysMatter: Whether some rule identifies networks by their gateways.
     ///   - mayAsk: Whether bytes might be sent to a destination by some of these interfaces: if by none, its name is
     ///     not looked up either.
-    func look(
+    func inspect(
         at sites: [String: DestinationSite], depends: Bool, gatewaysMatter: Bool,
         mayAsk: @escaping @Sendable (String, Metering, [NetworkPath]) -> Bool
     ) async -> NetworkPicture {
         let report = report
         do {
             return try await blocking { [self] in
-                var look = try NetworkLook(
+                var inspection = try NetworkInspection(
                     metering: Metering(links: try Links.all(), report: report ?? NetworkReport()),
                     gatewaysMatter: gatewaysMatter)
-                let metering = look.metering
+                let metering = inspection.metering
                 var picture = NetworkPicture(
                     metering: depends ? metering : nil,
                     addresses: Set(metering.links.values.flatMap(\.addresses).map(\.address)))
@@ -179,13 +179,14 @@ final class Networks: Sendable {
                     }
                     let mayGo = { paths in mayAsk(name, metering, paths) }
                     var servers = NameServers()
-                    if depends, case .server = site { servers = try look.nameServers(mayGo) }
+                    if depends, case .server = site { servers = try inspection.nameServers(mayGo) }
                     picture.nameServers?[name] = servers
-                    picture.reaches[name] = try reach(site, &look, servers, depends: depends, mayAsk: mayGo)
+                    picture.reaches[name] = try reachability(
+                        site, &inspection, servers, depends: depends, mayAsk: mayGo)
                 }
-                picture.isUnfinished = look.isUnfinished
+                picture.isUnfinished = inspection.isUnfinished
                 try state.withLock { $0.news }?.follow(
-                    look.routers, hasOverlay: metering.links.values.contains { $0.kind == "vxlan" })
+                    inspection.routers, hasOverlay: metering.links.values.contains { $0.kind == "vxlan" })
                 return picture
             }
         } catch {
@@ -193,25 +194,26 @@ final class Networks: Sendable {
         }
     }
 
-    private func reach(
-        _ site: DestinationSite, _ look: inout NetworkLook, _ servers: NameServers, depends: Bool,
+    private func reachability(
+        _ site: DestinationSite, _ inspection: inout NetworkInspection, _ servers: NameServers, depends: Bool,
         mayAsk: ([NetworkPath]) -> Bool
-    ) throws -> Reach {
+    ) throws -> Reachability {
         switch site {
         case .here: return .local
-        case .folder(let path, let cost): return look.reach(folder: path, cost)
+        case .folder(let path, let cost): return inspection.reachability(folder: path, cost)
         case .server(let host, let port):
-            if let address = IPAddress(host) { return try look.reach([address], port) }
+            if let address = IPAddress(host) { return try inspection.reachability([address], port) }
             if !depends {
-                return look.leadsAnywhere || host == "localhost" ? .any : .offline("no network of this machine is up")
+                return inspection.leadsAnywhere || host == "localhost"
+                    ? .any : .offline("no network of this machine is up")
             }
-            let ways = try look.waysOut()
+            let ways = try inspection.waysOut()
             if host != "localhost" {
                 if ways.isEmpty { return .offline("no network of this machine leads out") }
                 if !mayAsk(ways) { return .over(ways) }
             }
             switch answer(host, servers) {
-            case .known(let addresses): return try look.reach(addresses, port)
+            case .known(let addresses): return try inspection.reachability(addresses, port)
             case .asked: return .offline("the name \(printable(host)) is being looked up")
             // An attempt to connect reports the reason.
             case .unknown: return .over(ways)

@@ -43,7 +43,7 @@ actor ReloadQueue {
     }
 }
 
-extension Agent {
+extension Daemon {
     /// Puts the configuration files, as they are now, in force: all of it, or nothing of it.
     ///
     /// The result is the same as that of a stop and a start with the new files, without the stop: whatever did not
@@ -85,7 +85,7 @@ extension Agent {
             return ReloadView(applied: false, errors: errors, warnings: warnings)
         }
         // Every step that can fail comes before the first change.
-        var setup = Setup(
+        var setup = RuntimeConfiguration(
             settings: new, staging: Self.stagingArea(new.staging), destinations: [:], since: house.clocks.wall())
         var errors: [ProblemView] = []
         for destination in new.destinations {
@@ -117,7 +117,7 @@ extension Agent {
     }
 
     /// Nothing here can fail.
-    private func take(_ setup: Setup, from old: Setup) async {
+    private func take(_ setup: RuntimeConfiguration, from old: RuntimeConfiguration) async {
         let names = Set(old.destinations.keys).union(setup.destinations.keys)
         let changed = names.filter { name in
             guard let before = old.settings.destinations.first(where: { $0.name == name }),
@@ -127,7 +127,7 @@ extension Agent {
         }
         house.secrets.renew()
         // Before the watcher gets the change: a file that settles in a new folder must find its settings.
-        await dispatcher.take(setup, changed: changed)
+        await scheduler.take(setup, changed: changed)
         if old.settings.folders.map(\.watch) != setup.settings.folders.map(\.watch) {
             watcher.change(setup.settings.folders.map(\.watch), skipExisting: skipping(setup.settings))
         }
@@ -140,11 +140,12 @@ extension Agent {
         do { try await releaser.judgeAnew(Set(before.filter { now[$0.key] != $0.value }.keys)) } catch {
             house.log.warning("sources that were kept stay until the next start", ["reason": "\(error)"])
         }
-        for bell in [
-            house.stagerBell, house.releaseBell, house.removalBell, house.upkeepBell, house.roomBell, house.reportBell,
-            house.listBell,
+        for signal in [
+            house.stagingSignal, house.releaseSignal, house.removalSignal, house.maintenanceSignal,
+            house.retentionSignal, house.metricsSignal,
+            house.historySignal,
         ] {
-            bell.ring()
+            signal.signal()
         }
     }
 

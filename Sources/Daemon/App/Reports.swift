@@ -21,13 +21,13 @@ package struct Reporting: Sendable {
     }
 }
 
-extension Agent {
+extension Daemon {
     /// Writes the files of `metrics` until the task is cancelled. Where none is configured it sleeps until a reload.
     func report() async throws {
         while !Task.isCancelled {
             let settings = house.settings.metrics
             await writeReports(settings)
-            await house.reportBell.wait(atMost: settings.isWritten ? settings.every : nil)
+            await house.metricsSignal.wait(atMost: settings.isWritten ? settings.every : nil)
         }
     }
 

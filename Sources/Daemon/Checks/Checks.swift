@@ -15,7 +15,7 @@ package enum Checks {
     package static func byHand(_ settings: Settings, _ request: CheckRequest = CheckRequest()) async -> [CheckFinding] {
         let transport = Transport()
         let destinations = DestinationChecks(settings, transport)
-        let survey = await NetworkSurvey.look(settings, destinations.sites)
+        let survey = await NetworkSurvey.make(settings, destinations.sites)
         var findings = request.isAll ? [ServiceGroups.finding(ServiceUnit(ServiceGroups.unit))].compactMap { $0 } : []
         findings += await local(settings, request, survey)
         findings += PieceChecks.findings(settings, destinations, request)
@@ -52,7 +52,7 @@ package enum Checks {
             CheckFinding(about: "folder", name: folder.watch.name, CheckResult(verdict, text))
         }
         do {
-            guard try FileLook.ifPresent(at: state.appending(StateFiles.database)) != nil else {
+            guard try FileStatus.ifPresent(at: state.appending(StateFiles.database)) != nil else {
                 return finding(.ok, "no verified source would go now: nothing was uploaded yet")
             }
             let disk = try await blocking { try SourceDisk(of: folder.watch.path) }
@@ -105,7 +105,7 @@ package enum Checks {
             if let known = said[rule] {
                 result = known
             } else {
-                let report = await BusyLook.report(rule)
+                let report = await BusyProbe.report(rule)
                 result = CheckResult(report.isFree ? .ok : .warning, report.text)
                 said[rule] = result
             }
@@ -116,16 +116,16 @@ package enum Checks {
 
     /// Whether each hook could be notified, as far as that can be seen without doing it.
     private static func hooks(_ settings: Settings) async -> [CheckFinding] {
-        let courier = Courier(transport: Transport(), secrets: SecretReader(), clocks: SystemClocks())
+        let sender = HookSender(transport: Transport(), secrets: SecretReader(), clocks: SystemClocks())
         var findings: [CheckFinding] = []
         for hook in settings.hooks {
             var result = CheckResult(
                 .ok, "\(hook.target.shown) on \(hook.on.joined(separator: ", ")); `sluice hook \(hook.name)` tries it")
-            if let obstacle = await courier.obstacle(of: hook) { result = CheckResult(.failed, obstacle) }
+            if let obstacle = await sender.obstacle(of: hook) { result = CheckResult(.failed, obstacle) }
             findings.append(CheckFinding(about: "hook", name: hook.name, result))
         }
         for (place, rule) in settings.beforeUploads {
-            let obstacle = await Courier.obstacle(running: rule.command)
+            let obstacle = await HookSender.obstacle(running: rule.command)
             let program = FilePath(rule.command.first ?? "").display
             findings.append(
                 CheckFinding(
@@ -192,7 +192,7 @@ package enum Checks {
     }
 }
 
-extension Admission.WayChoice {
+extension Admission.RouteChoice {
     /// For people: `by wan0 from 10.1.0.2: the kernel's own way, allowed and free (…); not by lte0: …`.
     var words: String {
         let way = [interface.map { "by \($0)" }, source.map { "from \($0)" }].compactMap { $0 }.joined(separator: " ")

@@ -19,7 +19,7 @@ struct DestinationChecks: Sendable {
                 return (
                     one.name,
                     .success(
-                        try Agent.make(
+                        try Daemon.make(
                             one, DestinationTable.builtIn, transport, SecretReader(), SystemClocks(), .silent))
                 )
             } catch {
@@ -30,7 +30,7 @@ struct DestinationChecks: Sendable {
     }
 
     /// The destinations of a running daemon, in the order of its configuration.
-    init(_ setup: Setup) {
+    init(_ setup: RuntimeConfiguration) {
         all = setup.settings.destinations.compactMap { one in
             setup.destinations[one.name].map { (one.name, .success($0)) }
         }

@@ -30,25 +30,25 @@ struct Held: Error {
 /// The gate of a daemon: that of its uploads, and their ledger.
 struct DaemonGate: Gate {
     let house: House
-    let dispatcher: Dispatcher
+    let scheduler: Scheduler
 
     func ask<R: Sendable>(
         _ name: String, _ network: WebHook.Network, _ question: @escaping @Sendable () async -> R
     ) async -> Result<Asked<R>, Held> {
-        let lane: Lane
-        switch await dispatcher.laneByHand(to: name, network) {
-        case .success(let open): lane = open
+        let permit: TransferPermit
+        switch await scheduler.laneByHand(to: name, network) {
+        case .success(let open): permit = open
         case .failure(let held): return .failure(held)
         }
-        let task = Task { await Lane.$current.withValue(lane) { await question() } }
-        let errand = await dispatcher.watchOver(name, network) { task.cancel() }
+        let task = Task { await TransferPermit.$current.withValue(permit) { await question() } }
+        let errand = await scheduler.watchOver(name, network) { task.cancel() }
         let answer = await withTaskCancellationHandler {
             await task.value
         } onCancel: {
             task.cancel()
         }
-        let hold = await dispatcher.isOver(errand)
-        if let account = lane.account {
+        let hold = await scheduler.isOver(errand)
+        if let account = permit.account {
             do { try await house.ledger.close(account) } catch let error as StoreError {
                 house.stateFailed(error)
             } catch {
@@ -56,7 +56,7 @@ struct DaemonGate: Gate {
             }
         }
         if let hold { return .failure(Held(hold: hold)) }
-        return .success(Asked(answer: answer, cost: lane.account?.cost ?? .none))
+        return .success(Asked(answer: answer, cost: permit.account?.cost ?? .none))
     }
 }
 
@@ -76,42 +76,43 @@ struct GateByHand: Gate {
         _ name: String, _ network: WebHook.Network, _ question: @escaping @Sendable () async -> R
     ) async -> Result<Asked<R>, Held> {
         let admission = Admission(total: settings.policy.total, rules: settings.policy.rules)
-        let world = await world(network)
-        let remote = survey.remote(name, settings, at: world.now)
-        let bans = network == .policy ? admission.bans(on: remote, in: world) + unknown(at: world.now) : []
-        if let hold = bans.binding { return .failure(Held(hold: hold)) }
-        let excused: Set<Excuse> = network == .any ? Set(Excuse.allCases) : []
-        var lane = Lane.byHand
-        let meter = Meter()
-        lane.meter = meter
-        switch admission.way(to: remote, from: Admission.Origin(name: name, excused: excused), in: world) {
-        case .open(let passage): lane.interface = passage.interface
+        let inputs = await inputs(network)
+        let remote = survey.remote(name, settings, at: inputs.now)
+        let hardBlockers =
+            network == .policy ? admission.hardBlockers(on: remote, in: inputs) + unknown(at: inputs.now) : []
+        if let hold = hardBlockers.binding { return .failure(Held(hold: hold)) }
+        let exempt: Set<Exemption> = network == .any ? Set(Exemption.allCases) : []
+        var permit = TransferPermit.byHand
+        let meter = TrafficCounter()
+        permit.meter = meter
+        switch admission.way(to: remote, from: Admission.FolderState(name: name, exempt: exempt), in: inputs) {
+        case .open(let route): permit.interface = route.interface
         case .closed(let holds, _):
             if let hold = holds.binding { return .failure(Held(hold: hold)) }
         }
-        let answer = await Lane.$current.withValue(lane) { await question() }
+        let answer = await TransferPermit.$current.withValue(permit) { await question() }
         return .success(Asked(answer: answer, cost: meter.cost))
     }
 
-    private func world(_ network: WebHook.Network) async -> Admission.World {
+    private func inputs(_ network: WebHook.Network) async -> Admission.PolicyInputs {
         let clocks = SystemClocks()
-        var world = Admission.World(
+        var inputs = Admission.PolicyInputs(
             now: clocks.wall(), monotonic: clocks.monotonic(), zone: .local, running: 0, everything: nil)
-        world.network = survey.metering
-        if network == .any { return world }
-        var trust = ClockTrust(oldest: Dispatcher.oldestClock)
-        world.clockTrouble = trust.look(
-            wall: world.now, monotonic: world.monotonic, isSynchronised: clocks.isSynchronised)
+        inputs.network = survey.metering
+        if network == .any { return inputs }
+        var trust = ClockTrust(oldest: Scheduler.oldestClock)
+        inputs.clockTrouble = trust.evaluate(
+            wall: inputs.now, monotonic: inputs.monotonic, isSynchronised: clocks.isSynchronised)
         let pause = (StateFiles.pauses(in: settings.state) ?? []).first {
-            $0.holdsEverything && $0.until.map { $0 > world.now } ?? true
+            $0.holdsEverything && $0.until.map { $0 > inputs.now } ?? true
         }
-        world.everything = pause.map { Admission.Pause(since: $0.since, until: $0.until) }
+        inputs.everything = pause.map { Admission.Pause(since: $0.since, until: $0.until) }
         // As for the daemon: an unknown supply holds nothing, since there may be no battery at all.
-        world.power = (try? await blocking { try PowerSupplies().all() }).flatMap { Power($0, at: world.now) }
-        if let busy = settings.policy.rules.busy, let answer = await BusyLook().ask(busy.source, busy.timeout) {
-            world.busy[busy.source] = BusyWord(answer, since: world.now)
+        inputs.power = (try? await blocking { try PowerSupplies().all() }).flatMap { Power($0, at: inputs.now) }
+        if let busy = settings.policy.rules.busy, let answer = await BusyProbe().ask(busy.source, busy.timeout) {
+            inputs.busy[busy.source] = BusyAnswer(answer, since: inputs.now)
         }
-        return world
+        return inputs
     }
 
     /// Facts that only a daemon knows.
@@ -127,7 +128,7 @@ struct GateByHand: Gate {
 }
 
 /// Counts sent and received bytes, as the kernel does.
-final class Meter: Sendable {
+final class TrafficCounter: Sendable {
     private let sent = Atomic<Int>(0)
     private let received = Atomic<Int>(0)
 

@@ -28,13 +28,13 @@ package struct HookTrial: Codable, Sendable, Hashable {
         _ hook: Hook, _ settings: Settings, encode: (EventView) throws -> [UInt8]
     ) async throws -> HookTrial {
         let transport = Transport()
-        let courier = Courier(
-            transport: LaneTransport(transport: transport), secrets: SecretReader(), clocks: SystemClocks())
+        let sender = HookSender(
+            transport: PermittedTransport(transport: transport), secrets: SecretReader(), clocks: SystemClocks())
         var sites: [String: DestinationSite] = [:]
         if let site = hook.site { sites[Hook.account(hook.name)] = site }
-        let gate = GateByHand(settings, await NetworkSurvey.look(settings, sites))
+        let gate = GateByHand(settings, await NetworkSurvey.make(settings, sites))
         do {
-            let trial = try await run(hook, courier, gate, at: SystemClocks().wall(), isCounted: false, encode: encode)
+            let trial = try await run(hook, sender, gate, at: SystemClocks().wall(), isCounted: false, encode: encode)
             await transport.stop()
             return trial
         } catch {
@@ -44,15 +44,15 @@ package struct HookTrial: Codable, Sendable, Hashable {
     }
 
     static func run(
-        _ hook: Hook, _ courier: Courier, _ gate: some Gate, at now: WallTime, isCounted: Bool,
+        _ hook: Hook, _ sender: HookSender, _ gate: some Gate, at now: WallTime, isCounted: Bool,
         encode: (EventView) throws -> [UInt8]
     ) async throws -> HookTrial {
         let event = EventView(seq: 0, ts: now.description, type: Hook.test, detail: ["hook": hook.name])
         let notice = Notice(id: "sluice-test-\(now.milliseconds)", body: try encode(event))
         guard case .web(let web) = hook.target else {
-            return HookTrial(hook, await courier.tell(notice, by: hook), cost: nil, isCounted)
+            return HookTrial(hook, await sender.tell(notice, by: hook), cost: nil, isCounted)
         }
-        switch await gate.ask(Hook.account(hook.name), web.network, { await courier.tell(notice, by: hook) }) {
+        switch await gate.ask(Hook.account(hook.name), web.network, { await sender.tell(notice, by: hook) }) {
         case .success(let asked): return HookTrial(hook, asked.answer, cost: asked.cost, isCounted)
         case .failure(let held):
             return HookTrial(
@@ -74,7 +74,7 @@ package struct HookTrial: Codable, Sendable, Hashable {
         self.counted = counted
     }
 
-    private init(_ hook: Hook, _ telling: Telling, cost: Spending?, _ isCounted: Bool) {
+    private init(_ hook: Hook, _ telling: DeliveryResult, cost: Spending?, _ isCounted: Bool) {
         let (isTold, detail) =
             switch telling {
             case .told(let text): (true, text)

@@ -30,12 +30,12 @@ enum LocalChecks {
                                 + "is on; its files are taken when it answers")))
             // A folder that did not answer is reported above.
             guard result?.verdict == .ok else { continue }
-            for look in [
+            for check in [
                 { openFiles(each, rights) }, { parents(each.watch) }, { targetParents(each) }, { copies(each) },
             ]
                 as [@Sendable () -> CheckResult?]
             {
-                guard let more = await answered(look) ?? nil else { continue }
+                guard let more = await answered(check) ?? nil else { continue }
                 findings.append(CheckFinding(about: "folder", name: each.watch.name, more))
             }
         }
@@ -77,16 +77,16 @@ enum LocalChecks {
     private static let patience: Duration = .seconds(5)
 
     /// - Returns: `nil` when the disk does not answer.
-    private static func answered<R: Sendable>(_ look: @escaping @Sendable () -> R) async -> R? {
+    private static func answered<R: Sendable>(_ check: @escaping @Sendable () -> R) async -> R? {
         // A disk of its own for each: one that does not answer does not delay the others.
-        do { return try await SlowDisk(patience: patience).run { _ in look() } } catch { return nil }
+        do { return try await SlowDisk(patience: patience).run { _ in check() } } catch { return nil }
     }
 
     private static func folder(_ folder: FolderSettings) -> CheckResult {
         let path = folder.watch.path
         if let absent = absent(folder.watch) { return CheckResult(.warning, absent) }
         do {
-            guard try FileLook(at: resolved(path)).isDirectory else {
+            guard try FileStatus(at: resolved(path)).isDirectory else {
                 return CheckResult(.failed, "\(path.display) is no folder")
             }
             _ = try Files.names(in: resolved(path))
@@ -150,16 +150,16 @@ enum LocalChecks {
         case .keep:
             // If it is configured, it is intended.
             return CheckResult(
-                folder.releaseUnsure == nil ? .warning : .ok, UnsureWords.kept(folder.watch.name, doubt))
+                folder.releaseUnsure == nil ? .warning : .ok, UnsureReleaseTexts.kept(folder.watch.name, doubt))
         case .after(let time):
             return CheckResult(
                 .ok,
-                "\(UnsureWords.unknown(doubt)): verified sources go when they have stayed the same for a while "
+                "\(UnsureReleaseTexts.unknown(doubt)): verified sources go when they have stayed the same for a while "
                     + "(release_unsure: \(ReleaseUnsure.after(time).written))")
         case .delete:
             return CheckResult(
                 .ok,
-                "\(UnsureWords.unknown(doubt)): verified sources go at once, also those that are open (release_unsure: delete)"
+                "\(UnsureReleaseTexts.unknown(doubt)): verified sources go at once, also those that are open (release_unsure: delete)"
             )
         }
     }
@@ -200,8 +200,8 @@ enum LocalChecks {
         guard case .move(let target) = folder.afterUpload else { return nil }
         let (base, _) = existing(target.fixedFolder)
         let to = resolved(base)
-        guard let source = try? SourceFolders()[folder.watch.path].open(), let here = try? source.look(at: ""),
-            let there = try? FileLook(at: to)
+        guard let source = try? SourceFolders()[folder.watch.path].open(), let here = try? source.status(at: ""),
+            let there = try? FileStatus(at: to)
         else { return nil }
         let copy = "a move is a copy, which is compared before the source goes"
         if here.device != there.device {
@@ -224,7 +224,7 @@ enum LocalChecks {
         } catch {
             if error.isOfAnotherFolder { return "absent: \(error.reason)" }
             // The following checks report the rest.
-            guard error.isMissing, (try? FileLook(at: rule.path)) == nil else { return nil }
+            guard error.isMissing, (try? FileStatus(at: rule.path)) == nil else { return nil }
             return "absent: \(rule.path.display) is not there; it is watched when it appears"
         }
     }
@@ -289,7 +289,7 @@ enum LocalChecks {
         // This folder is made for the socket, at the start of the daemon.
         if folder == socket.parent { return ownFolder(folder, what: "the file", key: "metrics", mayForget: true) }
         do {
-            guard try FileLook(at: resolved(folder)).isDirectory else {
+            guard try FileStatus(at: resolved(folder)).isDirectory else {
                 return CheckResult(.failed, "\(folder.display) is no folder; name another")
             }
         } catch {
@@ -315,7 +315,7 @@ enum LocalChecks {
     ) -> CheckResult {
         let (base, isThere) = existing(path)
         do {
-            guard try FileLook(at: resolved(base)).isDirectory else {
+            guard try FileStatus(at: resolved(base)).isDirectory else {
                 return CheckResult(.failed, "\(base.display) is no folder; move it out of the way, or name another")
             }
         } catch { return CheckResult(.failed, "\(base.display): \(error.reason)") }
@@ -343,7 +343,7 @@ enum LocalChecks {
         var base = path.normalised
         var isThere = true
         // For any reason: the next folder above is tried.
-        while base != "/", !base.isEmpty, (try? FileLook(at: base)) == nil {
+        while base != "/", !base.isEmpty, (try? FileStatus(at: base)) == nil {
             base = base.parent
             isThere = false
         }

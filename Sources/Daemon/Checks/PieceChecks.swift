@@ -14,15 +14,15 @@ enum PieceChecks {
                 let piece = destination.uncutPiece(ofSize: nil)
             else { continue }
             let folders = settings.folders.filter { $0.uploadTo.contains(one.name) }
-            let book = QuotaBook(
+            let book = QuotaState(
                 policy: settings.policy.rules,
                 destinations: settings.destinations.filter { $0.name == one.name }.map { ($0.name, $0.policy.rules) },
                 folders: folders.map { ($0.watch.name, $0.policy.rules) })
             // One sentence for each quota, and not for each folder that it concerns.
-            var lines: [QuotaBook.Line] = []
+            var lines: [QuotaState.Line] = []
             for folder in folders.map(\.watch.name) {
                 // Metered, since a quota for metered networks only may be the one that counts tomorrow.
-                let kind = QuotaBook.Class(one.name, from: folder, isMetered: true)
+                let kind = QuotaState.Class(one.name, from: folder, isMetered: true)
                 lines += book.allNeverLeaving(piece.cost, for: kind).filter { !lines.contains($0) }
             }
             findings += lines.map {

@@ -11,11 +11,11 @@ internal import Store
 /// row stays until the notice is delivered or given up. Everything else here is in memory.
 actor Hooks {
     private let house: House
-    private let dispatcher: Dispatcher
-    private let courier: Courier
+    private let scheduler: Scheduler
+    private let sender: HookSender
     /// Encodes an event for sending.
     private let encode: @Sendable (EventView) throws -> [UInt8]
-    private(set) var lines: [String: HookLine] = [:]
+    private(set) var lines: [String: HookQueue] = [:]
     /// The last event that was read, and the last one recorded in the store.
     private var (seen, noted): (Int64, Int64) = (0, 0)
     private var tasks: [String: Task<Void, Never>] = [:]
@@ -32,12 +32,12 @@ actor Hooks {
     private static let stride: Int64 = 256
 
     init(
-        house: House, dispatcher: Dispatcher, courier: Courier,
+        house: House, scheduler: Scheduler, sender: HookSender,
         encode: @escaping @Sendable (EventView) throws -> [UInt8]
     ) {
         self.house = house
-        self.dispatcher = dispatcher
-        self.courier = courier
+        self.scheduler = scheduler
+        self.sender = sender
         self.encode = encode
     }
 
@@ -48,24 +48,24 @@ actor Hooks {
     }
 
     /// Delivers notices until the task is cancelled. Without hooks it sleeps until a reload.
-    func run(_ agent: Agent) async throws {
+    func run(_ daemon: Daemon) async throws {
         var reader: Int?
-        defer { if let reader { agent.board.forget(reader) } }
+        defer { if let reader { daemon.board.forget(reader) } }
         while !Task.isCancelled {
             do {
                 if !isTaken { try await takeNow() }
                 if !isLoaded { try await load() }
                 if lines.isEmpty {
-                    if let number = reader { agent.board.forget(number) }
+                    if let number = reader { daemon.board.forget(number) }
                     reader = nil
                 } else {
-                    if reader == nil { reader = await agent.board.listen(house.hookBell) }
-                    try await read(agent)
+                    if reader == nil { reader = await daemon.board.listen(house.hookSignal) }
+                    try await read(daemon)
                     try await forgetTold()
                     try await giveUpHopeless()
                     await start()
                 }
-                await house.hookBell.wait(atMost: nextDeadline)
+                await house.hookSignal.wait(atMost: nextDeadline)
             } catch let error as StoreError {
                 house.stateFailed(error)
                 try? await Alarms.shared.sleep(for: .seconds(5))
@@ -81,11 +81,11 @@ actor Hooks {
         let notices = try await house.store.notices()
         let newest = await house.store.seq
         let now = house.clocks.monotonic()
-        var lines: [String: HookLine] = [:]
-        for hook in house.settings.hooks { lines[hook.name] = HookLine(hook) }
+        var lines: [String: HookQueue] = [:]
+        for hook in house.settings.hooks { lines[hook.name] = HookQueue(hook) }
         for notice in notices {
             lines[notice.key.hook]?.add([
-                HookLine.Waiting(
+                HookQueue.Waiting(
                     seq: notice.key.seq, at: notice.at, upload: notice.upload, tries: notice.tries,
                     queuedAt: now.advanced(by: .zero - notice.waited), due: now)
             ])
@@ -117,46 +117,47 @@ actor Hooks {
         let now = house.clocks.monotonic()
         for hook in hooks {
             if lines[hook.name] == nil {
-                lines[hook.name] = HookLine(hook)
+                lines[hook.name] = HookQueue(hook)
             } else {
                 lines[hook.name]?.take(hook, at: now)
             }
         }
         isTaken = true
-        house.hookBell.ring()
+        house.hookSignal.signal()
     }
 
     // MARK: Events
 
     /// Queues notices for all new events that hooks want.
-    private func read(_ agent: Agent) async throws {
+    private func read(_ daemon: Daemon) async throws {
         let newest = await house.store.seq
         guard seen < newest else { return }
         while seen < newest {
             // Notices are not dropped for a hook that keeps accepting them, however fast events arrive.
             if lines.values.contains(where: \.isBehind) { return }
-            let events = try await house.store.events(after: seen, limit: HookLine.batch)
+            let events = try await house.store.events(after: seen, limit: HookQueue.batch)
             guard let last = events.last?.seq else {
                 seen = newest
                 break
             }
             // Read after the events: a hook that a reload adds now is not among the marks, and gets none of these
             // events.
-            try await queue(events, upTo: last, try await house.store.hookMarks(), agent)
+            try await queue(events, upTo: last, try await house.store.hookMarks(), daemon)
             seen = last
         }
     }
 
-    private func queue(_ events: [EventRecord], upTo last: Int64, _ marks: [String: Int64], _ agent: Agent) async throws
+    private func queue(_ events: [EventRecord], upTo last: Int64, _ marks: [String: Int64], _ daemon: Daemon)
+        async throws
     {
-        var new: [String: [HookLine.Waiting]] = [:]
+        var new: [String: [HookQueue.Waiting]] = [:]
         var rows: [(NoticeRecord, String)] = []
         for event in events {
             let hooks = lines.values.map(\.hook).filter {
                 $0.on.contains(event.type) && (marks[$0.name] ?? .max) < event.seq
             }
             if hooks.isEmpty { continue }
-            let view = await EventBoard.view(of: event, agent)
+            let view = await EventCache.view(of: event, daemon)
             let folder = view.op?.folder ?? event.detail["folder"]
             let wanting = hooks.filter {
                 $0.wants(folder: folder, destination: view.op?.destination ?? event.detail["destination"])
@@ -172,7 +173,7 @@ actor Hooks {
                 let key = NoticeRecord.Key(hook: hook.name, seq: event.seq)
                 rows.append((NoticeRecord(key: key, at: event.at, upload: event.upload), body))
                 new[hook.name, default: []].append(
-                    HookLine.Waiting(
+                    HookQueue.Waiting(
                         seq: event.seq, at: event.at, upload: event.upload, tries: 0, queuedAt: now, due: now))
             }
         }
@@ -190,7 +191,7 @@ actor Hooks {
             if !isNews { continue }
             house.log.error(
                 "too many notices wait for a hook: the oldest are dropped",
-                ["hook": name, "most": "\(HookLine.capacity)", "reason": lines[name]?.trouble?.text])
+                ["hook": name, "most": "\(HookQueue.capacity)", "reason": lines[name]?.trouble?.text])
         }
     }
 
@@ -226,10 +227,10 @@ actor Hooks {
         }
         for name in names where tasks[name] == nil {
             guard let line = lines[name], line.next(at: house.clocks.monotonic()) != nil else { continue }
-            var lane: Lane?
+            var permit: TransferPermit?
             if case .web(let web) = line.hook.target {
-                switch await dispatcher.laneToHook(name, web.network) {
-                case .success(let open): lane = open
+                switch await scheduler.laneToHook(name, web.network) {
+                case .success(let open): permit = open
                 case .failure(let closed):
                     lines[name]?.hold = closed.hold
                     continue
@@ -238,33 +239,33 @@ actor Hooks {
             lines[name]?.hold = nil
             // The state may have changed while policy was evaluated.
             guard tasks[name] == nil, let line = lines[name], let next = line.next(at: house.clocks.monotonic()) else {
-                await close(lane)
+                await close(permit)
                 continue
             }
             guard house.hookSlots.take(leaving: house.settings.asksBeforeUploads ? 1 : 0) else {
                 if crowdedSince == nil { crowdedSince = house.clocks.wall() }
-                await close(lane)
+                await close(permit)
                 return
             }
             crowdedSince = nil
             lastServed = name
             lines[name]?.begin(next.seq)
-            tasks[name] = Task { [lane] in
+            tasks[name] = Task { [permit] in
                 var errand: Int?
                 if case .web(let web) = line.hook.target, let own = self.tasks[name] {
-                    errand = await self.dispatcher.watchOver(Hook.account(name), web.network) { own.cancel() }
+                    errand = await self.scheduler.watchOver(Hook.account(name), web.network) { own.cancel() }
                 }
-                await Lane.$current.withValue(lane) { await self.tell(next, line.hook) }
-                await self.dispatcher.isOver(errand)
-                await self.close(lane)
+                await TransferPermit.$current.withValue(permit) { await self.tell(next, line.hook) }
+                await self.scheduler.isOver(errand)
+                await self.close(permit)
                 self.house.hookSlots.give()
                 self.tasks[name] = nil
-                self.house.hookBell.ring()
+                self.house.hookSignal.signal()
             }
         }
     }
 
-    private func tell(_ notice: HookLine.Waiting, _ hook: Hook) async {
+    private func tell(_ notice: HookQueue.Waiting, _ hook: Hook) async {
         let body: String?
         do { body = try await house.store.body(of: .init(hook: hook.name, seq: notice.seq)) } catch {
             if let error = error as? StoreError { house.stateFailed(error) }
@@ -278,12 +279,12 @@ actor Hooks {
             return
         }
         let id = "sluice-\(notice.at.milliseconds)-\(notice.seq)"
-        let telling = await courier.tell(Notice(id: id, body: Array(body.utf8)), by: hook)
+        let telling = await sender.tell(Notice(id: id, body: Array(body.utf8)), by: hook)
         CrashPoint.reached("hook-told")
         await took(telling, notice, hook)
     }
 
-    private func took(_ telling: Telling, _ notice: HookLine.Waiting, _ hook: Hook) async {
+    private func took(_ telling: DeliveryResult, _ notice: HookQueue.Waiting, _ hook: Hook) async {
         let (name, wall, now) = (hook.name, house.clocks.wall(), house.clocks.monotonic())
         switch telling {
         case .stopped: lines[name]?.stopped()
@@ -305,7 +306,7 @@ actor Hooks {
             house.counters.add(.hookFailures, [name])
             guard
                 let (tried, isNews) = lines[name]?.failed(
-                    notice.seq, reason, code: code, after: after, at: wall, now, luck: Chance.luck())
+                    notice.seq, reason, code: code, after: after, at: wall, now, jitter: Random.jitter())
             else { return }
             if isNews {
                 house.log.warning("hook failed, tried again", ["hook": name, "reason": reason])
@@ -322,8 +323,8 @@ actor Hooks {
         }
     }
 
-    private func close(_ lane: Lane?) async {
-        guard let account = lane?.account else { return }
+    private func close(_ permit: TransferPermit?) async {
+        guard let account = permit?.account else { return }
         do { try await house.ledger.close(account) } catch let error as StoreError { house.stateFailed(error) } catch {
             house.log.debug("what a notice cost is not settled", ["reason": "\(error)"])
         }
@@ -348,7 +349,7 @@ actor Hooks {
         }
         defer { house.hookSlots.give() }
         return try await HookTrial.run(
-            hook, courier, DaemonGate(house: house, dispatcher: dispatcher), at: house.clocks.wall(), isCounted: true,
+            hook, sender, DaemonGate(house: house, scheduler: scheduler), at: house.clocks.wall(), isCounted: true,
             encode: encode)
     }
 
@@ -368,7 +369,7 @@ actor Hooks {
     func hold(of hook: Hook) async -> Hold? {
         guard let line = lines[hook.name] else { return nil }
         if case .web(let web) = hook.target, !line.waiting.isEmpty, tasks[hook.name] == nil,
-            let hold = await dispatcher.hold(ofHook: hook.name, web.network)
+            let hold = await scheduler.hold(ofHook: hook.name, web.network)
         {
             return hold
         }

@@ -20,7 +20,7 @@ struct Intake: Sendable {
             house.log.info("skipped an empty file", ["folder": file.folder, "path": file.path.display])
         }
         let shared = isUnit ? await facts(ofUnit: wanted, with: leader) : MediaFacts()
-        var arrivals: [Arrival] = []
+        var arrivals: [NewAsset] = []
         for file in wanted {
             guard let folder = house.folder(file.folder) else { continue }
             let own = await facts(of: file)
@@ -33,15 +33,15 @@ struct Intake: Sendable {
         CrashPoint.reached("arrived")
         for (arrival, outcome) in zip(arrivals, outcomes) { tell(arrival, outcome) }
         tookNewVersions()
-        house.stagerBell.ring()
-        house.upkeepBell.ring()
-        house.roomBell.ring()
+        house.stagingSignal.signal()
+        house.maintenanceSignal.signal()
+        house.retentionSignal.signal()
     }
 
     /// Stops uploads that read earlier versions in place. A crash before that does no harm: the same record ended them.
     func tookNewVersions() {
         house.live.reviewSuperseded()
-        for bell in [house.dispatchBell, house.removalBell, house.releaseBell] { bell.ring() }
+        for signal in [house.schedulingSignal, house.removalSignal, house.releaseSignal] { signal.signal() }
     }
 
     /// Skips files that were in a folder before it was watched for the first time, and are not wanted (`existing:
@@ -54,7 +54,7 @@ struct Intake: Sendable {
     private func split(_ files: [SettledFile]) async -> (empty: [SettledFile], wanted: [SettledFile]) {
         var (empty, wanted): ([SettledFile], [SettledFile]) = ([], [])
         for file in files {
-            let isSkipped = file.look.size == 0 && house.folder(file.folder)?.empty == .skip
+            let isSkipped = file.status.size == 0 && house.folder(file.folder)?.empty == .skip
             if isSkipped { empty.append(file) } else { wanted.append(file) }
         }
         return (empty, wanted)
@@ -65,17 +65,17 @@ struct Intake: Sendable {
         of file: SettledFile, _ folder: FolderSettings, to destinations: [String], key: String? = nil,
         context: [String: String] = [:], headers: [String: String] = [:], url: String? = nil, again: Bool = false,
         facts: MediaFacts = MediaFacts()
-    ) -> Arrival {
-        var naming = Naming(
-            folder: file.folder, relative: file.relative, size: file.look.size, modified: file.look.modified)
+    ) -> NewAsset {
+        var naming = RemoteNaming(
+            folder: file.folder, relative: file.relative, size: file.status.size, modified: file.status.modified)
         naming.facts = facts
         // The output of a command has another name, and perhaps another type.
         var sent = naming
         let export = folder.export(of: file.relative.name)
-        if let export { sent = Naming(file.identity, as: naming.exported(export)) }
+        if let export { sent = RemoteNaming(file.identity, as: naming.exported(export)) }
         sent.facts = facts
         let orders = destinations.map { destination in
-            var order = Arrival.Order(
+            var order = NewAsset.Order(
                 destination: destination, name: sent.remoteName(folder.name),
                 mediaType: MediaType.of(sent.relative), key: key ?? folder.key.map { naming.text($0) },
                 context: folder.context.mapValues { naming.text($0) }.merging(context) { $1 },
@@ -84,10 +84,10 @@ struct Intake: Sendable {
             order.url = url
             return order
         }
-        return Arrival(
+        return NewAsset(
             file: file, action: naming.settled(folder.afterUpload), priority: folder.priority, orders: orders,
             again: again,
-            keeping: export != nil ? .export : keeping(in: folder))
+            stagingMode: export != nil ? .export : stagingMode(in: folder))
     }
 
     /// The templates for metadata: the destination's own take precedence over the folder's with the same names.
@@ -95,19 +95,19 @@ struct Intake: Sendable {
         folder.metadata.merging(house.settings(ofDestination: destination)?.templates ?? [:]) { $1 }
     }
 
-    private func keeping(in folder: FolderSettings) -> Keeping {
+    private func stagingMode(in folder: FolderSettings) -> StagingMode {
         if folder.isReceived { return .received }
         return (folder.copy ?? house.settings.staging.copy) == .inPlace ? .inPlace : .copy
     }
 
-    func count(_ outcome: ArrivalOutcome, of folder: String) {
+    func count(_ outcome: NewAssetOutcome, of folder: String) {
         switch outcome {
         case .recorded, .newVersion: house.counters.add(.files, [folder])
         case .renewed, .known, .keyTaken: break
         }
     }
 
-    private func tell(_ arrival: Arrival, _ outcome: ArrivalOutcome) {
+    private func tell(_ arrival: NewAsset, _ outcome: NewAssetOutcome) {
         count(outcome, of: arrival.file.folder)
         let path = arrival.file.path.display
         switch outcome {
@@ -116,7 +116,7 @@ struct Intake: Sendable {
         case .renewed:
             house.log.info("settled again", ["folder": arrival.file.folder, "path": path])
             // An earlier version may have been sent in part.
-            house.removalBell.ring()
+            house.removalSignal.signal()
         case .known:
             house.log.debug("known already", ["folder": arrival.file.folder, "path": path])
         case .keyTaken(let holder):
@@ -126,11 +126,11 @@ struct Intake: Sendable {
         }
     }
 
-    private func tell(_ what: String, _ arrival: Arrival, _ uploads: [String]) {
+    private func tell(_ what: String, _ arrival: NewAsset, _ uploads: [String]) {
         house.log.info(
             what,
             [
-                "folder": arrival.file.folder, "path": arrival.file.path.display, "size": "\(arrival.file.look.size)",
+                "folder": arrival.file.folder, "path": arrival.file.path.display, "size": "\(arrival.file.status.size)",
                 "settled_by": arrival.file.settledBy.rawValue, "uploads": uploads.joined(separator: ","),
             ])
     }

@@ -100,7 +100,7 @@ extension Stager {
     }
 }
 
-extension Agent {
+extension Daemon {
     /// The facts of an asset's recording; read now where `ffprobe` was not asked yet and the bytes still exist.
     func mediaFacts(of asset: AssetRecord) async throws -> MediaFacts {
         let known = try await house.store.mediaFacts(of: asset.id)

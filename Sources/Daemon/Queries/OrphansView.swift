@@ -44,7 +44,7 @@ package struct OrphansReply: Codable, Sendable, Hashable {
     }
 }
 
-extension Agent {
+extension Daemon {
     /// Asks a destination for unfinished uploads, and removes those of ours that no upload continues.
     ///
     /// - Throws: `Refusal`: no such destination, one that cannot be asked, policy, or its answer.
@@ -83,7 +83,7 @@ extension Agent {
     func ask<Answer: Sendable>(
         _ name: String, _ question: @escaping @Sendable () async throws(UploadError) -> Answer
     ) async throws -> (answer: Answer, cost: Spending) {
-        let gate = DaemonGate(house: house, dispatcher: dispatcher)
+        let gate = DaemonGate(house: house, scheduler: scheduler)
         let asked = await gate.ask(name, .policy) { () -> Result<Answer, UploadError> in
             do throws(UploadError) { return .success(try await question()) } catch { return .failure(error) }
         }

@@ -53,7 +53,7 @@ package struct RemoteReply: Codable, Sendable, Hashable {
     }
 }
 
-extension Agent {
+extension Daemon {
     /// Asks a destination for its content, through the gate and the ledger of its uploads, and marks the objects that
     /// are ours.
     ///

@@ -29,7 +29,7 @@ package struct StatusView: Codable, Sendable, Hashable {
     /// Present limit in bytes a second for all transfers together; absent for no limit.
     package var limit: Int64?
     /// The exceptions that persons made for a while.
-    package var exceptions: [ExceptionView]?
+    package var exceptions: [OverrideView]?
     /// The holds on waiting uploads: one for each folder and destination.
     package var classes: [ClassView]?
     /// In the order of the configuration; absent without any.
@@ -53,7 +53,7 @@ package struct HookView: Codable, Sendable, Hashable {
     package var dropped: Int
     package var lastTold: String?
 
-    init(_ line: HookLine, _ hold: Hold?) {
+    init(_ line: HookQueue, _ hold: Hold?) {
         name = line.hook.name
         target = line.hook.target.shown
         waiting = line.waiting.count

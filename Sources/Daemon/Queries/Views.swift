@@ -47,7 +47,7 @@ package struct UploadView: Codable, Sendable, Hashable {
     /// The progress of its copy, while that is being made.
     package var staging: StagingRunView?
     /// `in-place` or `export`, where the uploaded file is not a copy of the source.
-    package var keeping: String?
+    package var stagingMode: String?
     /// Names of the further request headers that a person gave for it, until it is complete.
     package var headers: [String]?
     /// The address to create it at, in place of its destination's own; without parts that look like secrets.
@@ -356,9 +356,9 @@ package protocol Operations: Sendable {
     /// Waives a window, a metered network or a quota for uploads or a folder, for a while.
     ///
     /// - Parameter who: The user who makes the exception.
-    func allow(_ request: AllowRequest, by who: String) async throws -> ExceptionsReply
+    func allow(_ request: AllowRequest, by who: String) async throws -> OverridesReply
     /// Limits all transfers together for a while.
-    func limit(_ request: LimitRequest, by who: String) async throws -> ExceptionsReply
+    func limit(_ request: LimitRequest, by who: String) async throws -> OverridesReply
     func status() async throws -> StatusView
     /// The metrics of the daemon.
     func metrics() async throws -> MetricsView

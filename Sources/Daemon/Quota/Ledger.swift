@@ -21,11 +21,11 @@ final class Ledger: Sendable {
     private let current: Mutex<Current>
 
     private struct Current {
-        var book: QuotaBook
+        var book: QuotaState
         /// The last temporary number for a reservation that has no number of the store yet.
         var provisional: Int64 = -1
         /// The times since which quotas are used up, as stored; `nil` before the first read.
-        var usedUp: [QuotaBook.UsedUp: WallTime]?
+        var usedUp: [QuotaState.ExhaustedQuota: WallTime]?
         /// The shares of quotas that were reported, as stored; `nil` before the first read.
         var marks: QuotaMarks?
         /// Whether reports are being written, and whether there are new ones.
@@ -34,7 +34,7 @@ final class Ledger: Sendable {
         /// Bytes that accounts may still reserve before all others: in the book, and not on disk.
         var promises: [ObjectIdentifier: (number: Int64, bytes: Int64)] = [:]
 
-        mutating func promise(_ bytes: Int64, to account: Account, at now: WallTime) {
+        mutating func promise(_ bytes: Int64, to account: QuotaAccount, at now: WallTime) {
             let id = ObjectIdentifier(account)
             if let before = promises.removeValue(forKey: id) { book.settle(before.number, .none, at: now) }
             guard bytes > 0 else { return }
@@ -66,7 +66,7 @@ final class Ledger: Sendable {
     }
 
     /// The state of every quota.
-    var book: QuotaBook { current.withLock { $0.book } }
+    var book: QuotaState { current.withLock { $0.book } }
 
     /// Puts new rules in force. Bytes of running work stay reserved.
     func take(_ settings: Settings) {
@@ -76,16 +76,16 @@ final class Ledger: Sendable {
     }
 
     /// Whether any quota counts the bytes of such work: also where a person waived it.
-    func countsBytes(of kind: QuotaBook.Class) -> Bool { current.withLock { $0.book.room(for: kind).bytes != nil } }
+    func countsBytes(of kind: QuotaState.Class) -> Bool { current.withLock { $0.book.room(for: kind).bytes != nil } }
 
     /// Whether any quota counts received bytes for such work.
-    func countsReceived(of kind: QuotaBook.Class) -> Bool { current.withLock { $0.book.countsReceived(of: kind) } }
+    func countsReceived(of kind: QuotaState.Class) -> Bool { current.withLock { $0.book.countsReceived(of: kind) } }
 
     /// The time zone has changed: the spending of its days is read again on the next refresh.
     func zoneChanged() { current.withLock { $0.book.zoneChanged() } }
 
     /// Advances to the present time, and reads the spending that it does not know yet.
-    func look() async throws {
+    func refresh() async throws {
         let recounts = current.withLock { $0.book.advance(to: clocks.wall(), in: .local) }
         // A different period, perhaps an earlier one: entries with a later date than now age from here on.
         if !recounts.isEmpty { try await store.redateLedger() }
@@ -173,17 +173,17 @@ final class Ledger: Sendable {
     ///   - isBegun: Whether the file already counts in the quotas of files.
     ///   - isExcused: Whether a person waived its quotas.
     func first(
-        _ key: SpendingAccount, _ kind: QuotaBook.Class, size: Int64, isBegun: Bool, isExcused: Bool
+        _ key: SpendingAccount, _ kind: QuotaState.Class, size: Int64, isBegun: Bool, isExempt: Bool
     ) -> (number: Int64, Reservation)? {
-        let whole = Account.expected(size).addingClamped(Account.margin)
+        let whole = QuotaAccount.expected(size).addingClamped(QuotaAccount.margin)
         // Where no quota counts bytes, a step for the whole file costs nothing, and no step has to be renewed.
-        let wanted = countsBytes(of: kind) ? min(Account.least, whole) : whole
-        return reserve(key, kind, wanted, files: isBegun ? 0 : 1, isExcused: isExcused)
+        let wanted = countsBytes(of: kind) ? min(QuotaAccount.least, whole) : whole
+        return reserve(key, kind, wanted, files: isBegun ? 0 : 1, isExempt: isExempt)
     }
 
     /// Bytes that may be reserved in addition; `nil` for any number.
-    func room(for account: Account) -> Int64? {
-        account.isExcused ? nil : current.withLock { $0.book.room(for: account.kind).bytes }
+    func room(for account: QuotaAccount) -> Int64? {
+        account.isExempt ? nil : current.withLock { $0.book.room(for: account.kind).bytes }
     }
 
     /// Keeps this many bytes for an account in addition to its reservation, in place of its earlier promise. A promise
@@ -191,7 +191,7 @@ final class Ledger: Sendable {
     ///
     /// - Returns: The quota that leaves less than that; `nil` when the bytes are promised.
     @discardableResult
-    func promise(_ bytes: Int64, to account: Account) -> QuotaBook.Line? {
+    func promise(_ bytes: Int64, to account: QuotaAccount) -> QuotaState.Line? {
         current.withLock { current in
             let more = bytes - (current.promises[ObjectIdentifier(account)]?.bytes ?? 0)
             let room = current.book.room(for: account.kind)
@@ -203,11 +203,11 @@ final class Ledger: Sendable {
     }
 
     private func reserve(
-        _ key: SpendingAccount, _ kind: QuotaBook.Class, _ wanted: Int64, files: Int64, keeping: Spending = .none,
-        isExcused: Bool, by account: Account? = nil
+        _ key: SpendingAccount, _ kind: QuotaState.Class, _ wanted: Int64, files: Int64, stagingMode: Spending = .none,
+        isExempt: Bool, by account: QuotaAccount? = nil
     ) -> (number: Int64, Reservation)? {
         current.withLock { current in
-            let room = isExcused ? QuotaBook.Room() : current.book.room(for: kind)
+            let room = isExempt ? QuotaState.Room() : current.book.room(for: kind)
             let promised = account.flatMap { current.promises[ObjectIdentifier($0)]?.bytes } ?? 0
             let bytes = min(wanted, (room.bytes ?? .max).addingClamped(promised))
             // No request succeeds with less than that.
@@ -216,20 +216,20 @@ final class Ledger: Sendable {
             }
             if let account, promised > 0 { current.promise(promised - bytes, to: account, at: clocks.wall()) }
             // As much for answers as the quota allows; bytes received since the last step do not reduce the next one.
-            let answers = Spending.received(for: bytes.addingClamped(keeping.bytes)) - keeping.received
+            let answers = Spending.received(for: bytes.addingClamped(stagingMode.bytes)) - stagingMode.received
             // Computed after the promise was taken back, which had included it.
-            let most = isExcused ? .max : current.book.room(for: kind).received(beside: bytes)
+            let most = isExempt ? .max : current.book.room(for: kind).received(beside: bytes)
             // With almost nothing left, no answer succeeds.
             if bytes == 0, most < min(answers, Self.leastAnswer) { return nil }
             let spending = Spending(bytes: bytes, received: min(max(0, answers), most), files: files)
             current.provisional -= 1
             current.book.open(current.provisional, spending, for: kind, at: clocks.wall())
-            return (current.provisional, Reservation(key, spending + keeping))
+            return (current.provisional, Reservation(key, spending + stagingMode))
         }
     }
 
     /// Replaces a reservation with a temporary number by the stored one, or removes it where storing failed.
-    func took(_ number: Int64, as step: ReservedStep?, _ kind: QuotaBook.Class) {
+    func took(_ number: Int64, as step: ReservedStep?, _ kind: QuotaState.Class) {
         let now = clocks.wall()
         current.withLock { current in
             current.book.settle(number, .none, at: now)
@@ -253,7 +253,7 @@ final class Ledger: Sendable {
                 bytes: renewal.kept, received: renewal.keptReceived, files: renewal.step?.spending.files ?? 0)
             guard
                 let (number, reservation) = reserve(
-                    account.key, account.kind, renewal.wanted, files: 0, keeping: kept, isExcused: account.isExcused,
+                    account.key, account.kind, renewal.wanted, files: 0, stagingMode: kept, isExempt: account.isExempt,
                     by: account)
             else { continue }
             taken.append((index, number))
@@ -289,7 +289,7 @@ final class Ledger: Sendable {
     }
 
     /// Called when a payment was entered.
-    func entered(_ payment: Payment, for account: Account) {
+    func entered(_ payment: Payment, for account: QuotaAccount) {
         if payment.step != nil { return settled(payment) }
         if account.isFree { return }
         let now = clocks.wall()
@@ -297,7 +297,7 @@ final class Ledger: Sendable {
     }
 
     /// Ends work that belongs to no file.
-    func close(_ account: Account) async throws {
+    func close(_ account: QuotaAccount) async throws {
         guard let payment = await account.closing() else { return }
         try await store.pay([payment])
         entered(payment, for: account)
@@ -311,8 +311,8 @@ extension NetworkClass {
 }
 
 extension Settings {
-    fileprivate func book(after earlier: QuotaBook?) -> QuotaBook {
-        QuotaBook(
+    fileprivate func book(after earlier: QuotaState?) -> QuotaState {
+        QuotaState(
             policy: policy.rules, destinations: destinations.map { ($0.name, $0.policy.rules) },
             folders: folders.map { ($0.watch.name, $0.policy.rules) }, least: Quota.least,
             after: earlier)

@@ -6,12 +6,12 @@ internal import Synchronization
 /// is over.
 final class OpenAccounts: Sendable {
     private struct Entry {
-        weak var account: Account?
+        weak var account: QuotaAccount?
     }
 
     private let entries = Mutex<[ObjectIdentifier: Entry]>([:])
 
-    func add(_ account: Account) {
+    func add(_ account: QuotaAccount) {
         entries.withLock { $0[ObjectIdentifier(account)] = Entry(account: account) }
     }
 

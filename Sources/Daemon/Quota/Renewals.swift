@@ -4,7 +4,7 @@ internal import Synchronization
 
 /// The request of one account: its sent bytes are entered, and a step of another size replaces the present one.
 struct Renewal: Sendable {
-    let account: Account
+    let account: QuotaAccount
     let step: ReservedStep?
     /// Bytes of that step to be entered.
     let spent: Spending
@@ -20,7 +20,7 @@ struct Renewal: Sendable {
 /// Renews the steps of all running transfers in one transaction, so that the disk is synced once for all of them.
 final class Renewals: Sendable {
     private struct Running {
-        weak var account: Account?
+        weak var account: QuotaAccount?
     }
 
     private struct State {
@@ -33,7 +33,7 @@ final class Renewals: Sendable {
 
     private let state = Mutex(State())
 
-    func add(_ account: Account) {
+    func add(_ account: QuotaAccount) {
         state.withLock { $0.running[ObjectIdentifier(account)] = Running(account: account) }
     }
 

@@ -9,10 +9,10 @@ internal import Store
 extension Rebuild {
     func take(copy: Int64, _ found: inout Found) async throws {
         let path = house.staging.path(FilePath("\(copy)"))
-        let (look, sha256, origin) = try await blocking {
-            (try FileLook(at: path), try contentDigest(of: path), try Origin.read(path))
+        let (status, sha256, origin) = try await blocking {
+            (try FileStatus(at: path), try contentDigest(of: path), try CopyOrigin.read(path))
         }
-        guard let origin, origin.staged ?? origin.size == look.size, origin.sha256 == hexadecimal(sha256),
+        guard let origin, origin.staged ?? origin.size == status.size, origin.sha256 == hexadecimal(sha256),
             let folder = house.folder(origin.folder), let identity = origin.identity, let paths = origin.paths,
             // For bytes that were handed over, only the copy itself names the destinations.
             !folder.isReceived || origin.uploads.contains(where: { house.destinations[$0.destination] != nil })
@@ -20,7 +20,7 @@ extension Rebuild {
             if let origin, origin.sha256 != hexadecimal(sha256) {
                 found.troubles.append("\(path.display) is not what was staged: its content is damaged")
             }
-            found.loose[look.size, default: []].append((copy, sha256))
+            found.loose[status.size, default: []].append((copy, sha256))
             return
         }
         let root = folder.watch.path
@@ -30,7 +30,7 @@ extension Rebuild {
         }
         var file = SettledFile(
             folder: origin.folder, root: root, relative: paths.relative,
-            look: FileLook(
+            status: FileStatus(
                 device: 0, inode: origin.inode ?? 0, size: origin.size, modified: origin.modified,
                 changed: origin.changed, born: origin.born, mode: 0o100644),
             identity: identity, settledBy: folder.isReceived ? .added : .quiet)
@@ -39,7 +39,7 @@ extension Rebuild {
         }
         let content = origin.staged == nil ? sha256 : origin.source.flatMap { bytes(hexadecimal: $0) }
         if let standing = try await version(at: source, of: identity, changed: origin.changed, content) {
-            file.look = standing
+            file.status = standing
             found.covered[Found.Place(folder: file.folder, relative: file.relative)] = standing
         }
         found.placed += 1
@@ -50,14 +50,14 @@ extension Rebuild {
     /// The present source, if it is the file that was staged.
     private func version(
         at source: SourceFile, of identity: StoredIdentity, changed: Int64, _ sha256: [UInt8]?
-    ) async throws -> FileLook? {
-        try await blocking { () throws -> FileLook? in
-            guard let look = try source.lookIfPresent(), look.isRegular, look.size == identity.size,
-                look.modified == identity.modified, identity.inode == nil || identity.inode == look.inode
+    ) async throws -> FileStatus? {
+        try await blocking { () throws -> FileStatus? in
+            guard let status = try source.statusIfPresent(), status.isRegular, status.size == identity.size,
+                status.modified == identity.modified, identity.inode == nil || identity.inode == status.inode
             else { return nil }
             // A rename or a chmod changes the ctime; then only the bytes can decide.
-            if look.changed != changed, try contentDigest(of: source) != sha256 { return nil }
-            return look
+            if status.changed != changed, try contentDigest(of: source) != sha256 { return nil }
+            return status
         }
     }
 
@@ -75,10 +75,10 @@ extension Rebuild {
 
     /// The same for a source that a move had brought into its target's directory and not yet named there.
     private func giveBackMoved(
-        _ file: SettledFile, _ copy: Int64, _ token: ReleaseToken, _ origin: Origin, _ folder: FolderSettings
+        _ file: SettledFile, _ copy: Int64, _ token: ReleaseToken, _ origin: CopyOrigin, _ folder: FolderSettings
     ) async throws -> FilePath? {
         let sha256 = (origin.staged == nil ? origin.sha256 : origin.source).flatMap { bytes(hexadecimal: $0) }
-        var naming = Naming(
+        var naming = RemoteNaming(
             folder: origin.folder, relative: file.relative, size: origin.size, modified: origin.modified,
             sha256: sha256,
             id: "\(copy)")
@@ -92,7 +92,7 @@ extension Rebuild {
     }
 
     private func restored(
-        _ file: SettledFile, _ copy: Int64, _ sha256: [UInt8], _ origin: Origin, _ folder: FolderSettings
+        _ file: SettledFile, _ copy: Int64, _ sha256: [UInt8], _ origin: CopyOrigin, _ folder: FolderSettings
     ) async throws -> Restored {
         let told = origin.uploads.filter { house.destinations[$0.destination] != nil }
         var arrival = intake.arrival(
@@ -110,15 +110,15 @@ extension Rebuild {
             arrival.orders[index].url = upload.url
             arrival.orders[index].context.merge(upload.context ?? [:]) { $1 }
         }
-        arrival.keeping = origin.staged != nil ? .export : folder.isReceived ? .received : .copy
-        let size = origin.staged ?? file.look.size
+        arrival.stagingMode = origin.staged != nil ? .export : folder.isReceived ? .received : .copy
+        let size = origin.staged ?? file.status.size
         let staged = StagedFile(path: house.staging.path(FilePath("\(copy)")), size: size, sha256: sha256)
         var uploads: [Restored.Upload] = []
         for order in arrival.orders {
             uploads.append(
                 await asking.standing(
                     of: order, id: told.first { $0.destination == order.destination }?.id, staged,
-                    size: file.look.size, modified: file.look.modified,
+                    size: file.status.size, modified: file.status.modified,
                     try await house.store.evidence(file.folder, file.relative, order.destination), mayBeOld: false))
         }
         let sourceSHA256 = origin.source.flatMap { bytes(hexadecimal: $0) }

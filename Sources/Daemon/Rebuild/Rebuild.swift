@@ -15,7 +15,7 @@ internal import Watch
 package final class Rebuild: Sendable {
     let house: House
     let intake: Intake
-    let asking: RebuildAsking
+    let asking: RemoteInventory
     let options: RebuildOptions
     private let transport: Transport
     private let tell: @Sendable (String) -> Void
@@ -47,15 +47,16 @@ package final class Rebuild: Sendable {
                 throw RebuildRefusal.folderAway(rule.name, rule.path, missing)
             }
         }
-        let staging = Agent.stagingArea(settings.staging)
+        let staging = Daemon.stagingArea(settings.staging)
         let store = try await Store.openNew(
-            state, clocks: clocks, sorting: Agent.sorting(settings), isTrial: options.isTrial)
+            state, clocks: clocks, sorting: Daemon.sorting(settings), isTrial: options.isTrial)
         do {
             let transport = Transport()
-            var setup = Setup(settings: settings, staging: staging, destinations: [:], since: clocks.wall())
+            var setup = RuntimeConfiguration(
+                settings: settings, staging: staging, destinations: [:], since: clocks.wall())
             let secrets = SecretReader()
             for destination in settings.destinations {
-                setup.destinations[destination.name] = try Agent.make(
+                setup.destinations[destination.name] = try Daemon.make(
                     destination, kinds, transport, secrets, clocks, log)
             }
             for folder in settings.folders {
@@ -82,7 +83,7 @@ package final class Rebuild: Sendable {
         self.transport = transport
         self.tell = tell
         intake = Intake(house: house)
-        asking = RebuildAsking(house.destinations, options, clocks: house.clocks)
+        asking = RemoteInventory(house.destinations, options, clocks: house.clocks)
     }
 
     /// - Parameter unknown: Folders whose directories are not recorded in the old database.
@@ -157,7 +158,7 @@ package final class Rebuild: Sendable {
         var bytes: Int64 = 0
         var placed = 0
         /// Sources whose version is the one in a staged copy.
-        var covered: [Place: FileLook] = [:]
+        var covered: [Place: FileStatus] = [:]
         /// Copies without a record of their origin, by their size.
         var loose: [Int64: [(copy: Int64, sha256: [UInt8])]] = [:]
         var givenBack: [String] = []
@@ -211,18 +212,18 @@ package final class Rebuild: Sendable {
         var skipped: [StoredIdentity] = []
         for file in files {
             found.files += 1
-            found.bytes += file.look.size
+            found.bytes += file.status.size
             guard let folder = house.folder(file.folder) else { continue }
-            if found.covered[Found.Place(folder: file.folder, relative: file.relative)] == file.look { continue }
+            if found.covered[Found.Place(folder: file.folder, relative: file.relative)] == file.status { continue }
             let isLeftAlone = try await house.store.evidence(file.folder, file.relative, "").contains {
                 $0.standing == .skipped
-                    && $0.fits(size: file.look.size, modified: file.look.modified, sha256: nil)
+                    && $0.fits(size: file.status.size, modified: file.status.modified, sha256: nil)
             }
-            if isLeftAlone || file.look.size == 0 && folder.empty == .skip {
+            if isLeftAlone || file.status.size == 0 && folder.empty == .skip {
                 skipped.append(file.identity)
                 continue
             }
-            let candidates = found.loose[file.look.size] ?? []
+            let candidates = found.loose[file.status.size] ?? []
             var sha256: [UInt8]?
             // The content of an exported source is nowhere else: its size and time have to decide.
             if folder.export == nil, await asking.canTell(folder.uploadTo) || !candidates.isEmpty {
@@ -234,7 +235,7 @@ package final class Rebuild: Sendable {
             }
             var copy: Int64?
             if let index = candidates.firstIndex(where: { $0.sha256 == sha256 }) {
-                copy = found.loose[file.look.size]?.remove(at: index).copy
+                copy = found.loose[file.status.size]?.remove(at: index).copy
                 found.placed += 1
             }
             wanted.append((file, copy, sha256))
@@ -259,15 +260,15 @@ package final class Rebuild: Sendable {
         // `take` has checked the folder before.
         var arrival =
             folder.map { intake.arrival(of: file, $0, to: $0.uploadTo, facts: facts) }
-            ?? Arrival(file: file, action: .keep, priority: 0, orders: [])
+            ?? NewAsset(file: file, action: .keep, priority: 0, orders: [])
         let source = house.sources.source(file.path)
         // Only for the question: nothing of it is read or sent.
-        let staged = sha256.map { StagedFile(path: file.path.shown, size: file.look.size, sha256: $0) }
+        let staged = sha256.map { StagedFile(path: file.path.shown, size: file.status.size, sha256: $0) }
         var uploads: [Restored.Upload] = []
         for order in arrival.orders {
             uploads.append(
                 await asking.standing(
-                    of: order, id: nil, staged, size: file.look.size, modified: file.look.modified,
+                    of: order, id: nil, staged, size: file.status.size, modified: file.status.modified,
                     try await house.store.evidence(file.folder, file.relative, order.destination),
                     mayBeOld: copy == nil && folder?.watch.existing == .skip))
         }
@@ -287,7 +288,7 @@ package final class Rebuild: Sendable {
         let source = house.sources.source(file.path)
         return try await blocking {
             let sha256 = try contentDigest(of: source)
-            return try source.lookIfPresent() == file.look ? sha256 : nil
+            return try source.statusIfPresent() == file.status ? sha256 : nil
         }
     }
 }

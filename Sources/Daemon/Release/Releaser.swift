@@ -9,7 +9,7 @@ internal import Store
 /// Every step can be repeated: a step that a crash left half done is found by its state and finished.
 actor Releaser {
     let house: House
-    let writers: any WriterAsking
+    let writers: any WriterDetecting
     /// Tells `Watch` that a file has to settle again.
     private let reconsider: @Sendable (_ folder: String, _ relative: FilePath) -> Void
     /// Assets whose source cannot be released now, and when they are tried again.
@@ -31,7 +31,7 @@ actor Releaser {
 
     /// - Parameter writers: Tells which programs have a file open for writing.
     init(
-        house: House, writers: any WriterAsking, reconsider: @escaping @Sendable (String, FilePath) -> Void
+        house: House, writers: any WriterDetecting, reconsider: @escaping @Sendable (String, FilePath) -> Void
     ) {
         self.house = house
         self.reconsider = reconsider
@@ -46,15 +46,15 @@ actor Releaser {
                     hasReviewed = true
                 }
                 try await pass()
-                await house.releaseBell.wait(atMost: nextDeadline())
+                await house.releaseSignal.wait(atMost: nextDeadline())
                 complaint = nil
             } catch let error as StoreError {
                 house.stateFailed(error)
-                await house.releaseBell.wait(atMost: .seconds(5))
+                await house.releaseSignal.wait(atMost: .seconds(5))
             } catch {
                 if complaint != "\(error)" { house.log.error("release waits", ["reason": "\(error)"]) }
                 complaint = "\(error)"
-                await house.releaseBell.wait(atMost: .seconds(5))
+                await house.releaseSignal.wait(atMost: .seconds(5))
             }
         }
     }
@@ -63,7 +63,7 @@ actor Releaser {
     func retry(_ folders: Set<String>) async throws {
         try await house.store.forgetNotes(of: folders)
         for (asset, wait) in deferred where folders.contains(wait.folder) { deferred[asset] = nil }
-        house.releaseBell.ring()
+        house.releaseSignal.signal()
     }
 
     private func pass() async throws {
@@ -135,7 +135,7 @@ actor Releaser {
         case .release:
             if asset.sourceState == .released || asset.sourceState == .kept { return .dropCopy(nil) }
             // The copy was the only file.
-            if asset.keeping == .received { return .dropCopy(.released) }
+            if asset.stagingMode == .received { return .dropCopy(.released) }
             switch asset.action {
             case .keep, .leave: return .dropCopy(.kept)
             case .delete: return .take(.delete)
@@ -152,8 +152,8 @@ actor Releaser {
         try await blocking { for name in names { try staging.remove(name) } }
         try await house.store.finishReleases(ends.map { ($0.asset.id, $0.source) }, note: note)
         for (asset, _) in ends { deferred[asset.id] = nil }
-        house.stagerBell.ring()
-        if ends.contains(where: { $0.source == .kept }) { house.roomBell.ring() }
+        house.stagingSignal.signal()
+        if ends.contains(where: { $0.source == .kept }) { house.retentionSignal.signal() }
     }
 
     /// The reason why a source stays though no upload of it is to come.
@@ -170,11 +170,11 @@ actor Releaser {
     /// - Returns: Whether there was such a copy, and the release is over or waits. A copy that cannot be moved stays,
     ///   and delays no other release.
     private func rescue(_ asset: AssetRecord) async throws -> Bool {
-        guard asset.state == .staged, asset.keeping != .inPlace else { return false }
+        guard asset.state == .staged, asset.stagingMode != .inPlace else { return false }
         // One destination has it.
         if try await house.store.uploads(of: asset.id).contains(where: { $0.ending == .completed }) { return false }
         let (staging, name, leaf) = (house.staging, asset.stagedName, asset.identity.relative.name)
-        let identity = (asset.keeping == .export ? asset.sourceSHA256 : asset.sha256).map { sha256 in
+        let identity = (asset.stagingMode == .export ? asset.sourceSHA256 : asset.sha256).map { sha256 in
             SourceRelease.AssetIdentity(
                 id: asset.id, source: house.source(of: asset), size: asset.size, modified: asset.identity.modified,
                 inode: asset.identity.inode, changed: asset.changed, sha256: sha256, takenAt: asset.arrivedAt)
@@ -184,7 +184,7 @@ actor Releaser {
         do {
             (found, isChanged) = try await blocking { () throws -> (FilePath?, Bool) in
                 // A source that cannot be read may be absent.
-                let isAsked = asset.keeping != .received
+                let isAsked = asset.stagingMode != .received
                 let trusted = identity?.mayHideWrite() == true ? nil : asset.changed
                 let standing = isAsked ? try? identity?.standing(trusting: trusted) : nil
                 if case .same? = standing { return (nil, false) }
@@ -196,7 +196,7 @@ actor Releaser {
         }
         guard let place = found else { return false }
         CrashPoint.reached("copy-rescued")
-        let isReceived = asset.keeping == .received
+        let isReceived = asset.stagingMode == .received
         let why = isReceived ? "it has no other source" : "its source is not there as it was"
         let note = "it was sent nowhere, and \(why): its copy is \(place.display)"
         try await house.store.finishRelease(asset.id, .kept, note: note, isChanged: isChanged)
@@ -205,7 +205,7 @@ actor Releaser {
             "kept the copy of a file that was sent nowhere, as \(why)",
             ["path": asset.path.display, "copy": place.display])
         if isChanged { handBack(asset) }
-        house.stagerBell.ring()
+        house.stagingSignal.signal()
         return true
     }
 
@@ -236,9 +236,9 @@ actor Releaser {
             tell(asset, state, note)
             deferred[asset.id] = nil
             if isChanged { handBack(asset) }
-            house.roomBell.ring()
+            house.retentionSignal.signal()
         }
-        house.stagerBell.ring()
+        house.stagingSignal.signal()
     }
 
     /// Lets the file that has the source's name now settle as a new one. After a crash before that, the scan at start
@@ -258,8 +258,8 @@ actor Releaser {
 
     private func releaseSource(_ asset: AssetRecord, _ act: SourceRelease.Act) async throws -> SourceEnd {
         // The source's own digest, which differs from that of the uploaded file after an export.
-        guard let sha256 = asset.keeping == .export ? asset.sourceSHA256 : asset.sha256 else {
-            return asset.keeping == .export
+        guard let sha256 = asset.stagingMode == .export ? asset.sourceSHA256 : asset.sha256 else {
+            return asset.stagingMode == .export
                 ? .over(.kept, note: "its content was not noted when it was exported") : .waits
         }
         let token = try await house.store.beginRelease(asset.id, token: .random())
@@ -269,7 +269,7 @@ actor Releaser {
             inode: asset.identity.inode, changed: asset.changed, sha256: sha256, takenAt: asset.arrivedAt)
         do {
             var result = try await run(identity, act, token, .stop, of: asset)
-            var plan: UnsurePlan?
+            var plan: UnsureReleasePlan?
             if case .unsure(let doubt) = result {
                 let found = try await unsurePlan(for: asset, doubt)
                 plan = found
@@ -292,7 +292,7 @@ actor Releaser {
                 return try await unsure(asset, doubt, plan)
             }
         } catch let error as SystemError {
-            if let reason = try await blocking({ [house] in SourceHome.absence(of: asset, after: error, house) }) {
+            if let reason = try await blocking({ [house] in SourceLocator.absence(of: asset, after: error, house) }) {
                 return .away(reason)
             }
             try await putOff(asset, advice(error, asset))
@@ -307,24 +307,24 @@ actor Releaser {
     ) async throws -> SourceRelease.Result? {
         let release = SourceRelease(identity, act, token: token, inDoubt: inDoubt, writers: writers)
         return try await blocking { [house] () -> SourceRelease.Result? in
-            if try SourceHome.whereabouts(of: asset, house) == .away { return nil }
+            if try SourceLocator.whereabouts(of: asset, house) == .away { return nil }
             let result = try release.run()
             // Its disk may have disappeared at this moment.
-            if result == .gone, try SourceHome.whereabouts(of: asset, house) != .gone { return nil }
+            if result == .gone, try SourceLocator.whereabouts(of: asset, house) != .gone { return nil }
             return result
         }
     }
 
     /// Keeps the source, or waits, according to the folder's `release_unsure`.
     private func unsure(
-        _ asset: AssetRecord, _ doubt: WriterSearch.Doubt, _ plan: UnsurePlan
+        _ asset: AssetRecord, _ doubt: WriterSearch.Doubt, _ plan: UnsureReleasePlan
     ) async throws -> SourceEnd {
-        let reason = UnsureWords.reason(doubt)
+        let reason = UnsureReleaseTexts.reason(doubt)
         switch plan {
         case .go: break
         case .keep:
             sayKept(asset.folder, doubt)
-            return .over(.kept, note: UnsureWords.note(doubt))
+            return .over(.kept, note: UnsureReleaseTexts.note(doubt))
         case .wait(let time):
             let until = house.clocks.monotonic().advanced(by: time)
             deferred[asset.id] = (until, deferred[asset.id]?.failures ?? 0, asset.folder)
@@ -356,7 +356,7 @@ actor Releaser {
     private func putOff(_ asset: AssetRecord, _ reason: String, isSaid: Bool = false) async throws {
         let failures = (deferred[asset.id]?.failures ?? 0) + 1
         let wait = Backoff(first: .seconds(10), ceiling: .seconds(1800)).wait(
-            afterFailures: failures, luck: Chance.luck())
+            afterFailures: failures, jitter: Random.jitter())
         deferred[asset.id] = (house.clocks.monotonic().advanced(by: wait), failures, asset.folder)
         if asset.sourceNote != reason { try await house.store.releaseFailed(asset.id, note: reason) }
         if !isSaid, failures & (failures - 1) == 0 {
@@ -387,7 +387,7 @@ actor Releaser {
     }
 
     private func target(_ asset: AssetRecord, _ template: Template) -> MoveTarget {
-        Naming(
+        RemoteNaming(
             folder: asset.folder, relative: asset.identity.relative, size: asset.size,
             modified: asset.identity.modified, sha256: asset.sha256, id: "\(asset.id)"
         ).target(template)

@@ -8,7 +8,7 @@ internal import Store
 // Verified sources for which it is unknown whether a program has them open for writing.
 
 /// The next step for such a source.
-enum UnsurePlan: Hashable, Sendable {
+enum UnsureReleasePlan: Hashable, Sendable {
     /// The remaining time that it has to stay unchanged.
     case wait(Duration)
     case keep
@@ -60,7 +60,7 @@ extension Releaser {
     /// - Parameter folders: `nil` for all.
     func reviewKept(of folders: Set<String>? = nil) async throws {
         for doubt in [WriterSearch.Doubt.elsewhere, .notTold] {
-            let kept = try await house.store.kept(because: UnsureWords.note(doubt))
+            let kept = try await house.store.kept(because: UnsureReleaseTexts.note(doubt))
             for (name, assets) in Dictionary(grouping: kept, by: \.folder) where folders?.contains(name) ?? true {
                 guard let folder = house.folder(name), folder.takesSources else { continue }
                 let (writers, house) = (writers, house)
@@ -69,8 +69,8 @@ extension Releaser {
                 let answer = try await blocking { () -> WriterSearch.Answer? in
                     for asset in assets {
                         let source = house.source(of: asset)
-                        guard let folder = try? source.openParent(), let look = try? folder.look(at: source.name),
-                            look.isRegular, look.size == asset.size, look.modified == asset.identity.modified
+                        guard let folder = try? source.openParent(), let status = try? folder.status(at: source.name),
+                            status.isRegular, status.size == asset.size, status.modified == asset.identity.modified
                         else { continue }
                         if let answer = try? writers.ask(source.name, in: folder).answer, answer != .somebody {
                             return answer
@@ -85,20 +85,20 @@ extension Releaser {
                     try await house.store.judgeAgain(assets.map(\.id))
                     house.log.notice(
                         "sources that were kept are looked at again", ["folder": name, "files": "\(assets.count)"])
-                    house.releaseBell.ring()
+                    house.releaseSignal.signal()
                 }
             }
         }
     }
 
     func sayKept(_ folder: String, _ doubt: WriterSearch.Doubt) {
-        let text = UnsureWords.kept(folder, doubt)
+        let text = UnsureReleaseTexts.kept(folder, doubt)
         if house.unsureReleases.set(folder, Hold(.disk, since: house.clocks.wall(), text: text)) {
             house.log.warning("sources of a folder stay", ["folder": folder, "reason": text])
         }
     }
 
-    func unsurePlan(for asset: AssetRecord, _ doubt: WriterSearch.Doubt) async throws -> UnsurePlan {
+    func unsurePlan(for asset: AssetRecord, _ doubt: WriterSearch.Doubt) async throws -> UnsureReleasePlan {
         let folder = house.folder(asset.folder)
         let marker = folder?.watch.marker
         let source = house.source(of: asset)
@@ -135,7 +135,7 @@ extension Releaser {
         case .container:
             if let marker {
                 let beside = source.sibling(marker.marker(of: source.name))
-                if try beside.lookIfPresent()?.isRegular == true { return true }
+                if try beside.statusIfPresent()?.isRegular == true { return true }
             }
             return try Container.isClosed(Pieces(of: source.open(), named: asset.path.shown), named: source.name)
         case .lease, .proc, .closed, .quiet, .broken, .added: return false
@@ -144,7 +144,7 @@ extension Releaser {
 }
 
 /// The texts for people about such sources.
-enum UnsureWords {
+enum UnsureReleaseTexts {
     static func reason(_ doubt: WriterSearch.Doubt) -> String {
         switch doubt {
         case .elsewhere: "its file system does not tell whether it is open for writing elsewhere"

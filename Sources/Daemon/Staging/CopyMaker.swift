@@ -29,7 +29,7 @@ struct CopyMaker: Sendable {
     fileprivate let staging: StagingArea
     fileprivate let making: LiveStaging
     /// The facts that each copy carries with it.
-    fileprivate let origins: [Int64: Origin]
+    fileprivate let origins: [Int64: CopyOrigin]
     fileprivate let methods: [Int64: StagingArea.Method]
     fileprivate let exports: [Int64: Export]
     /// The destinations of each asset.
@@ -40,7 +40,7 @@ struct CopyMaker: Sendable {
     fileprivate let house: House
 
     func make(_ asset: AssetRecord) -> CopyResult {
-        if let missing = SourceHome.requirementMissing(of: asset, house) {
+        if let missing = SourceLocator.requirementMissing(of: asset, house) {
             return .away("\(asset.root.display): \(missing)")
         }
         do throws(StagingError) {
@@ -55,17 +55,19 @@ struct CopyMaker: Sendable {
         let (stop, making, isSeen) = (stop, making, isSeen)
         let pace = Pace(
             progress: { if isSeen { making.copied(asset.id, $0) } }, isStopped: { stop.isSet })
-        let wishes = { (size: Int64) in destinations[asset.id, default: []].flatMap { $0.wishes(forSize: size) } }
-        switch asset.keeping {
+        let requestedDigests = { (size: Int64) in
+            destinations[asset.id, default: []].flatMap { $0.requestedDigests(forSize: size) }
+        }
+        switch asset.stagingMode {
         case .copy:
             begin(asset, .copying)
             let copy = try staging.copy(
                 wanted, as: asset.stagedName, by: methods[asset.id], origin: origins[asset.id],
-                wishes: wishes(asset.size), pace: pace)
+                requestedDigests: requestedDigests(asset.size), pace: pace)
             return Content(copy: copy, sha256: copy.sha256, parts: copy.parts)
         case .inPlace:
             begin(asset, .digesting)
-            let content = try staging.digestInPlace(wanted, wishes: wishes(asset.size), pace: pace)
+            let content = try staging.digestInPlace(wanted, requestedDigests: requestedDigests(asset.size), pace: pace)
             return Content(sha256: content.sha256, parts: content.parts)
         // The copy is gone, and there is no source to make another from.
         case .received: throw .missing(asset.path.shown)
@@ -78,7 +80,8 @@ struct CopyMaker: Sendable {
             begin(asset, .exporting)
             let made = try staging.export(
                 wanted, as: asset.stagedName, export, origin: origins[asset.id],
-                digestsSource: asset.action != .leave, wishes: wishes, progress: { making.exported(asset.id, $0) },
+                digestsSource: asset.action != .leave, requestedDigests: requestedDigests,
+                progress: { making.exported(asset.id, $0) },
                 isStopped: { stop.isSet })
             return Content(
                 copy: made.copy, sha256: made.copy.sha256, parts: made.copy.parts,
@@ -97,13 +100,13 @@ extension Stager {
         var exports: [Int64: Export] = [:]
         for asset in batch {
             methods[asset.id] = method(for: asset)
-            guard asset.keeping == .export, let settings = house.folder(asset.folder)?.export else { continue }
+            guard asset.stagingMode == .export, let settings = house.folder(asset.folder)?.export else { continue }
             exports[asset.id] = Export(
-                command: settings.command, output: Naming(asset.identity).exported(settings).name,
+                command: settings.command, output: RemoteNaming(asset.identity).exported(settings).name,
                 timeout: settings.timeout, minSize: settings.minSize, folder: asset.folder,
                 relative: asset.identity.relative)
         }
-        let isSeen = batch.count == 1 && (batch[0].size > Self.smallFile || batch[0].keeping == .export)
+        let isSeen = batch.count == 1 && (batch[0].size > Self.smallFile || batch[0].stagingMode == .export)
         let origins = await house.origins(of: batch)
         let all = house.destinations
         return CopyMaker(
@@ -113,7 +116,7 @@ extension Stager {
     }
 }
 
-extension Naming {
+extension RemoteNaming {
     /// - Parameter relative: A path to use in place of its own.
     init(_ identity: StoredIdentity, as relative: FilePath? = nil) {
         self.init(

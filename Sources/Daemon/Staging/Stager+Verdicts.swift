@@ -68,15 +68,15 @@ extension Stager {
                     ["path": asset.path.display])
             } else {
                 house.log.info(
-                    asset.keeping == .inPlace ? "ready, to be uploaded in place" : "staged",
+                    asset.stagingMode == .inPlace ? "ready, to be uploaded in place" : "staged",
                     [
                         "path": asset.path.display, "size": "\(asset.size)",
                         "exported": content.export.map { "\($0.size)" }, "sha256": hexadecimal(content.sha256),
                     ])
             }
         }
-        if !repeats.isEmpty { house.releaseBell.ring() }
-        house.dispatchBell.ring()
+        if !repeats.isEmpty { house.releaseSignal.signal() }
+        house.schedulingSignal.signal()
     }
 
     private func handle(_ error: StagingError, _ asset: AssetRecord) async throws {
@@ -92,12 +92,12 @@ extension Stager {
             house.log.info("changed while it was copied, waits until it settles again", ["path": asset.path.display])
             tire(asset)
             try await house.store.unsettle(asset.id, version: asset.version)
-            unsettledBell.ring()
+            unsettledBell.signal()
             reconsider(asset.folder, asset.identity.relative)
         case .missing:
-            let place: SourceHome.Whereabouts
+            let place: SourceLocator.Whereabouts
             do {
-                place = try await blocking { [house] in try SourceHome.whereabouts(of: asset, house) }
+                place = try await blocking { [house] in try SourceLocator.whereabouts(of: asset, house) }
             } catch let error as SystemError { return try await handle(.unreadable(error), asset) }
             switch place {
             case .there: putOff(asset, .absent, "it was not there for a moment", isSaid: true)
@@ -121,7 +121,7 @@ extension Stager {
                     + "unit may be less: put staging.path on another file system, or set `staging: {copy: in-place}` for the folder"
             )
         case .unreadable(let error):
-            if let reason = try await blocking({ [house] in SourceHome.absence(of: asset, after: error, house) }) {
+            if let reason = try await blocking({ [house] in SourceLocator.absence(of: asset, after: error, house) }) {
                 return waitForDisk(asset, reason)
             }
             putOff(asset, .backoff, "the source cannot be read: \(error); \(advice(error, asset))")
@@ -172,14 +172,14 @@ extension Stager {
         let count = (changes[asset.id] ?? 0) + 1
         changes[asset.id] = count
         guard count >= 3 else { return }
-        let wait = Backoff(first: .seconds(5), ceiling: .seconds(600)).wait(afterFailures: count - 2, luck: 1)
+        let wait = Backoff(first: .seconds(5), ceiling: .seconds(600)).wait(afterFailures: count - 2, jitter: 1)
         deferred[asset.id] = Deferral(
-            until: house.clocks.monotonic().advanced(by: wait), failures: 0, exports: asset.keeping == .export,
+            until: house.clocks.monotonic().advanced(by: wait), failures: 0, exports: asset.stagingMode == .export,
             folder: asset.folder)
         let now = house.clocks.wall()
         let reason =
             "it was another \(count) times in a row when its copy was made"
-            + (asset.keeping == .export ? "; the command of `export` must not write to its source" : "")
+            + (asset.stagingMode == .export ? "; the command of `export` must not write to its source" : "")
         _ = house.stagingHolds.set(
             "\(asset.id)", Hold(.backoff, since: now, until: now.advanced(by: wait), text: reason))
         if count & (count - 1) == 0 {
@@ -197,7 +197,7 @@ extension Stager {
         for (id, entry) in deferred where folders.contains(entry.folder) {
             deferred[id]?.until = house.clocks.monotonic()
         }
-        house.stagerBell.ring()
+        house.stagingSignal.signal()
     }
 
     /// The staging folder refused a copy, so it would refuse the next: all copies wait a little.
@@ -210,9 +210,10 @@ extension Stager {
     private func putOff(_ asset: AssetRecord, _ kind: Hold.Kind, _ reason: String, isSaid: Bool = false) {
         let failures = (deferred[asset.id]?.failures ?? 0) + 1
         let wait = Backoff(first: .seconds(10), ceiling: .seconds(600)).wait(
-            afterFailures: failures, luck: Chance.luck())
+            afterFailures: failures, jitter: Random.jitter())
         deferred[asset.id] = Deferral(
-            until: house.clocks.monotonic().advanced(by: wait), failures: failures, exports: asset.keeping == .export,
+            until: house.clocks.monotonic().advanced(by: wait), failures: failures,
+            exports: asset.stagingMode == .export,
             folder: asset.folder)
         let now = house.clocks.wall()
         _ = house.stagingHolds.set(
@@ -240,7 +241,7 @@ extension Stager {
     }
 
     private func missing(_ asset: AssetRecord) async throws -> Failure {
-        if asset.keeping != .inPlace, asset.keeping != .received, let loss = try await lossOfCopy(of: asset) {
+        if asset.stagingMode != .inPlace, asset.stagingMode != .received, let loss = try await lossOfCopy(of: asset) {
             return Failure(
                 .local, code: loss.code,
                 message:
@@ -256,18 +257,18 @@ extension Stager {
             : "uploaded"
         return Failure(
             .local, code: "source_missing",
-            message: asset.keeping == .received
+            message: asset.stagingMode == .received
                 ? "the bytes that were handed over are not there any more, and there is no file to take them from again: "
                     + "hand them over once more"
                 : "\(asset.path.display) was removed before it could be "
-                    + (asset.keeping == .inPlace ? inPlace : "copied into staging"),
+                    + (asset.stagingMode == .inPlace ? inPlace : "copied into staging"),
             at: house.clocks.wall(), retryable: false)
     }
 
     func refuse(_ asset: AssetRecord, _ failure: Failure, isGone: Bool) async throws {
         guard try await house.store.cannotStage(asset.id, failure, isGone: isGone, version: asset.version) else {
             forgetDeferral(asset.id)
-            return house.stagerBell.ring()
+            return house.stagingSignal.signal()
         }
         forgetDeferral(asset.id)
         changes[asset.id] = nil
@@ -284,7 +285,7 @@ extension Stager {
                     let isGone = try await blocking { [house] () throws -> Bool in
                         // An unmounted folder proves nothing about its files, nor does a disk that fails.
                         do throws(SystemError) {
-                            return try SourceHome.whereabouts(of: asset, house) == .gone
+                            return try SourceLocator.whereabouts(of: asset, house) == .gone
                         } catch {
                             if error.isOfDisk { return false }
                             throw error

@@ -16,20 +16,20 @@ actor Stager {
     /// The number of files that are being handed over as bytes.
     var receptions = 0
     /// Ends when the leftovers of a crash are removed, so that no new copy can be mistaken for one.
-    let swept = Bells()
+    let swept = AsyncBroadcast()
     /// Assets under way that are only being examined, and may have to wait for space.
     private var considered: Set<Int64> = []
     /// Whether a worker met an examined asset, and left the assets behind it until there is a decision.
     private var isPassedOver = false
     /// The latest answer about the space, by the time of asking, with the value of `redeemed` at that time.
-    private var lastLook: Look?
+    private var lastLook: SpaceQuery?
     private var looks = 0
     /// Flags that stop the copying of a batch, by its assets.
     private var stops: [Int64: StopFlag] = [:]
     /// Space promised to copies in progress.
-    var promised = StagingRoom.Promise()
+    var promised = StagingBudget.Promise()
     /// Space whose promise has ended, in total since the start.
-    var redeemed = StagingRoom.Promise()
+    var redeemed = StagingBudget.Promise()
     /// Assets whose source cannot be read now, and when they are tried again.
     var deferred: [Int64: Deferral] = [:]
     /// Turns of the folders, so that a folder with many files does not delay another's. Continues where the last run
@@ -46,10 +46,10 @@ actor Stager {
     private var shortage = (exports: false, copies: false)
     var isShort: Bool { shortage.exports || shortage.copies }
     private let workers: [Worker]
-    let unsettledBell = Nudge()
+    let unsettledBell = AsyncSignal()
 
     private struct Worker: Sendable {
-        let bell: Nudge
+        let signal: AsyncSignal
         /// From 0; workers from `staging.concurrency` on are idle.
         let number: Int
         let exports: Bool
@@ -62,18 +62,18 @@ actor Stager {
         let folder: String
     }
 
-    private struct Look {
+    private struct SpaceQuery {
         /// The order of asking.
         let number: Int
-        let room: StagingRoom
+        let room: StagingBudget
         /// The answer may or may not include copies made since then.
-        let redeemed: StagingRoom.Promise
+        let redeemed: StagingBudget.Promise
     }
 
     /// An asset with reserved space for its copy.
-    struct Ticket: Sendable {
+    struct CopyJob: Sendable {
         let asset: AssetRecord
-        let promise: StagingRoom.Promise
+        let promise: StagingBudget.Promise
     }
 
     /// Larger files are copied alone.
@@ -88,8 +88,8 @@ actor Stager {
     init(house: House, reconsider: @escaping @Sendable (String, FilePath) -> Void) {
         self.house = house
         workers =
-            (0..<Self.mostWorkers).map { Worker(bell: Nudge(house.rest), number: $0, exports: false) } + [
-                Worker(bell: Nudge(house.rest), number: 0, exports: true)
+            (0..<Self.mostWorkers).map { Worker(signal: AsyncSignal(house.rest), number: $0, exports: false) } + [
+                Worker(signal: AsyncSignal(house.rest), number: 0, exports: true)
             ]
         self.reconsider = reconsider
     }
@@ -103,9 +103,9 @@ actor Stager {
             group.addTask { try await self.lookAfterUnsettled() }
             group.addTask {
                 while !Task.isCancelled {
-                    await self.house.stagerBell.wait()
+                    await self.house.stagingSignal.wait()
                     let count = self.house.settings.staging.concurrency
-                    for worker in self.workers where worker.number < count { worker.bell.ring() }
+                    for worker in self.workers where worker.number < count { worker.signal.signal() }
                 }
             }
             try await group.next()
@@ -116,25 +116,25 @@ actor Stager {
     private func work(_ worker: Worker) async throws {
         while !Task.isCancelled {
             if worker.number >= house.settings.staging.concurrency {
-                await worker.bell.wait()
+                await worker.signal.wait()
                 continue
             }
             do {
                 let batch = try await nextBatch(exports: worker.exports)
                 if batch.isEmpty {
-                    await worker.bell.wait(atMost: nextDeadline())
+                    await worker.signal.wait(atMost: nextDeadline())
                 } else {
                     await copy(batch)
                 }
             } catch let error as StoreError {
                 house.stateFailed(error)
-                await worker.bell.wait(atMost: .seconds(5))
+                await worker.signal.wait(atMost: .seconds(5))
             }
         }
     }
 
     /// One large asset or several small ones, with reserved space. Empty when there is none or no space.
-    private func nextBatch(exports: Bool) async throws -> [Ticket] {
+    private func nextBatch(exports: Bool) async throws -> [CopyJob] {
         let now = house.clocks.monotonic()
         if let blockedUntil, blockedUntil > now { return [] }
         let waiting = deferred.filter { $0.value.until > now }.map(\.key)
@@ -152,7 +152,7 @@ actor Stager {
         }
         if candidates.allSatisfy({ underWay.contains($0.id) }) { return [] }
         guard try await lookAtRoom() else { return [] }
-        var batch: [Ticket] = []
+        var batch: [CopyJob] = []
         var obstacle: (text: String, news: String)?
         // Other workers ran during the wait for the answer, which may or may not include their copies. If another
         // worker examines an earlier asset, the assets behind it would take its space.
@@ -166,7 +166,7 @@ actor Stager {
             }
             let isSmall = asset.size <= Self.smallFile && !exports
             if !batch.isEmpty && !isSmall { continue }
-            let takesRoom = asset.keeping != .inPlace
+            let takesRoom = asset.stagingMode != .inPlace
             if takesRoom && !ahead.isEmpty {
                 isLeft = true
                 continue
@@ -180,9 +180,9 @@ actor Stager {
                 isLess = true
                 continue
             }
-            var promise = StagingRoom.Promise()
+            var promise = StagingBudget.Promise()
             if takesRoom {
-                promise = StagingRoom.Promise(size: asset.size, need: asset.size)
+                promise = StagingBudget.Promise(size: asset.size, need: asset.size)
                 if !exports, self.obstacle(for: asset, promise) != nil {
                     // The copy may need less than the size; asked only now, since it costs calls for each file.
                     consider(asset.id)
@@ -195,13 +195,13 @@ actor Stager {
             underWay.insert(asset.id)
             self.turns?.took(asset.folder)
             promised = promised + promise
-            batch.append(Ticket(asset: asset, promise: promise))
+            batch.append(CopyJob(asset: asset, promise: promise))
             if !isSmall { break }
         }
         if isLeft {
             if ahead.isDisjoint(with: considered) {
                 // Another worker decided meanwhile, without knowing that assets were left behind it.
-                house.stagerBell.ring()
+                house.stagingSignal.signal()
             } else {
                 isPassedOver = true
             }
@@ -214,7 +214,7 @@ actor Stager {
         // The asset that others were left for does not wait, and an asset behind it does.
         if isPassedOver, isLess || !batch.isEmpty {
             isPassedOver = false
-            house.stagerBell.ring()
+            house.stagingSignal.signal()
         }
         return batch
     }
@@ -225,13 +225,13 @@ actor Stager {
         let (number, before) = (looks, redeemed)
         guard let room = try await room() else { return false }
         // A later question may have been answered first.
-        if number > lastLook?.number ?? 0 { lastLook = Look(number: number, room: room, redeemed: before) }
+        if number > lastLook?.number ?? 0 { lastLook = SpaceQuery(number: number, room: room, redeemed: before) }
         return true
     }
 
     /// Uses the latest answer, also for a worker that has waited since its own: files removed meanwhile count for the
     /// next asset, and not for one that another worker finds behind it.
-    private func obstacle(for asset: AssetRecord, _ promise: StagingRoom.Promise) -> (text: String, news: String)? {
+    private func obstacle(for asset: AssetRecord, _ promise: StagingBudget.Promise) -> (text: String, news: String)? {
         guard let lastLook else { return nil }
         return lastLook.room.obstacle(
             for: asset.path.shown, size: asset.size, need: promise.need, promised + redeemed - lastLook.redeemed)
@@ -262,7 +262,7 @@ actor Stager {
 
     /// How copies of a folder's files are made.
     func method(for asset: AssetRecord) -> StagingArea.Method? {
-        house.folder(asset.folder)?.copy.map(Agent.method)
+        house.folder(asset.folder)?.copy.map(Daemon.method)
     }
 
     /// Forgets deferred assets that no longer wait: cancelled, or retried under another number.
@@ -293,13 +293,13 @@ actor Stager {
     }
 
     /// - Returns: `nil` when the folder cannot be asked, which is reported.
-    func room() async throws -> StagingRoom? {
+    func room() async throws -> StagingBudget? {
         let settings = house.settings.staging
         let used = try await house.store.stagedBytes()
         let staging = house.staging
         do {
             let free = try await blocking { try Self.freeSpace(of: staging) }
-            return StagingRoom(
+            return StagingBudget(
                 folder: staging.folder, used: used, free: free, cap: settings.maxSize, keepFree: settings.keepFree)
         } catch {
             wait("the staging folder cannot be asked for its space (`staging.path`): \(error)")
@@ -325,7 +325,7 @@ actor Stager {
     }
 
     /// Whether all workers have finished their work.
-    var isAtRest: Bool { underWay.isEmpty && receptions == 0 && workers.allSatisfy(\.bell.isWaiting) }
+    var isAtRest: Bool { underWay.isEmpty && receptions == 0 && workers.allSatisfy(\.signal.isWaiting) }
 
     func nextDeadline() -> Duration? {
         let times = deferred.values.map(\.until) + (blockedUntil.map { [$0] } ?? [])
@@ -336,7 +336,7 @@ actor Stager {
         return earliest
     }
 
-    private func copy(_ batch: [Ticket]) async {
+    private func copy(_ batch: [CopyJob]) async {
         let isCancelled = StopFlag()
         // Only for a file that is copied alone: in a batch it would stop the others too, and a batch is soon over.
         if batch.count == 1 { stops[batch[0].asset.id] = isCancelled }
@@ -370,7 +370,7 @@ actor Stager {
             promised = promised - ticket.promise
             redeemed = redeemed + ticket.promise
         }
-        house.stagerBell.ring()
+        house.stagingSignal.signal()
     }
 
     /// The settings changed: a folder that refused a copy is asked again, and so is a command that was missing.

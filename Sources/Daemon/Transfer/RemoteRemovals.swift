@@ -8,15 +8,15 @@ internal import Store
 /// again with growing waits, for seven days.
 actor RemoteRemovals {
     private let house: House
-    private let dispatcher: Dispatcher
+    private let scheduler: Scheduler
     private var deferred: [Int64: MonotonicTime] = [:]
 
     private static let backoff = Backoff(first: .seconds(5), ceiling: .seconds(6 * 3600))
     private static let patience: Duration = .seconds(7 * 86_400)
 
-    init(house: House, dispatcher: Dispatcher) {
+    init(house: House, scheduler: Scheduler) {
         self.house = house
-        self.dispatcher = dispatcher
+        self.scheduler = scheduler
     }
 
     func run() async throws {
@@ -24,11 +24,11 @@ actor RemoteRemovals {
             do {
                 for deletion in try await house.store.remoteDeletions() { try await remove(deletion) }
                 let now = house.clocks.monotonic()
-                await house.removalBell.wait(
+                await house.removalSignal.wait(
                     atMost: deferred.values.min().map { max(.milliseconds(10), $0.since(now)) })
             } catch let error as StoreError {
                 house.stateFailed(error)
-                await house.removalBell.wait(atMost: .seconds(5))
+                await house.removalSignal.wait(atMost: .seconds(5))
             }
         }
     }
@@ -37,10 +37,10 @@ actor RemoteRemovals {
         let now = house.clocks.monotonic()
         if let until = deferred[deletion.id], until > now { return }
         // Only after the transfer has ended: its last answer may still name an object that it made.
-        if await dispatcher.isRunning(deletion.upload) { return }
+        if await scheduler.isRunning(deletion.upload) { return }
         // Where nothing may be sent, a removal may not either. The dispatcher rings when that ends.
-        if await dispatcher.forbidsRemovals(at: deletion.destination) { return }
-        guard let lane = await dispatcher.lane(to: deletion.destination) else { return }
+        if await scheduler.forbidsRemovals(at: deletion.destination) { return }
+        guard let permit = await scheduler.permit(to: deletion.destination) else { return }
         // An answer after the cancel has shown this.
         guard deletion.checkpoint[Checkpoint.isOfAnother] == nil else {
             try await end(deletion, "unsupported", "another writer has sent bytes to it: it is left there")
@@ -55,14 +55,16 @@ actor RemoteRemovals {
         do {
             answer = .success(
                 try await UploadHeaders.$current.withValue(headers) {
-                    try await Lane.$current.withValue(lane) { try await destination.discard(deletion.checkpoint) }
+                    try await TransferPermit.$current.withValue(permit) {
+                        try await destination.discard(deletion.checkpoint)
+                    }
                 })
         } catch { answer = .failure(error) }
-        if let account = lane.account { try await house.ledger.close(account) }
+        if let account = permit.account { try await house.ledger.close(account) }
         do {
             let isDone = try answer.get()
             try await end(deletion, isDone ? "done" : "unsupported", nil)
-            if isDone { await dispatcher.madeRoom(at: deletion.destination) }
+            if isDone { await scheduler.madeRoom(at: deletion.destination) }
         } catch let error as UploadError {
             house.refused(error.remedy, by: deletion.destination)
             // More questions would not find out more.
@@ -75,7 +77,7 @@ actor RemoteRemovals {
                 return
             }
             try await house.store.remoteDeletion(deletion, nil)
-            let wait = Self.backoff.wait(afterFailures: deletion.tries + 1, luck: Chance.luck())
+            let wait = Self.backoff.wait(afterFailures: deletion.tries + 1, jitter: Random.jitter())
             deferred[deletion.id] = now.advanced(by: wait)
             house.log.warning(
                 "remote remains not removed yet", ["id": deletion.upload, "reason": error.failure.message])

@@ -22,7 +22,8 @@ extension Apsara {
     ///
     /// - Parameter made: The result of the upload when nothing else has to be asked.
     func ended(
-        _ medium: ApsaraMedium, _ order: UploadOrder, _ old: Checkpoint, _ made: RemoteObject, _ notes: any UploadNotes
+        _ medium: ApsaraMedium, _ order: UploadOrder, _ old: Checkpoint, _ made: RemoteObject,
+        _ reporter: any UploadReporter
     ) async throws -> RemoteObject {
         let wanted = settings.verify ?? (order.removesSource ? .playable : .transfer)
         guard wanted == .playable, authority.tellsWhole else { return made }
@@ -32,11 +33,11 @@ extension Apsara {
         checkpoint[Self.transferred] = made.verifiedBy
         if !made.warnings.isEmpty { checkpoint["warnings"] = made.warnings.joined(separator: "\n") }
         // Recorded before the request: from now on only the answer is missing.
-        try await notes.accepted(order.file.size, checkpoint)
-        switch try await verified(medium, order, checkpoint, notes) {
+        try await reporter.accepted(order.file.size, checkpoint)
+        switch try await verified(medium, order, checkpoint, reporter) {
         case .done(let object): return object
         // Only a person can have the upload started again, before anything is sent.
-        case .anew: throw asking.moved()
+        case .anew: throw client.moved()
         }
     }
 
@@ -53,11 +54,11 @@ extension Apsara {
 
     /// Asks for VOD's state of a medium, with one request.
     func verified(
-        _ medium: ApsaraMedium, _ order: UploadOrder, _ old: Checkpoint, _ notes: any UploadNotes
+        _ medium: ApsaraMedium, _ order: UploadOrder, _ old: Checkpoint, _ reporter: any UploadReporter
     ) async throws -> Verification {
-        notes.entered(.finishing)
+        reporter.entered(.finishing)
         var checkpoint = old
-        if let id = medium.id { try await notes.named(id) }
+        if let id = medium.id { try await reporter.named(id) }
         let state: ApsaraState?
         var noWord: String?
         do { state = try await authority.state(of: medium, size: order.file.size) } catch let error as UploadError
@@ -65,7 +66,7 @@ extension Apsara {
         {
             (state, noWord) = (nil, error.failure.message)
         }
-        let now = asking.clocks.wall().milliseconds
+        let now = client.clocks.wall().milliseconds
         let since = checkpoint["waits_since"].flatMap { Int64($0) } ?? now
         let waited = max(Duration.zero, .milliseconds(now.subtractingReportingOverflow(since).partialValue))
         let status: String
@@ -77,17 +78,17 @@ extension Apsara {
             }
             return .done(object(medium, "playable", warnings))
         case .failed(let words):
-            _ = try await begunAnew(medium, checkpoint, "failed_media", notes)
+            _ = try await begunAnew(medium, checkpoint, "failed_media", reporter)
             throw refusal(
                 "transcoding_failed",
                 "VOD has every byte, and can make no medium of them: it says \(FilePath(words).display)")
         case .gone where checkpoint.count("missing") < Self.mostMissing: status = "it is not found; asking again"
         case .gone:
             if let seen = checkpoint[Self.missingIn].flatMap({ Int($0) }), seen < order.generation {
-                return .anew(try await begunAnew(medium, checkpoint, "twice_media", notes))
+                return .anew(try await begunAnew(medium, checkpoint, "twice_media", reporter))
             }
             checkpoint[Self.missingIn] = "\(order.generation)"
-            try await notes.record(checkpoint)
+            try await reporter.record(checkpoint)
             throw refusal(
                 "medium_deleted",
                 "the medium \(name(of: medium)) was not found there \(Self.mostMissing) times after its bytes had come: it was deleted"
@@ -102,9 +103,9 @@ extension Apsara {
         }
         let polls = checkpoint.count("polls")
         checkpoint["waits_since"] = "\(since)"
-        try await notes.record(checkpoint)
+        try await reporter.record(checkpoint)
         let poll = min(settings.firstPoll * (1 << min(polls - 1, 10)), max(.seconds(300), settings.firstPoll))
-        throw asking.unverified("the medium", status, waited: waited, timeout: settings.verifyTimeout, poll: poll)
+        throw client.unverified("the medium", status, waited: waited, timeout: settings.verifyTimeout, poll: poll)
     }
 
     func check() async -> CheckResult {
@@ -127,13 +128,13 @@ extension Apsara {
     ///
     /// - Parameter field: The field that keeps this medium for a warning.
     private func begunAnew(
-        _ medium: ApsaraMedium, _ old: Checkpoint, _ field: String, _ notes: any UploadNotes
+        _ medium: ApsaraMedium, _ old: Checkpoint, _ field: String, _ reporter: any UploadReporter
     ) async throws -> Checkpoint {
         var anew = Checkpoint()
         for field in Self.counted { anew[field] = old[field] }
         anew["former"] = name(of: medium)
         anew[field] = [anew[field], name(of: medium)].compactMap { $0 }.joined(separator: ", ")
-        try await notes.renewed(anew, leaving: nil)
+        try await reporter.renewed(anew, leaving: nil)
         return anew
     }
 }

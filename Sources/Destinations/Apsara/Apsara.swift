@@ -7,7 +7,7 @@ internal import Transport
 struct Apsara: Destination {
     let authority: any ApsaraAuthority
     var settings: ApsaraSettings
-    let asking: Asking
+    let client: AuthorizedClient
     let clock = ServiceClock()
     let site: DestinationSite
     /// The origins that an answer may name as storage.
@@ -26,7 +26,7 @@ struct Apsara: Destination {
         settings = Self.settings(values)
         var caFile: FilePath?
         if case .path(let path)? = values["ca_file"] { caFile = path }
-        asking = Asking(
+        client = AuthorizedClient(
             transport: tools.transport, credentials: CredentialProvider([], reader: tools.secrets), origin: "",
             caFile: caFile, clocks: tools.clocks, name: tools.name)
         let way = OwnService.way(values, in: "authorisation")
@@ -38,25 +38,25 @@ struct Apsara: Destination {
         if let way {
             authority = ApsaraService(
                 service: OwnService(
-                    way, role: "the authorisation service", code: OwnService.unusable, asking: asking,
+                    way, role: "the authorisation service", code: OwnService.unusable, client: client,
                     reader: tools.secrets, reply: settings.bucket.limits.reply))
             site = WebAddress(settings.uploadEndpoint ?? storage).site ?? .here
             return
         }
         guard let access = S3Access.of(values),
-            let keys = access.keys(asking, tools, reply: settings.bucket.limits.reply)
+            let keys = access.keys(client, tools, reply: settings.bucket.limits.reply)
         else {
             throw UnusableSetting(key: "access_key", problem: "is missing")
         }
         authority = ApsaraAPI(
-            asking: asking, keys: keys, endpoint: settings.endpoint ?? ApsaraAPI.endpoint(settings.region),
+            client: client, keys: keys, endpoint: settings.endpoint ?? ApsaraAPI.endpoint(settings.region),
             version: settings.version, clock: clock, rights: access.shown, limits: settings.bucket.limits.small)
         site = WebAddress(settings.uploadEndpoint ?? settings.endpoint ?? storage).site ?? .here
     }
 
-    func wishes(forSize size: Int64) -> [PartDigests.Wish] {
+    func requestedDigests(forSize size: Int64) -> [PartDigests.RequestedDigest] {
         let isSingle = size <= settings.bucket.singleUpTo && !settings.fields.needsEnd
-        return S3.wishes(forSize: size, nowhere(isSingle: isSingle))
+        return S3.requestedDigests(forSize: size, nowhere(isSingle: isSingle))
     }
 
     func uncutPiece(ofSize size: Int64?) -> UncutPiece? {
@@ -69,14 +69,14 @@ struct Apsara: Destination {
         let nowhere = ApsaraMedium(
             sort: .video, endpoint: settings.uploadEndpoint ?? "https://nowhere", bucket: "nowhere", key: "nowhere")
         let nobody = ApsaraKeys(
-            ApsaraGrant(key: S3Key(id: "", secret: "")), left: .zero, clocks: asking.clocks, clock: clock
+            ApsaraGrant(key: S3Key(id: "", secret: "")), left: .zero, clocks: client.clocks, clock: clock
         ) { _ in throw CancellationError() }
         return dialect(of: nowhere, nobody, isSingle: isSingle, nil) { nil }
     }
 
     /// Whether one request takes the whole file. An upload keeps the way in which it was begun.
-    private func isSingle(_ order: UploadOrder, _ said: ApsaraFields.Said) -> Bool {
-        let begun = order.checkpoint.flatMap { $0[PartsRun.begun] == nil ? nil : $0 }
+    private func isSingle(_ order: UploadOrder, _ said: ApsaraFields.MetadataFields) -> Bool {
+        let begun = order.checkpoint.flatMap { $0[PartsUpload.begun] == nil ? nil : $0 }
         return begun.map { $0["upload"] == nil }
             ?? (order.file.size <= settings.bucket.singleUpTo && said.notification == nil)
     }
@@ -86,8 +86,8 @@ struct Apsara: Destination {
             dialect: dialect, parallel: settings.bucket.parallel, gone: .reupload, resumes: settings.resumes)
     }
 
-    func upload(_ order: UploadOrder, notes: any UploadNotes) async throws -> RemoteObject {
-        guard let sort = ApsaraSort.of(order.name) else {
+    func upload(_ order: UploadOrder, reporter: any UploadReporter) async throws -> RemoteObject {
+        guard let sort = ApsaraMediaKind.of(order.name) else {
             throw refusal(
                 "not_media",
                 "its name does not end like a video, a sound or a picture that VOD takes; `include` can leave it out")
@@ -95,98 +95,98 @@ struct Apsara: Destination {
         guard order.file.size > 0 else {
             throw refusal("empty_file", "an empty file makes no medium; it is not sent")
         }
-        let said: ApsaraFields.Said
+        let said: ApsaraFields.MetadataFields
         do { said = try settings.fields.said(of: order, as: sort) } catch {
             throw refusal("metadata_refused", error.text)
         }
         var order = order
         if let checkpoint = order.checkpoint, let medium = Self.transferred(checkpoint) {
-            switch try await verified(medium, order, checkpoint, notes) {
+            switch try await verified(medium, order, checkpoint, reporter) {
             case .done(let object): return object
             case .anew(let anew): order.checkpoint = anew
             }
         }
         // An upload that has to wait makes no medium.
-        try await engine(nowhere(isSingle: isSingle(order, said))).checkQuota(order, notes)
+        try await engine(nowhere(isSingle: isSingle(order, said))).checkQuota(order, reporter)
         defer { grants.letGo(of: order.id) }
         var checkpoint = order.checkpoint ?? Checkpoint()
-        var wish = ApsaraWish(
+        var request = ApsaraUploadRequest(
             sort: sort, name: Self.shown(order.name), size: order.file.size,
             sha256: order.file.sha256, reference: "", said: said)
         let place: Place
-        switch try await self.place(for: order, &checkpoint, &wish, notes) {
+        switch try await self.place(for: order, &checkpoint, &request, reporter) {
         case .place(let found): place = found
         case .whole(let medium):
-            return try await ended(medium, order, checkpoint, object(medium, "held", said.warnings), notes)
+            return try await ended(medium, order, checkpoint, object(medium, "held", said.warnings), reporter)
         }
-        if let id = place.medium.id { try await notes.named(id) }
+        if let id = place.medium.id { try await reporter.named(id) }
         // The checkpoint is recorded with its medium, so that the medium is used once the objection is resolved.
         if let objection = objection(to: place.medium) { throw objection }
         // A removal needs this name when the file no longer exists.
-        checkpoint[Self.file] = wish.name
+        checkpoint[Self.file] = request.name
         order.checkpoint = checkpoint
-        let remote = try await send(order, place, wish, notes)
+        let remote = try await send(order, place, request, reporter)
         grants.forget(order.id)
         creations.succeeded()
         let made = object(place.medium, remote.verifiedBy, remote.warnings + said.warnings + lostMedia(checkpoint))
-        return try await ended(place.medium, order, checkpoint, made, notes)
+        return try await ended(place.medium, order, checkpoint, made, reporter)
     }
 
     private func send(
-        _ order: UploadOrder, _ place: Place, _ wish: ApsaraWish, _ notes: any UploadNotes
+        _ order: UploadOrder, _ place: Place, _ request: ApsaraUploadRequest, _ reporter: any UploadReporter
     ) async throws -> RemoteObject {
-        let (authority, grants, asking, medium) = (authority, grants, asking, place.medium)
-        let notes = ApsaraNotes(notes, order.checkpoint ?? Checkpoint())
+        let (authority, grants, client, medium) = (authority, grants, client, place.medium)
+        let reporter = ApsaraReporter(reporter, order.checkpoint ?? Checkpoint())
         let creations = creations
         let keys = ApsaraKeys(
-            place.grant, left: place.left, clocks: asking.clocks, clock: clock, renewsForLooks: !authority.tellsWhole,
+            place.grant, left: place.left, clocks: client.clocks, clock: clock, renewsForLooks: !authority.tellsWhole,
             renewsEarly: medium.sort != .image
         ) { [clock] reason in
             guard authority.renews(medium) else {
                 grants.spoil(order.id)
-                throw asking.moved()
+                throw client.moved()
             }
             // VOD gives no new right to an existing picture, so each request may make another picture.
-            if medium.sort == .image { try creations.check(asking) }
-            let gift: ApsaraGift
-            do { gift = try await authority.renew(medium, wish) } catch let error as UploadError {
+            if medium.sort == .image { try creations.check(client) }
+            let ticket: ApsaraUploadTicket
+            do { ticket = try await authority.renew(medium, request) } catch let error as UploadError {
                 if ApsaraVerdict.isGone(error) { grants.spoil(order.id) }
                 // The request may have made another picture.
-                if medium.sort == .image, error.isUnanswered { throw creations.failed(error, asking) }
+                if medium.sort == .image, error.isUnanswered { throw creations.failed(error, client) }
                 throw error
             }
-            asking.conceal(gift.grant)
-            let life = ApsaraKeys.life(of: gift.grant, now: asking.clocks.wall(), ahead: clock.ahead)
-            let until = asking.clocks.wall().advanced(by: life)
-            guard gift.medium.isAt(medium) else {
+            client.conceal(ticket.grant)
+            let life = ApsaraKeys.life(of: ticket.grant, now: client.clocks.wall(), ahead: clock.ahead)
+            let until = client.clocks.wall().advanced(by: life)
+            guard ticket.medium.isAt(medium) else {
                 // The next attempt uses this medium, also after a restart: asking again might make another one.
-                try await notes.moved(to: gift, until: until)
+                try await reporter.moved(to: ticket, until: until)
                 grants.forget(order.id)
-                throw creations.failed(asking.moved(), asking)
+                throw creations.failed(client.moved(), client)
             }
-            grants.keep(gift.grant, until: until, for: order.id)
-            try await notes.credential(CredentialNews(reason: reason, until: until))
-            return gift.grant
+            grants.keep(ticket.grant, until: until, for: order.id)
+            try await reporter.credential(CredentialRenewal(reason: reason, until: until))
+            return ticket.grant
         }
-        let dialect = dialect(of: medium, keys, isSingle: isSingle(order, wish.said), wish.said.notification) {
+        let dialect = dialect(of: medium, keys, isSingle: isSingle(order, request.said), request.said.notification) {
             try await authority.isWhole(medium, size: order.file.size)
         }
         let engine = engine(dialect)
-        do { return try await engine.upload(order, notes) } catch let error as UploadError {
+        do { return try await engine.upload(order, reporter) } catch let error as UploadError {
             switch error.failure.code {
-            case ApsaraKeys.moved: try await notes.settle()
+            case ApsaraKeys.moved: try await reporter.settle()
             case S3Dialect.otherThere:
                 // The object at this address belongs to another file and stays. This file gets a medium of its own.
                 var anew = Checkpoint()
-                for field in Self.counted + PartsRun.counted { anew[field] = order.checkpoint?[field] }
-                try await notes.renewed(anew, leaving: nil)
+                for field in Self.counted + PartsUpload.counted { anew[field] = order.checkpoint?[field] }
+                try await reporter.renewed(anew, leaving: nil)
             case S3Dialect.isThere:
                 // There was no record of this medium: an attempt may have sent it before the database was lost. The
                 // engine looks at it before it sends a byte.
                 guard order.checkpoint?["restarts"] == nil else { throw dialect.unseen(medium.key) }
                 var again = order
                 again.checkpoint?["restarts"] = "1"
-                return try await engine.upload(again, notes)
+                return try await engine.upload(again, reporter)
             default: break
             }
             throw error
@@ -210,20 +210,20 @@ struct Apsara: Destination {
         bucket.signing = settings.signing ?? (region == nil ? .v1 : .v4)
         // A bucket name cannot stand before an IP address.
         bucket.isVirtual = IPAddress(host.filter { $0 != "[" && $0 != "]" }) == nil
-        var appointment = S3Appointment(
-            key: medium.key, lasting: ApsaraGift.fields + Self.counted + [Self.file], isWhole: isWhole)
+        var appointment = S3AssignedObject(
+            key: medium.key, lasting: ApsaraUploadTicket.fields + Self.counted + [Self.file], isWhole: isWhole)
         if let bytes = try? notification?.bytes { appointment.ending = [("x-oss-notification", base64(bytes))] }
-        bucket.appointed = appointment
-        let signer = S3KeySigner(keys, asking: asking, settings: bucket, clock: clock)
+        bucket.assignedObject = appointment
+        let signer = S3KeySigner(keys, client: client, settings: bucket, clock: clock)
         return S3Dialect(
-            api: S3API(asking: asking, settings: bucket, signer: signer, rights: "the upload credential"),
+            api: S3API(client: client, settings: bucket, signer: signer, rights: "the upload credential"),
             isSingle: isSingle)
     }
 
     /// Returns an error when the storage that VOD or the person's service names for a medium is no host of the storage
     /// service.
     func objection(to medium: ApsaraMedium) -> UploadError? {
-        settings.uploadEndpoint == nil ? asking.objection(to: medium.endpoint, allowed) : nil
+        settings.uploadEndpoint == nil ? client.objection(to: medium.endpoint, allowed) : nil
     }
 
     private func endpoint(of medium: ApsaraMedium) -> String {
@@ -245,21 +245,21 @@ struct Apsara: Destination {
         guard checkpoint["upload"] != nil || mayBeWhole else { return true }
         guard objection(to: medium) == nil else { return false }
         do {
-            let (authority, asking, size) = (authority, asking, checkpoint.number("size"))
-            let wish = ApsaraWish(
+            let (authority, client, size) = (authority, client, checkpoint.number("size"))
+            let request = ApsaraUploadRequest(
                 sort: medium.sort, name: checkpoint[Self.file] ?? medium.key.name.display,
                 size: checkpoint.number("size"), sha256: checkpoint["sha256"].flatMap { bytes(hexadecimal: $0) } ?? [],
-                reference: checkpoint["reference"] ?? "", said: ApsaraFields.Said())
-            let renewed: @Sendable (CredentialNews.Reason) async throws -> ApsaraGrant = { _ in
+                reference: checkpoint["reference"] ?? "", said: ApsaraFields.MetadataFields())
+            let renewed: @Sendable (CredentialRenewal.Reason) async throws -> ApsaraGrant = { _ in
                 // VOD gives the right to a picture only with a new picture, which is not wanted here.
-                guard medium.sort != .image else { throw asking.moved() }
-                let gift = try await authority.renew(medium, wish)
-                asking.conceal(gift.grant)
-                guard gift.medium.isAt(medium) else { throw asking.moved() }
-                return gift.grant
+                guard medium.sort != .image else { throw client.moved() }
+                let ticket = try await authority.renew(medium, request)
+                client.conceal(ticket.grant)
+                guard ticket.medium.isAt(medium) else { throw client.moved() }
+                return ticket.grant
             }
             let grant: ApsaraGrant
-            if let kept = ApsaraGrant.read(checkpoint, now: asking.clocks.wall())?.grant {
+            if let kept = ApsaraGrant.read(checkpoint, now: client.clocks.wall())?.grant {
                 grant = kept
             } else {
                 // No new right is asked for to a medium that may be complete: VOD would take that as a request to
@@ -271,7 +271,7 @@ struct Apsara: Destination {
                 grant = try await renewed(.ending)
             }
             let keys = ApsaraKeys(
-                grant, left: ApsaraKeys.longestLife, clocks: asking.clocks, clock: clock, renewal: renewed)
+                grant, left: ApsaraKeys.longestLife, clocks: client.clocks, clock: clock, renewal: renewed)
             return try await dialect(of: medium, keys, isSingle: false, nil) {
                 try await authority.isWhole(medium, size: size)
             }.abort(checkpoint)
@@ -281,7 +281,7 @@ struct Apsara: Destination {
             throw error
         } catch {
             throw UploadError(
-                asking.failure(.cancelled, "cancelled", "the removal was stopped", retryable: true),
+                client.failure(.cancelled, "cancelled", "the removal was stopped", retryable: true),
                 remedy: .again(after: nil))
         }
     }
@@ -325,7 +325,7 @@ struct Apsara: Destination {
     }
 
     func refusal(_ code: String, _ message: String) -> UploadError {
-        UploadError(asking.failure(.permanent, code, message, retryable: false), remedy: .giveUp)
+        UploadError(client.failure(.permanent, code, message, retryable: false), remedy: .giveUp)
     }
 }
 
@@ -334,7 +334,7 @@ extension ApsaraKeys {
     static let moved = "media_moved"
 }
 
-extension Asking {
+extension AuthorizedClient {
     func moved() -> UploadError {
         UploadError(
             failure(

@@ -3,7 +3,7 @@ internal import Transport
 
 /// VOD itself, called with the person's own key (VOD API reference, version 2017-03-21).
 struct ApsaraAPI: ApsaraAuthority {
-    let asking: Asking
+    let client: AuthorizedClient
     let keys: any S3KeySource
     /// The address of the service, without a slash at its end.
     let endpoint: String
@@ -20,57 +20,58 @@ struct ApsaraAPI: ApsaraAuthority {
         "https://vod.\(region == "cn-hangzhou" ? defaultRegion : region).aliyuncs.com"
     }
 
-    func begin(_ wish: ApsaraWish, again: Bool) async throws -> ApsaraBeginning {
-        if wish.sort == .image { return .given(try await createImage(wish), isNew: true) }
-        if again, let found = try await recover(wish) { return found }
+    func begin(_ request: ApsaraUploadRequest, again: Bool) async throws -> ApsaraTicketAnswer {
+        if request.sort == .image { return .given(try await createImage(request), isNew: true) }
+        if again, let found = try await recover(request) { return found }
         do {
             let parameters =
-                wish.said.fields.map { (name: $0.key, value: $0.value) }
-                + [("FileName", wish.name), ("FileSize", "\(wish.size)"), ("ReferenceId", wish.reference)]
-            let gift = try await gift(try await call("CreateUploadVideo", parameters), wish.sort)
-            return .given(gift, isNew: true)
+                request.said.fields.map { (name: $0.key, value: $0.value) }
+                + [("FileName", request.name), ("FileSize", "\(request.size)"), ("ReferenceId", request.reference)]
+            let ticket = try await ticket(try await call("CreateUploadVideo", parameters), request.sort)
+            return .given(ticket, isNew: true)
         } catch let error as UploadError where error.failure.code.hasPrefix("InvalidParameter.ReferenceId") {
             // The medium was made before, by a request whose answer was lost, or by an earlier installation.
-            return try await recover(wish) ?? .useless
+            return try await recover(request) ?? .useless
         }
     }
 
-    private func createImage(_ wish: ApsaraWish) async throws -> ApsaraGift {
+    private func createImage(_ request: ApsaraUploadRequest) async throws -> ApsaraUploadTicket {
         let parameters =
-            wish.said.fields.map { (name: $0.key, value: $0.value) }
-            + [("OriginalFileName", wish.name), ("ImageExt", Self.ending(wish.name))]
-        return try await gift(try await call("CreateUploadImage", parameters), wish.sort)
+            request.said.fields.map { (name: $0.key, value: $0.value) }
+            + [("OriginalFileName", request.name), ("ImageExt", Self.ending(request.name))]
+        return try await ticket(try await call("CreateUploadImage", parameters), request.sort)
     }
 
-    private static func ending(_ name: String) -> String { ApsaraSort.ending(of: FilePath(name)) ?? "png" }
+    private static func ending(_ name: String) -> String { ApsaraMediaKind.ending(of: FilePath(name)) ?? "png" }
 
     /// VOD has no such call for pictures (VOD developer guide, "Upload URLs and credentials").
     func renews(_ medium: ApsaraMedium) -> Bool { medium.sort != .image }
 
-    func renew(_ medium: ApsaraMedium, _ wish: ApsaraWish) async throws -> ApsaraGift {
+    func renew(_ medium: ApsaraMedium, _ request: ApsaraUploadRequest) async throws -> ApsaraUploadTicket {
         guard let id = medium.id else {
             throw UploadError(
-                asking.failure(.protocol, "InvalidVideo.NotFound", "nobody knows its media id", retryable: true),
+                client.failure(.protocol, "InvalidVideo.NotFound", "nobody knows its media id", retryable: true),
                 remedy: .again(after: nil))
         }
         let json = try await call("RefreshUploadVideo", [("VideoId", id)], region: medium.region)
-        return try await gift(json, medium.sort, before: medium)
+        return try await ticket(json, medium.sort, before: medium)
     }
 
     /// Looks for the medium with this reference; `nil` where there is none.
-    private func recover(_ wish: ApsaraWish) async throws -> ApsaraBeginning? {
+    private func recover(_ request: ApsaraUploadRequest) async throws -> ApsaraTicketAnswer? {
         do {
-            let reference = [("ReferenceId", wish.reference)]
+            let reference = [("ReferenceId", request.reference)]
             // VOD would take a request for a new right to a complete medium as a request to overwrite it.
             if let info = try await asked("GetMezzanineInfo", reference)?["Mezzanine"],
                 info["Status"]?.string == "Normal", let id = info["VideoId"]?.text
             {
-                guard info["Size"]?.whole == wish.size else { return .useless }
+                guard info["Size"]?.whole == request.size else { return .useless }
                 return .whole(
-                    ApsaraMedium(sort: wish.sort, id: id, endpoint: endpoint, bucket: "", key: FilePath(wish.name)))
+                    ApsaraMedium(
+                        sort: request.sort, id: id, endpoint: endpoint, bucket: "", key: FilePath(request.name)))
             }
-            let gift = try await gift(try await call("RefreshUploadVideo", reference), wish.sort)
-            return .given(gift, isNew: false)
+            let ticket = try await ticket(try await call("RefreshUploadVideo", reference), request.sort)
+            return .given(ticket, isNew: false)
         } catch let error as UploadError {
             // Older services know no references, and require the other parameter.
             let isUnknown = ["MissingParameter", "InvalidParameter"].contains { error.failure.code.hasPrefix($0) }
@@ -154,19 +155,19 @@ struct ApsaraAPI: ApsaraAuthority {
     private func conceal(_ key: S3Key, _ signed: ApsaraSignature.Signed) {
         for text in [key.id, key.token ?? ""] {
             let once = PercentCoding.encode(text.utf8)
-            asking.remember([once, PercentCoding.encode(once.utf8)])
+            client.remember([once, PercentCoding.encode(once.utf8)])
         }
         let proof = (signed.headers.first { $0.name == "Authorization" }?.value ?? signed.query)
             .split(separator: "Signature=").last.map(String.init)
-        if let proof { [proof, PercentCoding.text(decoding: proof) ?? proof].forEach(asking.rememberForNow) }
+        if let proof { [proof, PercentCoding.text(decoding: proof) ?? proof].forEach(client.rememberForNow) }
     }
 
-    private func gift(
-        _ json: JSONValue, _ sort: ApsaraSort, before medium: ApsaraMedium? = nil
-    ) async throws -> ApsaraGift {
-        do { return try ApsaraGift(json, as: sort, before: medium) } catch {
+    private func ticket(
+        _ json: JSONValue, _ sort: ApsaraMediaKind, before medium: ApsaraMedium? = nil
+    ) async throws -> ApsaraUploadTicket {
+        do { return try ApsaraUploadTicket(json, as: sort, before: medium) } catch {
             throw UploadError(
-                asking.failure(.protocol, Asking.unusableAnswer, "VOD gives \(error.words)", retryable: true),
+                client.failure(.protocol, AuthorizedClient.unusableAnswer, "VOD gives \(error.words)", retryable: true),
                 remedy: .holdDestination(after: nil))
         }
     }
@@ -180,38 +181,38 @@ struct ApsaraAPI: ApsaraAuthority {
         // An upload that was begun in a region is asked for there, unless the configuration names the service.
         let base = region.flatMap { endpoint.hasSuffix(".aliyuncs.com") ? Self.endpoint($0) : nil } ?? endpoint
         while true {
-            let (key, reading) = try await asking.key(of: keys)
+            let (key, reading) = try await client.key(of: keys)
             let ahead = clock.ahead
             let signed = ApsaraSignature(
                 key: key, version: version, action: action, parameters: parameters,
                 host: WebAddress(base).authority ?? ""
-            ).signed("POST", at: asking.clocks.wall().advanced(by: ahead))
+            ).signed("POST", at: client.clocks.wall().advanced(by: ahead))
             conceal(key, signed)
             let request = Request(
                 "POST", "\(base)/?\(signed.query)",
                 headers: signed.headers + [("Accept", "application/json"), Request.acceptsGzip], limits: limits)
             let response: Response
-            do { response = try await asking.ask(request).response } catch let error as Asking.Unanswered {
+            do { response = try await client.ask(request).response } catch let error as AuthorizedClient.Unanswered {
                 throw error.error
             }
             if response.status == 200 {
                 guard let json = JSONValue.read(response.body), case .object = json else {
                     throw UploadError(
-                        asking.failure(
-                            .protocol, Asking.unusableAnswer,
-                            "\(asking.host(base)) answers \(action) with something else than a JSON object",
+                        client.failure(
+                            .protocol, AuthorizedClient.unusableAnswer,
+                            "\(client.host(base)) answers \(action) with something else than a JSON object",
                             retryable: true), remedy: .holdDestination(after: nil))
                 }
                 return json
             }
-            let code = ApsaraVerdict(response, now: asking.clocks.wall()).code
+            let code = ApsaraVerdict(response, now: client.clocks.wall()).code
             switch code {
             case let code? where code.hasPrefix("SignatureNonceUsed") && !hasNewNonce:
                 hasNewNonce = true
                 continue
             case let code? where code.hasPrefix("InvalidTimeStamp.Expired") || code.hasPrefix("IllegalTimestamp"):
                 if corrected.insert(.clock).inserted,
-                    clock.isCorrected(by: response, now: asking.clocks.wall(), said: ahead)
+                    clock.isCorrected(by: response, now: client.clocks.wall(), said: ahead)
                 {
                     continue
                 }
@@ -224,7 +225,7 @@ struct ApsaraAPI: ApsaraAuthority {
                 if corrected.insert(.key).inserted, await keys.isReplaced(key, reading) { continue }
             default: break
             }
-            var refused = asking.refused("the call \(action)", response)
+            var refused = client.refused("the call \(action)", response)
             refused.failure.message = redacted(refused.failure.message)
             throw refused
         }

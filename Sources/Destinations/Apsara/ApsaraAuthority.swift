@@ -7,12 +7,12 @@ protocol ApsaraAuthority: Sendable {
     ///
     /// - Parameter again: The medium was asked for before, and the answer did not come.
     /// - Throws: ``UploadError``; `CancellationError`.
-    func begin(_ wish: ApsaraWish, again: Bool) async throws -> ApsaraBeginning
+    func begin(_ request: ApsaraUploadRequest, again: Bool) async throws -> ApsaraTicketAnswer
     /// Asks for a new right to an existing medium.
     ///
     /// - Throws: ``UploadError``, with ``ApsaraVerdict/isGone(_:)`` when the medium no longer exists;
     ///   `CancellationError`.
-    func renew(_ medium: ApsaraMedium, _ wish: ApsaraWish) async throws -> ApsaraGift
+    func renew(_ medium: ApsaraMedium, _ request: ApsaraUploadRequest) async throws -> ApsaraUploadTicket
     /// Whether a new right to this medium can be asked for. If not, a new right comes only with another medium.
     func renews(_ medium: ApsaraMedium) -> Bool
     /// Whether ``isWhole(_:size:)`` can be answered.
@@ -52,9 +52,9 @@ enum ApsaraState: Hashable, Sendable {
     }
 }
 
-enum ApsaraBeginning: Sendable {
+enum ApsaraTicketAnswer: Sendable {
     /// - `isNew`: no file was given this medium before, as far as is known.
-    case given(ApsaraGift, isNew: Bool)
+    case given(ApsaraUploadTicket, isNew: Bool)
     /// The medium already has all bytes of the file.
     case whole(ApsaraMedium)
     /// A medium with this reference existed and cannot be used: another reference is needed.
@@ -62,8 +62,8 @@ enum ApsaraBeginning: Sendable {
 }
 
 /// A request for a medium.
-struct ApsaraWish: Sendable {
-    var sort: ApsaraSort
+struct ApsaraUploadRequest: Sendable {
+    var sort: ApsaraMediaKind
     /// The last component of the file's name, with the ending.
     var name: String
     /// Size in bytes.
@@ -71,7 +71,7 @@ struct ApsaraWish: Sendable {
     var sha256: [UInt8]
     /// Our reference, different for each medium: 6 to 64 letters, digits, `-` and `_`.
     var reference: String
-    var said: ApsaraFields.Said
+    var said: ApsaraFields.MetadataFields
 }
 
 /// An error of VOD and its remedy (VOD API reference, "Error codes", and the codes that are common to all services).
@@ -154,7 +154,7 @@ struct ApsaraVerdict: Sendable {
     }
 }
 
-extension Asking {
+extension AuthorizedClient {
     /// The error for a refusal by VOD, or by the service that calls it.
     func refused(_ what: String, _ response: Response) -> UploadError {
         let verdict = ApsaraVerdict(response, now: clocks.wall())

@@ -15,14 +15,14 @@ actor ApsaraKeys: S3KeySource {
 
     private let clocks: any Clocks
     /// Asks for a new right to the same medium.
-    private let renewal: @Sendable (CredentialNews.Reason) async throws -> ApsaraGrant
+    private let renewal: @Sendable (CredentialRenewal.Reason) async throws -> ApsaraGrant
     private let clock: ServiceClock
     /// Whether a question about a possibly complete object may ask for a new right. VOD may take that request as a wish
     /// to overwrite the object.
     private let renewsForLooks: Bool
     /// Whether a new right may be asked for before this one is refused: the new right may be for another medium.
     private let renewsEarly: Bool
-    private let question = JoinedWork()
+    private let question = SingleFlight()
     private var held: ApsaraGrant
     private var end: MonotonicTime
     private var life: Duration
@@ -37,7 +37,7 @@ actor ApsaraKeys: S3KeySource {
 
     init(
         _ grant: ApsaraGrant, left: Duration, clocks: any Clocks, clock: ServiceClock, renewsForLooks: Bool = true,
-        renewsEarly: Bool = true, renewal: @escaping @Sendable (CredentialNews.Reason) async throws -> ApsaraGrant
+        renewsEarly: Bool = true, renewal: @escaping @Sendable (CredentialRenewal.Reason) async throws -> ApsaraGrant
     ) {
         self.clocks = clocks
         self.clock = clock

@@ -2,10 +2,10 @@ internal import Core
 
 /// The kind of medium that ApsaraVideo VOD makes of a file. VOD decides by the ending of the name alone (VOD developer
 /// guide, "Upload overview", supported formats), regardless of the content.
-enum ApsaraSort: String, Sendable, CaseIterable {
+enum ApsaraMediaKind: String, Sendable, CaseIterable {
     case video, audio, image
 
-    private static let endings: [(ApsaraSort, [String])] = [
+    private static let endings: [(ApsaraMediaKind, [String])] = [
         (
             .video,
             [
@@ -18,14 +18,14 @@ enum ApsaraSort: String, Sendable, CaseIterable {
         (.image, ["png", "jpg", "jpeg", "gif", "heic", "webp"]),
     ]
 
-    private static let byEnding: [String: ApsaraSort] = {
-        var table: [String: ApsaraSort] = [:]
+    private static let byEnding: [String: ApsaraMediaKind] = {
+        var table: [String: ApsaraMediaKind] = [:]
         for (sort, words) in endings { for word in words { table[word] = sort } }
         return table
     }()
 
     /// - Returns: `nil` for an ending that the service does not accept.
-    static func of(_ name: FilePath) -> ApsaraSort? { ending(of: name).flatMap { byEnding[$0] } }
+    static func of(_ name: FilePath) -> ApsaraMediaKind? { ending(of: name).flatMap { byEnding[$0] } }
 
     /// The ending in lower case.
     static func ending(of name: FilePath) -> String? { name.fileExtension.flatMap { $0.text }?.lowercased() }
@@ -47,7 +47,7 @@ extension ApsaraFields {
     var needsEnd: Bool { process != nil || watermark != nil || priority != nil }
 
     /// The fields that the service is told of one file, and warnings about values that had to be cut.
-    struct Said: Hashable, Sendable {
+    struct MetadataFields: Hashable, Sendable {
         /// Fields by the service's own names (VOD API reference, "CreateUploadVideo", "CreateUploadImage").
         var fields: [String: String] = [:]
         /// The notification at the end of the upload; `nil` for none.
@@ -55,7 +55,7 @@ extension ApsaraFields {
         var warnings: [String] = []
     }
 
-    struct Unsayable: Error, Hashable { let text: String }
+    struct InvalidText: Error, Hashable { let text: String }
 
     /// Limits: characters of a text, and number of tags.
     static let longestTitle = 128
@@ -72,12 +72,12 @@ extension ApsaraFields {
     ]
 
     /// - Throws: A sentence for a person, where the text that a template made cannot be used.
-    func said(of order: UploadOrder, as sort: ApsaraSort) throws(Unsayable) -> Said {
-        var said = Said()
+    func said(of order: UploadOrder, as sort: ApsaraMediaKind) throws(InvalidText) -> MetadataFields {
+        var said = MetadataFields()
         for (key, name) in Self.named {
             guard let text = order.metadata[key].flatMap({ Self.plain($0) }) else { continue }
             if let problem = Self.problem(with: text, at: key) {
-                throw Unsayable(text: "`\(key)` made `\(FilePath(text).display)`, which \(problem)")
+                throw InvalidText(text: "`\(key)` made `\(FilePath(text).display)`, which \(problem)")
             }
             said.fields[name] = text
         }
@@ -104,7 +104,7 @@ extension ApsaraFields {
 
     /// The notification at the end of the upload (header `x-oss-notification`). It repeats the fields of the
     /// announcement, as the vendor's clients do.
-    private func notification(_ said: Said, _ cover: String?) -> JSONValue? {
+    private func notification(_ said: MetadataFields, _ cover: String?) -> JSONValue? {
         guard needsEnd else { return nil }
         var vod: [String: JSONValue] = [:]
         for (name, own) in [("Title", "Title"), ("Description", "Description"), ("Tags", "Tags"), ("CateId", "CateId")]

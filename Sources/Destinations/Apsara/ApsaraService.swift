@@ -9,12 +9,12 @@ struct ApsaraService: ApsaraAuthority {
     var tellsWhole: Bool { false }
 
     /// The service may have made a medium for the same reference before, and then returns that one.
-    func begin(_ wish: ApsaraWish, again: Bool) async throws -> ApsaraBeginning {
-        .given(try await ask("create", wish, nil, "the question for an upload address"), isNew: !again)
+    func begin(_ request: ApsaraUploadRequest, again: Bool) async throws -> ApsaraTicketAnswer {
+        .given(try await ask("create", request, nil, "the question for an upload address"), isNew: !again)
     }
 
-    func renew(_ medium: ApsaraMedium, _ wish: ApsaraWish) async throws -> ApsaraGift {
-        try await ask("refresh", wish, medium, "the question for a new credential")
+    func renew(_ medium: ApsaraMedium, _ request: ApsaraUploadRequest) async throws -> ApsaraUploadTicket {
+        try await ask("refresh", request, medium, "the question for a new credential")
     }
 
     /// The service decides how it handles pictures: it may answer with another picture.
@@ -26,7 +26,7 @@ struct ApsaraService: ApsaraAuthority {
     func check() async -> CheckResult {
         do {
             let question = JSONValue.object([
-                "version": .whole(1), "operation": .text("check"), "destination": .text(service.asking.name),
+                "version": .whole(1), "operation": .text("check"), "destination": .text(service.client.name),
             ])
             let answer = JSONValue.read(
                 try await service.answer(to: question, "the check") { refusal($0, "the check") })
@@ -43,14 +43,14 @@ struct ApsaraService: ApsaraAuthority {
     // MARK: Questions
 
     private func ask(
-        _ operation: String, _ wish: ApsaraWish, _ medium: ApsaraMedium?, _ what: String
-    ) async throws -> ApsaraGift {
+        _ operation: String, _ request: ApsaraUploadRequest, _ medium: ApsaraMedium?, _ what: String
+    ) async throws -> ApsaraUploadTicket {
         var fields: [String: JSONValue] = [
-            "version": .whole(1), "operation": .text(operation), "destination": .text(service.asking.name),
-            "kind": .text(wish.sort.rawValue), "file": .text(wish.name), "size": .whole(wish.size),
-            "sha256": .text(hexadecimal(wish.sha256)), "reference": .text(wish.reference),
+            "version": .whole(1), "operation": .text(operation), "destination": .text(service.client.name),
+            "kind": .text(request.sort.rawValue), "file": .text(request.name), "size": .whole(request.size),
+            "sha256": .text(hexadecimal(request.sha256)), "reference": .text(request.reference),
             // In VOD's own form, so that the service can pass them on.
-            "parameters": .object(wish.said.fields.mapValues { .text($0) }),
+            "parameters": .object(request.said.fields.mapValues { .text($0) }),
         ]
         if let id = medium?.id { fields["media"] = .text(id) }
         let bytes = try await service.answer(to: .object(fields), what) { refusal($0, what) }
@@ -61,7 +61,7 @@ struct ApsaraService: ApsaraAuthority {
         let inner = json["UploadAddress"] == nil ? json["data"] ?? json : json
         if inner["UploadAddress"] == nil, let error = said(inner) ?? said(json) { throw error }
         do {
-            return try ApsaraGift(inner, as: wish.sort, before: wish.sort == .image ? nil : medium)
+            return try ApsaraUploadTicket(inner, as: request.sort, before: request.sort == .image ? nil : medium)
         } catch {
             throw service.problem("gives \(error.words)", .holdDestination(after: nil))
         }
@@ -72,7 +72,7 @@ struct ApsaraService: ApsaraAuthority {
         guard let json = JSONValue.read(response.body),
             !ApsaraVerdict(json, status: response.status, wait: nil).words.isEmpty
         else { return nil }
-        var error = service.asking.refused(what, response)
+        var error = service.client.refused(what, response)
         error.failure.message = redacted(error.failure.message)
         return error
     }
@@ -89,7 +89,7 @@ struct ApsaraService: ApsaraAuthority {
             default: .transient
             }
         return UploadError(
-            service.asking.failure(
+            service.client.failure(
                 kind, verdict.code.map { service.shown($0) } ?? "authorisation_refused",
                 "\(service.name) refuses: \(verdict.words.isEmpty ? "it does not say why" : service.shown(verdict.words))",
                 retryable: verdict.remedy != .giveUp),

@@ -17,7 +17,7 @@ struct ApsaraSettings: Sendable {
     var endpoint: String?
     /// Replaces the storage that an upload address names.
     var uploadEndpoint: String?
-    var way = OSS.Way.public
+    var way = OSS.AddressKind.public
     var version = ApsaraSignature.Version.acs3
     /// The signature of requests to the storage; `nil`: V4 where the region is known.
     var signing: BucketWire.Signing?
@@ -48,7 +48,7 @@ extension Apsara {
                     "call_signature", .choice(ApsaraSignature.Version.allCases.map(\.rawValue)),
                     "How calls are signed: `acs3` by default, or the older `rpc`."),
                 SettingKey(
-                    "endpoint_kind", .choice(OSS.Way.allCases.map(\.rawValue)),
+                    "endpoint_kind", .choice(OSS.AddressKind.allCases.map(\.rawValue)),
                     "Which address of the storage: that of the upload address (`public`, default), `internal` from machines inside, or `accelerate`."
                 ),
                 SettingKey(
@@ -117,7 +117,7 @@ extension Apsara {
         if let region = text("region") { settings.region = region }
         settings.endpoint = text("endpoint").map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 }
         settings.uploadEndpoint = text("upload_endpoint").map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 }
-        if let way = text("endpoint_kind").flatMap({ OSS.Way(rawValue: $0) }) { settings.way = way }
+        if let way = text("endpoint_kind").flatMap({ OSS.AddressKind(rawValue: $0) }) { settings.way = way }
         if let version = text("call_signature").flatMap({ ApsaraSignature.Version(rawValue: $0) }) {
             settings.version = version
         }
@@ -153,7 +153,7 @@ extension Apsara {
         func object(_ key: String, _ problem: String) { all.append(SettingObjection(key: key, problem: problem)) }
         func text(_ key: String) -> String? { if case .text(let text)? = values[key] { text } else { nil } }
         if let region = text("region") {
-            if region.isEmpty || !region.utf8.allSatisfy({ S3Words.isOfHosts($0) }) {
+            if region.isEmpty || !region.utf8.allSatisfy({ S3ValueChecks.isOfHosts($0) }) {
                 object("region", "takes small letters, digits and hyphens, like `cn-shanghai`, not `\(region)`")
             } else if region.hasPrefix("oss-") || region.hasPrefix("vod.") {
                 object("region", "is the plain name, without `oss-` before it: `\(region.dropFirst(4))`")

@@ -17,7 +17,7 @@ struct ApsaraSignature: Sendable {
     /// The host, with its port where that is not the default of the scheme.
     var host: String
     /// Unique for each request.
-    var nonce = hexadecimal(Chance.bytes(16))
+    var nonce = hexadecimal(Random.bytes(16))
 
     /// A request as it is sent: the coded query, and the headers that signing adds.
     struct Signed: Sendable {

@@ -10,7 +10,7 @@ internal import Synchronization
 final class BlockDigests: Sendable {
     private struct Entry {
         let place: FilePlace
-        let look: FileLook
+        let status: FileStatus
         let range: Range<Int64>
         let found: [FormName: String]
     }
@@ -23,16 +23,16 @@ final class BlockDigests: Sendable {
     func digests(
         _ names: Set<FormName>, of place: FilePlace, _ range: Range<Int64>
     ) throws(SystemError) -> [FormName: String] {
-        let look = try FileLook(at: place)
+        let status = try FileStatus(at: place)
         let known = entries.withLock { entries in
-            entries.last { $0.place == place && $0.range == range && $0.look.hasSameContent(as: look) }?.found
+            entries.last { $0.place == place && $0.range == range && $0.status.hasSameContent(as: status) }?.found
         }
         if let known, names.isSubset(of: known.keys) { return known }
         let found = try Self.made(names, of: place, range)
         // A write during the read may be half included.
-        guard try FileLook(at: place).hasSameContent(as: look) else { return found }
+        guard try FileStatus(at: place).hasSameContent(as: status) else { return found }
         entries.withLock { entries in
-            entries.append(Entry(place: place, look: look, range: range, found: found))
+            entries.append(Entry(place: place, status: status, range: range, found: found))
             if entries.count > Self.most { entries.removeFirst() }
         }
         return found

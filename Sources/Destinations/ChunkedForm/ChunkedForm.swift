@@ -18,8 +18,8 @@ struct ChunkedForm: Destination {
         return UncutPiece(bytes: max(plan[0].length, plan[plan.count - 1].length), keys: ["block.size"])
     }
 
-    func upload(_ order: UploadOrder, notes: any UploadNotes) async throws -> RemoteObject {
-        try await engine.upload(order, notes)
+    func upload(_ order: UploadOrder, reporter: any UploadReporter) async throws -> RemoteObject {
+        try await engine.upload(order, reporter)
     }
 
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
@@ -90,7 +90,7 @@ extension ChunkedForm {
     private static let ownHeaders = SettingKey("headers", .headers, "More headers for this request.")
     private static let method = SettingKey("method", .choice(["POST", "PUT", "GET", "DELETE"]), "The method.")
     private static let bodyMethod = SettingKey("method", .choice(["POST", "PUT"]), "The method.")
-    private static let asking = SettingKey("method", .choice(["GET", "POST"]), "The method.")
+    private static let client = SettingKey("method", .choice(["GET", "POST"]), "The method.")
     private static let encoding = SettingKey(
         "encoding", .choice(FormSettings.Encoding.allCases.map(\.rawValue)), "How its fields are written.")
     private static let status = SettingKey("status", .texts, "Statuses, like `[200-299, 404]`.")
@@ -171,7 +171,7 @@ extension ChunkedForm {
                 SettingKey(
                     "probe",
                     .section([
-                        asking, address, query,
+                        client, address, query,
                         SettingKey("status", .texts, "Statuses that say that the block is there."),
                         SettingKey("list", .text, "Where one answer lists all blocks that are there."),
                         SettingKey("base", .whole(0...1), "The first block's number in that list; 1 by default."),
@@ -245,7 +245,7 @@ extension ChunkedForm {
         if case .path(let path)? = values["ca_file"] { caFile = path }
         dialect = FormDialect(
             url: url,
-            asking: Asking(
+            client: AuthorizedClient(
                 transport: tools.transport, credentials: CredentialProvider(headers, reader: tools.secrets),
                 origin: WebAddress(url).origin, caFile: caFile, clocks: tools.clocks, name: tools.name),
             secrets: CredentialProvider(

@@ -4,7 +4,7 @@ internal import Linux
 internal import Transport
 
 /// An answer and its parsed body.
-struct Heard: Sendable {
+struct ParsedReply: Sendable {
     let response: Response
     let body: FormReply
     let verdict: FormVerdict
@@ -15,26 +15,28 @@ struct Heard: Sendable {
         body = FormReply(response.body)
         verdict = FormVerdict(
             question, status: response.status, body, dialect.settings, wantsJSON: wantsJSON,
-            isPage: response.isWebPage, wait: retryAfter(response.headers, now: dialect.asking.clocks.wall()))
+            isPage: response.isWebPage, wait: retryAfter(response.headers, now: dialect.client.clocks.wall()))
     }
 }
 
 extension FormDialect {
-    var host: String { asking.host(url) }
+    var host: String { client.host(url) }
 
     // MARK: Asking
 
-    func answer(_ request: Request, _ question: FormVerdict.Question, wantsJSON: Bool = false) async throws -> Heard {
+    func answer(_ request: Request, _ question: FormVerdict.Question, wantsJSON: Bool = false) async throws
+        -> ParsedReply
+    {
         do {
-            return Heard(try await asking.ask(request).response, self, question, wantsJSON: wantsJSON)
-        } catch let error as Asking.Unanswered { throw error.error }
+            return ParsedReply(try await client.ask(request).response, self, question, wantsJSON: wantsJSON)
+        } catch let error as AuthorizedClient.Unanswered { throw error.error }
     }
 
     /// Sends a request without bytes of the file.
     func ask(
         _ message: FormSettings.Message, _ piece: PartsPiece, _ part: PartPlan.Part?,
         _ question: FormVerdict.Question = .probe, wantsJSON: Bool = false
-    ) async throws -> Heard {
+    ) async throws -> ParsedReply {
         let (request, reading) = try await request(message, piece, part, nil)
         var answer = try await answer(request, question, wantsJSON: wantsJSON)
         // Only requests that change nothing follow a redirect, and only on the same server.
@@ -146,7 +148,7 @@ extension FormDialect {
         if templates.contains(where: { !$0.secrets.isEmpty || $0.names.contains(.credential) }) {
             do {
                 let current = try await secrets.current()
-                asking.remember(current.headers.map(\.1))
+                client.remember(current.headers.map(\.1))
                 values.secrets = Dictionary(current.headers) { $1 }
                 reading = current.reading
             } catch {
@@ -155,7 +157,7 @@ extension FormDialect {
             }
         }
         // The token acts as a secret: a server that repeats it must not have it shown in messages.
-        asking.rememberForNow(values.token)
+        client.rememberForNow(values.token)
         if let part {
             values.digests = try await digests(Set(templates.flatMap(\.names).filter(\.isDigest)), part, piece)
         }
@@ -212,12 +214,12 @@ extension FormDialect {
     /// The beginning of a server's message, without secrets.
     func excerpt(_ response: Response) -> String {
         // The text is cut after secrets are removed, so that no half of a secret stays.
-        let body = asking.withoutSecrets(String(decoding: response.body.prefix(8192), as: UTF8.self)).utf8.prefix(200)
+        let body = client.withoutSecrets(String(decoding: response.body.prefix(8192), as: UTF8.self)).utf8.prefix(200)
         let end = body.lastIndex { $0 > UInt8(ascii: " ") }.map { body.index(after: $0) } ?? body.startIndex
         return String(decoding: body[..<end], as: UTF8.self)
     }
 
-    func refused(_ what: String, _ answer: Heard) -> UploadError {
+    func refused(_ what: String, _ answer: ParsedReply) -> UploadError {
         let remedy: Remedy =
             switch answer.verdict {
             case .stop(let remedy): remedy
@@ -227,10 +229,10 @@ extension FormDialect {
             }
         let (response, isPage) = (answer.response, answer.response.isWebPage)
         let isPortal = isPage && (200..<300).contains(response.status)
-        var error = asking.refused(
+        var error = client.refused(
             what, response, remedy,
             words: isPortal
-                ? Asking.pageWords : isPage ? "a web page" : excerpt(response))
+                ? AuthorizedClient.pageWords : isPage ? "a web page" : excerpt(response))
         // The answer may have been a success: the checkpoint of what it began is kept.
         if answer.body == .cut, (200..<300).contains(response.status) { error.failure.http = nil }
         return error

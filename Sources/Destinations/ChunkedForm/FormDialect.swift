@@ -11,7 +11,7 @@ internal import Transport
 /// and for a removal `name` and `mime`.
 struct FormDialect: PartsDialect {
     let url: String
-    let asking: Asking
+    let client: AuthorizedClient
     /// The secrets that templates name.
     let secrets: CredentialProvider
     let settings: FormSettings
@@ -41,8 +41,8 @@ struct FormDialect: PartsDialect {
         }
     }
 
-    func pledge(for count: Int64) -> Shortage? { asking.transport.pledge(for: count) }
-    func returnPledge(for count: Int64, sent: Int64) { asking.transport.returnPledge(for: count, sent: sent) }
+    func reserve(for count: Int64) -> Shortage? { client.transport.reserve(for: count) }
+    func returnPledge(for count: Int64, sent: Int64) { client.transport.returnPledge(for: count, sent: sent) }
 
     func plan(_ order: UploadOrder) throws -> PartPlan {
         guard let plan = PartPlan(size: order.file.size, partSize: settings.blockSize, rule: settings.rule) else {
@@ -77,7 +77,7 @@ struct FormDialect: PartsDialect {
     func begin(_ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint) async throws {
         guard let open = settings.open else { return }
         let piece = PartsPiece(order: order, plan: plan, checkpoint: checkpoint)
-        checkpoint["token"] = try await creations.make(asking, after: checkpoint.number("orphans")) {
+        checkpoint["token"] = try await creations.make(client, after: checkpoint.number("orphans")) {
             let (request, reading) = try await request(open.message, piece, nil, open.part)
             let answer = try await answer(request, .open, wantsJSON: true)
             if answer.verdict == .stop(.authenticate) { await secrets.refused(reading) }
@@ -85,7 +85,7 @@ struct FormDialect: PartsDialect {
                 var error = refused("the opening", answer)
                 // The status was a success and the body was not: it is unknown whether an upload was begun.
                 if (200..<300).contains(answer.response.status), error.remedy.isForOnce {
-                    error.failure.code = Asking.unusableAnswer
+                    error.failure.code = AuthorizedClient.unusableAnswer
                 }
                 throw error
             }
@@ -142,15 +142,15 @@ struct FormDialect: PartsDialect {
             }
             return .parts(
                 Set(numbers).filter { $0 >= 0 && $0 < piece.plan.count }.map {
-                    TakenPart(index: $0, size: piece.plan[$0].length)
+                    AcknowledgedPart(index: $0, size: piece.plan[$0].length)
                 })
         case .each(let message, let statuses):
-            var held: [TakenPart] = []
+            var held: [AcknowledgedPart] = []
             for index in indices {
                 let part = piece.plan[index]
                 let answer = try await ask(message, piece, part)
                 if says(answer, statuses) {
-                    held.append(TakenPart(index: index, size: part.length))
+                    held.append(AcknowledgedPart(index: index, size: part.length))
                 } else if case .stop(let remedy) = answer.verdict, remedy.isOfServer {
                     throw refused("the question for block \(index + 1)", answer)
                 }
@@ -169,14 +169,14 @@ struct FormDialect: PartsDialect {
         _ message: FormSettings.Message, _ statuses: FormStatuses, _ piece: PartsPiece, _ part: PartPlan.Part
     ) async throws -> Bool {
         var other = piece.checkpoint
-        other["id"] = "sluice-" + hexadecimal(Chance.bytes(16))
+        other["id"] = "sluice-" + hexadecimal(Random.bytes(16))
         if other["token"] != nil { other["token"] = other["id"] }
         let answer = try await ask(message, PartsPiece(order: piece.order, plan: piece.plan, checkpoint: other), part)
         return says(answer, statuses)
     }
 
     /// Whether an answer says yes by one of these statuses, and nothing in it says no.
-    private func says(_ answer: Heard, _ statuses: FormStatuses) -> Bool {
+    private func says(_ answer: ParsedReply, _ statuses: FormStatuses) -> Bool {
         statuses.contains(answer.response.status) && !answer.response.isWebPage
             && !settings.success.isDenied(by: answer.body)
     }
@@ -186,10 +186,10 @@ struct FormDialect: PartsDialect {
     ) async -> PartSending {
         do {
             let (request, reading) = try await request(settings.send, piece, part, settings.part, limits.sending)
-            let carried = await asking.carry(request, sent: sent)
+            let carried = await client.carry(request, sent: sent)
             guard case .success(let answer) = carried.result else { return PartSending(unanswered: carried, part) }
             return await judge(
-                Heard(answer.response, self, .part, wantsJSON: settings.done != nil), part, piece, reading)
+                ParsedReply(answer.response, self, .part, wantsJSON: settings.done != nil), part, piece, reading)
         } catch {
             // Nothing was sent: a secret or the copy could not be read.
             return PartSending(.failed(error), bytesSent: 0, isRefused: true)
@@ -197,7 +197,7 @@ struct FormDialect: PartsDialect {
     }
 
     private func judge(
-        _ answer: Heard, _ part: PartPlan.Part, _ piece: PartsPiece, _ reading: Int
+        _ answer: ParsedReply, _ part: PartPlan.Part, _ piece: PartsPiece, _ reading: Int
     ) async -> PartSending {
         func ends(_ answer: PartSending.Answer, isRefused: Bool = true) -> PartSending {
             PartSending(answer, bytesSent: part.length, isRefused: isRefused)
@@ -233,12 +233,12 @@ struct FormDialect: PartsDialect {
         }
         return ends(
             .taken(
-                TakenPart(index: part.index, size: part.length), finished: finished(answer, at: settings.done),
+                AcknowledgedPart(index: part.index, size: part.length), finished: finished(answer, at: settings.done),
                 changes: changes))
     }
 
     /// Whether an answer that is no success says that the server does not have the block.
-    private func isRefused(_ answer: Heard, _ part: PartPlan.Part) -> Bool {
+    private func isRefused(_ answer: ParsedReply, _ part: PartPlan.Part) -> Bool {
         if part.offset > 0, !answer.response.isWebPage, standing(answer.response) == part.offset { return true }
         return answer.body != .cut
             && FormVerdict.isUndone(answer.response.status, isOnlyRepeated: settings.repeatsSafely)
@@ -253,7 +253,7 @@ struct FormDialect: PartsDialect {
         return plainInteger(String(ends[1])).flatMap { $0 < .max ? $0 + 1 : nil }
     }
 
-    func complete(_ parts: [TakenPart], _ piece: PartsPiece) async -> PartsCompletion {
+    func complete(_ parts: [AcknowledgedPart], _ piece: PartsPiece) async -> PartsCompletion {
         let told = piece.checkpoint["done"].map { _ in
             RemoteObject(id: nil, url: piece.checkpoint["done_url"], verifiedBy: Self.verifiedBy(piece))
         }
@@ -293,11 +293,11 @@ struct FormDialect: PartsDialect {
         piece.checkpoint["end_unanswered"] == nil ? verifiedBy : "blocks_unanswered"
     }
 
-    private func finished(_ answer: Heard, at pointer: JSONPointer?) -> RemoteObject? {
+    private func finished(_ answer: ParsedReply, at pointer: JSONPointer?) -> RemoteObject? {
         guard let pointer, case .text(let text)? = answer.document?[pointer], !text.isEmpty else { return nil }
         let isFit = text.utf8.count <= 2048 && printable(text) == text
         return RemoteObject(
-            id: nil, url: isFit ? asking.withoutSecrets(text) : nil, verifiedBy: Self.verifiedBy)
+            id: nil, url: isFit ? client.withoutSecrets(text) : nil, verifiedBy: Self.verifiedBy)
     }
 
     /// A form has no request to look for a file.
@@ -327,7 +327,7 @@ struct FormDialect: PartsDialect {
     }
 
     func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {
-        asking.failure(kind, code, message, retryable: retryable)
+        client.failure(kind, code, message, retryable: retryable)
     }
 }
 

@@ -15,15 +15,15 @@ struct Directory: Destination {
         engine = WholeEngine(dialect: target, taken: taken)
     }
 
-    func upload(_ order: UploadOrder, notes: any UploadNotes) async throws -> RemoteObject {
-        try await engine.upload(order, notes)
+    func upload(_ order: UploadOrder, reporter: any UploadReporter) async throws -> RemoteObject {
+        try await engine.upload(order, reporter)
     }
 
     /// A larger file takes longer to write than to record.
     var bundling: Bundling? { Bundling(largest: 256 << 10, files: 32, bytes: 4 << 20) }
 
-    func upload(together orders: [UploadOrder], notes: any BundleNotes) async throws -> [String: RemoteObject] {
-        try await engine.upload(together: orders, notes)
+    func upload(together orders: [UploadOrder], reporter: any BundleReporter) async throws -> [String: RemoteObject] {
+        try await engine.upload(together: orders, reporter)
     }
 
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
@@ -68,13 +68,15 @@ struct Directory: Destination {
     private func examine() throws -> CheckResult {
         let path = target.path
         let root = try target.openRoot()
-        let look = try FileLook(of: root, named: path)
+        let status = try FileStatus(of: root, named: path)
         // Where an unnamed file cannot be made, permissions are the only check that leaves nothing behind.
         if try Files.canMakeFiles(in: root, named: path) == nil {
             if let refusal = Files.refusal(toWriteIn: path) { throw refusal }
         }
         var words = "\(path.display) is writable"
-        if let mounted = MountPoint.described(Files.real(path) ?? path, device: look.device) { words += ", \(mounted)" }
+        if let mounted = MountPoint.described(Files.real(path) ?? path, device: status.device) {
+            words += ", \(mounted)"
+        }
         let space = try Space(of: root, named: path)
         let told = RemoteSpace(space)
         words += ", \(told?.words ?? "\(shownBytes(space.free)) free")"
@@ -84,7 +86,7 @@ struct Directory: Destination {
         if space.free == 0 || space.filesFree == 0 {
             return CheckResult(.warning, words + ": uploads wait for room", space: told)
         }
-        if target.mount == nil, target.marker == nil, try FileLook(at: "/").device == look.device {
+        if target.mount == nil, target.marker == nil, try FileStatus(at: "/").device == status.device {
             return CheckResult(
                 .warning,
                 words

@@ -50,9 +50,9 @@ extension DirectoryPlace {
         _ piece: WholePiece, _ pulse: SlowDisk.Pulse, _ spent: @escaping @Sendable (String, Int64) -> Void
     ) throws -> Written? {
         let (file, id) = (piece.order.file, piece.order.id)
-        guard try FileLook.ifPresent(at: piece.name, in: folder) == nil else { return nil }
+        guard try FileStatus.ifPresent(at: piece.name, in: folder) == nil else { return nil }
         let staged = try openStaged(file)
-        guard try FileLook(of: staged, named: file.place.shown).size == file.size else { return nil }
+        guard try FileStatus(of: staged, named: file.place.shown).size == file.size else { return nil }
         let part = try make(piece.part, for: file)
         let end = try copy(staged, file, from: 0, to: part, piece.part, pulse, { spent(id, $0) }, { _ in })
         guard end == file.size else { return nil }

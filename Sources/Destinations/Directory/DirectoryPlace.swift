@@ -11,7 +11,7 @@ final class DirectoryPlace: WholePlace {
     let folder: Descriptor
     /// The path below the target's path.
     let relative: FilePath
-    let root: FileLook
+    let root: FileStatus
     private let said = Mutex<[String]>([])
 
     private static let blockSize = 1 << 20
@@ -22,7 +22,7 @@ final class DirectoryPlace: WholePlace {
     /// Space for less than this is not reserved: the call costs more than it tells.
     private static let worthReserving: Int64 = 1 << 20
 
-    init(_ target: DirectoryTarget, _ folder: consuming Descriptor, relative: FilePath, root: FileLook) throws {
+    init(_ target: DirectoryTarget, _ folder: consuming Descriptor, relative: FilePath, root: FileStatus) throws {
         self.target = target
         self.folder = folder
         self.relative = relative
@@ -34,31 +34,31 @@ final class DirectoryPlace: WholePlace {
 
     // MARK: Looking
 
-    func look(at name: FilePath, for file: StagedFile) async throws -> Standing {
+    func status(at name: FilePath, for file: StagedFile) async throws -> RemoteNameState {
         try await run(name) { pulse in
             guard
-                let look = try self.naming(
+                let status = try self.naming(
                     name,
                     { () throws(SystemError) in
-                        try FileLook.ifPresent(at: name, in: self.folder)
+                        try FileStatus.ifPresent(at: name, in: self.folder)
                     })
             else { return .nobody }
-            guard look.isRegular else { return .other(isFile: false) }
-            guard look.size == file.size else { return .other(isFile: true) }
+            guard status.isRegular else { return .other(isFile: false) }
+            guard status.size == file.size else { return .other(isFile: true) }
             return try self.digest(of: name, expecting: file.size, pulse) == file.sha256 ? .same : .other(isFile: true)
         }
     }
 
     func length(of part: FilePath) async throws -> Int64? {
         try await run(part) { _ in
-            try FileLook.ifPresent(at: part, in: self.folder).flatMap { $0.isRegular ? $0.size : nil }
+            try FileStatus.ifPresent(at: part, in: self.folder).flatMap { $0.isRegular ? $0.size : nil }
         }
     }
 
     func holds(_ file: StagedFile, as part: FilePath) async throws -> Bool {
         try await run(part) { pulse in
-            guard let look = try FileLook.ifPresent(at: part, in: self.folder) else { throw self.gone(part) }
-            guard look.size == file.size else { return false }
+            guard let status = try FileStatus.ifPresent(at: part, in: self.folder) else { throw self.gone(part) }
+            guard status.size == file.size else { return false }
             return try self.digest(of: part, expecting: file.size, pulse) == file.sha256
         }
     }
@@ -192,7 +192,7 @@ final class DirectoryPlace: WholePlace {
         try await run(name) { pulse in
             try self.target.checkRoot(self.root)
             try pulse.beat()
-            guard try FileLook.ifPresent(at: part, in: self.folder) != nil else { throw self.gone(part) }
+            guard try FileStatus.ifPresent(at: part, in: self.folder) != nil else { throw self.gone(part) }
             let isDone = try self.naming(name) { () throws(SystemError) in
                 if isReplacing {
                     try Files.rename(part, to: name, in: self.folder)

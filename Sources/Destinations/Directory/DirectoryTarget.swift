@@ -21,15 +21,15 @@ struct DirectoryTarget: WholeDialect {
 
     // MARK: Reaching it
 
-    func reach(_ name: FilePath, isMaking: Bool) async throws -> (any WholePlace)? {
+    func reachability(_ name: FilePath, isMaking: Bool) async throws -> (any WholePlace)? {
         let parts = try checked(name)
         return try await run(name) { pulse in
             let root = try openRoot()
-            let look = try FileLook(of: root, named: path)
+            let status = try FileStatus(of: root, named: path)
             do {
                 return try DirectoryPlace(
-                    self, try openFolder(parts, below: root, look, isMaking: isMaking, pulse), relative: name.parent,
-                    root: look)
+                    self, try openFolder(parts, below: root, status, isMaking: isMaking, pulse), relative: name.parent,
+                    root: status)
             } catch is Missing { return nil }
         }
     }
@@ -46,7 +46,7 @@ struct DirectoryTarget: WholeDialect {
                     + "there, or set `mount` of the destination",
                 .holdDestination(after: nil))
         }
-        if let marker, try FileLook.ifPresent(at: marker, in: root) == nil {
+        if let marker, try FileStatus.ifPresent(at: marker, in: root) == nil {
             throw refusal(
                 "no_marker",
                 "\(path.appending(marker).display) is not there, so nothing is written: mount what belongs there, or "
@@ -56,9 +56,9 @@ struct DirectoryTarget: WholeDialect {
     }
 
     /// Checks the path again: it must still lead to the folder that was opened.
-    func checkRoot(_ opened: FileLook) throws {
+    func checkRoot(_ opened: FileStatus) throws {
         // The path may be a symbolic link, which opening follows and `lstat` does not.
-        let now = try FileLook(of: try Descriptor.open(path, for: .folder), named: path)
+        let now = try FileStatus(of: try Descriptor.open(path, for: .folder), named: path)
         guard now.device == opened.device, now.inode == opened.inode else {
             throw refusal(
                 "target_replaced", "\(path.display) became another folder while a file was written",
@@ -67,7 +67,8 @@ struct DirectoryTarget: WholeDialect {
     }
 
     private func openFolder(
-        _ parts: [FilePath], below root: borrowing Descriptor, _ look: FileLook, isMaking: Bool, _ pulse: SlowDisk.Pulse
+        _ parts: [FilePath], below root: borrowing Descriptor, _ status: FileStatus, isMaking: Bool,
+        _ pulse: SlowDisk.Pulse
     ) throws -> Descriptor {
         var folder = try Files.openFolder(".", in: root)
         var so = FilePath("")
@@ -75,7 +76,7 @@ struct DirectoryTarget: WholeDialect {
             try pulse.beat()
             so = so.appending(part)
             do throws(SystemError) {
-                if isMaking, try FileLook.ifPresent(at: part, in: folder) == nil,
+                if isMaking, try FileStatus.ifPresent(at: part, in: folder) == nil,
                     try Files.makeFolder(part, in: folder, mode: mode.map(Self.folderMode) ?? 0o777)
                 {
                     try folder.sync(named: so.parent)
@@ -83,7 +84,7 @@ struct DirectoryTarget: WholeDialect {
                 folder = try Files.openFolder(part, in: folder)
             } catch {
                 if error.code == ENOENT, !isMaking { throw Missing() }
-                throw nameFailure(error, path.appending(so), in: look)
+                throw nameFailure(error, path.appending(so), in: status)
             }
         }
         return folder
@@ -139,7 +140,7 @@ struct DirectoryTarget: WholeDialect {
     /// Makes the error for a call about a name. The error is about this file, unless the folder itself is gone.
     ///
     /// - Parameter root: The status of the target's folder when it was opened.
-    func nameFailure(_ error: SystemError, _ place: FilePath, in root: FileLook) -> UploadError {
+    func nameFailure(_ error: SystemError, _ place: FilePath, in root: FileStatus) -> UploadError {
         guard error.code == ENOENT else { return failure(error, .name, place) }
         // exFAT reports this for a name that it cannot have. A removed folder reports it for every name.
         guard (try? checkRoot(root)) != nil else { return failure(error, .target, path) }  // for any error

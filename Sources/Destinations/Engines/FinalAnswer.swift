@@ -106,8 +106,8 @@ enum FinalAnswer {
             words.append("no answer to the last bytes was seen; asked again, the server has every byte")
         }
         if let unclear = checkpoint["unclear_end"] {
-            let look = checkpoint["assumed"] == nil ? "; asked again, the server has every byte" : ""
-            words.append("the last request was not taken (\(unclear))" + look)
+            let status = checkpoint["assumed"] == nil ? "; asked again, the server has every byte" : ""
+            words.append("the last request was not taken (\(unclear))" + status)
         }
         if checkpoint["refused_status"] != nil, let refused = checkpoint["refused_words"] {
             words.append("the server refused the file at its end (\(refused)), which `final_error: accept` accepts")

@@ -8,15 +8,15 @@ extension StagedFile {
     /// Checks that the staged copy is the recorded one: a longer or shorter copy would give mixed content at the
     /// remote.
     @discardableResult
-    func checkLook(_ failure: MakeFailure) throws(UploadError) -> FileLook {
-        let look: FileLook
-        do { look = try FileLook(at: place) } catch {
+    func checkLook(_ failure: MakeFailure) throws(UploadError) -> FileStatus {
+        let status: FileStatus
+        do { status = try FileStatus(at: place) } catch {
             throw UploadError(failure(.local, "staged_unreadable", "\(error)", true), remedy: .restage)
         }
-        guard look.isRegular, look.size == size else {
-            throw changed("has \(look.size) bytes, and \(size) were staged", failure)
+        guard status.isRegular, status.size == size else {
+            throw changed("has \(status.size) bytes, and \(size) were staged", failure)
         }
-        return look
+        return status
     }
 
     /// Reads the whole copy. Called when nothing else explains a difference.

@@ -5,7 +5,7 @@ internal import Transport
 /// A bucket of Alibaba Cloud OSS: like ``S3``, with OSS's names and signatures.
 enum OSS {
     /// The kind of the service's addresses.
-    enum Way: String, CaseIterable {
+    enum AddressKind: String, CaseIterable {
         case `public`, `internal`, accelerate
 
         func host(in region: String) -> String {
@@ -33,7 +33,7 @@ enum OSS {
                 SettingKey(
                     "endpoint", .url, "The service's address, without the bucket; that of the region by default."),
                 SettingKey(
-                    "endpoint_kind", .choice(Way.allCases.map(\.rawValue)),
+                    "endpoint_kind", .choice(AddressKind.allCases.map(\.rawValue)),
                     "Which address of the region: `public` by default, `internal` from machines inside, or `accelerate`."
                 ),
                 SettingKey(
@@ -125,8 +125,8 @@ enum OSS {
         return "https://\(way(values).host(in: region))"
     }
 
-    private static func way(_ values: [String: SettingValue]) -> Way {
-        if case .text(let word)? = values["endpoint_kind"] { Way(rawValue: word) ?? .public } else { .public }
+    private static func way(_ values: [String: SettingValue]) -> AddressKind {
+        if case .text(let word)? = values["endpoint_kind"] { AddressKind(rawValue: word) ?? .public } else { .public }
     }
 
     /// The region as configured, or from the address: `oss-cn-shanghai.aliyuncs.com`,
@@ -151,14 +151,14 @@ enum OSS {
         func text(_ key: String) -> String? { if case .text(let text)? = values[key] { text } else { nil } }
         if let bucket = text("bucket") {
             let isName =
-                (3...63).contains(bucket.utf8.count) && bucket.utf8.allSatisfy { S3Words.isOfHosts($0) }
+                (3...63).contains(bucket.utf8.count) && bucket.utf8.allSatisfy { S3ValueChecks.isOfHosts($0) }
                 && bucket.first != "-" && bucket.last != "-"
             if !isName {
                 object(
                     "bucket", "takes 3 to 63 small letters, digits and hyphens, no hyphen at its ends, not `\(bucket)`")
             }
         }
-        if let region = text("region"), region.isEmpty || !region.utf8.allSatisfy({ S3Words.isOfHosts($0) }) {
+        if let region = text("region"), region.isEmpty || !region.utf8.allSatisfy({ S3ValueChecks.isOfHosts($0) }) {
             object("region", "takes small letters, digits and hyphens, like `cn-shanghai`, not `\(region)`")
         } else if let region = text("region"), region.hasPrefix("oss-") {
             object("region", "is the plain name, without `oss-` before it: `\(region.dropFirst(4))`")
@@ -188,7 +188,7 @@ enum OSS {
         if text("signature") == "v4", region(values) == nil {
             object("signature", "is `v4`, which needs `region`: `endpoint` does not tell it")
         }
-        all += S3Words.marked(values) + S3Access.objections(values, further: ["sts"])
+        all += S3ValueChecks.marked(values) + S3Access.objections(values, further: ["sts"])
         if values["kms_key"] != nil, text("encryption") != "KMS" {
             object("kms_key", "has no effect without `encryption: KMS`")
         }

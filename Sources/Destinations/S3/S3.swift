@@ -22,12 +22,12 @@ struct S3: Destination {
     }
 
     init(_ settings: S3Settings, _ access: S3Access, caFile: FilePath?, _ tools: DestinationTools) {
-        let asking = Asking(
+        let client = AuthorizedClient(
             transport: tools.transport, credentials: CredentialProvider([], reader: tools.secrets), origin: "",
             caFile: caFile, clocks: tools.clocks, name: tools.name)
         let address = settings.endpoint.replacing("{region}", with: settings.region)
         api = S3API(
-            asking: asking, settings: settings, signer: access.signer(settings, asking, tools), rights: access.shown,
+            client: client, settings: settings, signer: access.signer(settings, client, tools), rights: access.shown,
             log: tools.log)
         // The route to the bucket is judged; where the bucket is on this machine, the route to the signer.
         let (bucket, signer) = (WebAddress(address), access.signerAddress)
@@ -40,8 +40,8 @@ struct S3: Destination {
             gone: .reupload)
     }
 
-    func wishes(forSize size: Int64) -> [PartDigests.Wish] {
-        Self.wishes(forSize: size, S3Dialect(api: api, isSingle: size <= api.settings.singleUpTo))
+    func requestedDigests(forSize size: Int64) -> [PartDigests.RequestedDigest] {
+        Self.requestedDigests(forSize: size, S3Dialect(api: api, isSingle: size <= api.settings.singleUpTo))
     }
 
     func uncutPiece(ofSize size: Int64?) -> UncutPiece? {
@@ -67,19 +67,19 @@ struct S3: Destination {
         return UncutPiece(bytes: bytes, keys: bytes > part ? ["single_up_to"] : ["single_up_to", "part_size"])
     }
 
-    static func wishes(forSize size: Int64, _ dialect: S3Dialect) -> [PartDigests.Wish] {
+    static func requestedDigests(forSize size: Int64, _ dialect: S3Dialect) -> [PartDigests.RequestedDigest] {
         guard let plan = dialect.plan(forSize: size) else { return [] }
         return dialect.digests(dialect.settings.checksum).subtracting(dialect.isSingle ? [.sha256] : []).map {
-            PartDigests.Wish(partSize: plan.partSize, kind: $0)
+            PartDigests.RequestedDigest(partSize: plan.partSize, kind: $0)
         }
     }
 
-    func upload(_ order: UploadOrder, notes: any UploadNotes) async throws -> RemoteObject {
+    func upload(_ order: UploadOrder, reporter: any UploadReporter) async throws -> RemoteObject {
         defer { api.letGo(of: [order.id]) }
         // An upload keeps the way in which it was begun.
-        let begun = order.checkpoint.flatMap { $0[PartsRun.begun] == nil ? nil : $0 }
+        let begun = order.checkpoint.flatMap { $0[PartsUpload.begun] == nil ? nil : $0 }
         let isSingle = begun.map { $0["upload"] == nil } ?? (order.file.size <= api.settings.singleUpTo)
-        return try await engine(isSingle: isSingle).upload(order, notes)
+        return try await engine(isSingle: isSingle).upload(order, reporter)
     }
 
     /// Each file is one request; the files share the records before and after it. Together they are no larger than the
@@ -88,9 +88,9 @@ struct S3: Destination {
         Bundling(largest: min(1 << 20, api.settings.singleUpTo), files: 32, bytes: 16 << 20)
     }
 
-    func upload(together orders: [UploadOrder], notes: any BundleNotes) async throws -> [String: RemoteObject] {
+    func upload(together orders: [UploadOrder], reporter: any BundleReporter) async throws -> [String: RemoteObject] {
         defer { api.letGo(of: Set(orders.map(\.id))) }
-        return try await engine(isSingle: true).upload(together: orders, notes)
+        return try await engine(isSingle: true).upload(together: orders, reporter)
     }
 
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
@@ -119,7 +119,7 @@ struct S3: Destination {
                 RemoteUnfinished(
                     id: upload.id, name: upload.key.display, begunAt: upload.begunAt,
                     checkpoint: Checkpoint([
-                        PartsRun.begun: "1", "server": api.server, "key": upload.key.display, "upload": upload.id,
+                        PartsUpload.begun: "1", "server": api.server, "key": upload.key.display, "upload": upload.id,
                     ]))
             }.sorted { ($0.begunAt?.milliseconds ?? 0, $0.id) < ($1.begunAt?.milliseconds ?? 0, $1.id) }
         }
@@ -134,7 +134,7 @@ struct S3: Destination {
                 return CheckResult(.ok, "\(right), and the bucket has \(count) object(s)")
             } catch let error as UploadError where error.failure.code == S3Presigner.refusal {
                 // Uploads work without the list.
-                _ = try await api.look(at: "sluice-check")
+                _ = try await api.status(at: "sluice-check")
                 return CheckResult(.ok, "what the signer gives is good; \(error.failure.message)")
             } catch let error as UploadError where S3API.isOfNoRight(error) {
                 return try await checkWriting()
@@ -154,7 +154,7 @@ struct S3: Destination {
                 .ok,
                 "the key is good; it may look at objects, and not list them (\(api.listRight)): `sluice remote` needs that"
             )
-        } catch is S3API.NoRight {
+        } catch is S3API.MissingPermission {
             _ = try await api.hasUpload("sluice-check", place)
         }
         let dialect = S3Dialect(api: api, isSingle: false)
@@ -181,7 +181,7 @@ struct S3: Destination {
     private func asked<Answer>(_ body: () async throws -> Answer) async throws(UploadError) -> Answer {
         do { return try await body() } catch let error as UploadError { throw error } catch {
             throw UploadError(
-                api.asking.failure(.cancelled, "cancelled", "the request was stopped", retryable: true),
+                api.client.failure(.cancelled, "cancelled", "the request was stopped", retryable: true),
                 remedy: .again(after: nil))
         }
     }

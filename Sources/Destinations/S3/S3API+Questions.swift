@@ -43,24 +43,24 @@ extension S3API {
     /// - Throws: ``UploadError`` for anything but success.
     func answer(_ request: S3Request) async throws -> Response {
         let response: Response
-        do { response = try await send(request) } catch let error as Asking.Unanswered { throw error.error }
+        do { response = try await send(request) } catch let error as AuthorizedClient.Unanswered { throw error.error }
         guard (200..<300).contains(response.status) else { throw refusal(response, request.what) }
         return response
     }
 
     /// The bucket's own 403 to a question: the key lacks the right, or is invalid.
-    struct NoRight: Error { let error: UploadError }
+    struct MissingPermission: Error { let error: UploadError }
 
     /// - Returns: `nil` when there is none.
-    func look(at key: FilePath) async throws -> Object? {
-        do { return try await glance(at: key) } catch let none as NoRight { throw none.error }
+    func status(at key: FilePath) async throws -> Object? {
+        do { return try await glance(at: key) } catch let none as MissingPermission { throw none.error }
     }
 
-    /// - Throws: Also ``NoRight``.
+    /// - Throws: Also ``MissingPermission``.
     func glance(at key: FilePath) async throws -> Object? {
         let response: Response
         let request = S3Request(method: "HEAD", key: key, what: "the question for an object")
-        do { response = try await send(request) } catch let error as Asking.Unanswered { throw error.error }
+        do { response = try await send(request) } catch let error as AuthorizedClient.Unanswered { throw error.error }
         if response.status == 404 || response.status == 410 { return nil }
         guard (200..<300).contains(response.status) else {
             var error = refusal(response, request.what)
@@ -72,7 +72,7 @@ extension S3API {
                     "; it gives no reason: the key is refused, or may not read there. Look at \(rights), and whether "
                     + "the bucket's policy allows `s3:GetObject` and `s3:ListBucket`"
             }
-            if response.status == 403, Self.isOfNoRight(error) { throw NoRight(error: error) }
+            if response.status == 403, Self.isOfNoRight(error) { throw MissingPermission(error: error) }
             throw error
         }
         // The answer has another form than was requested: its length and tag are those of a proxy's version.
@@ -86,7 +86,7 @@ extension S3API {
         let tells = ["ETag", wire.digestHeader, wire.checksum?.answered].compactMap { $0 }
         guard tells.contains(where: { response.headers[$0] != nil }) else {
             if response.headers["Content-Type"]?.lowercased().hasPrefix("text/html") == true {
-                throw asking.answeredByPage(request.what, response)
+                throw client.answeredByPage(request.what, response)
             }
             var error = unusable(
                 "an object without an ETag: a login portal or a proxy answers, or the address is wrong")
@@ -121,7 +121,9 @@ extension S3API {
             request.query = [("uploadId", upload), ("max-parts", "1000")]
             if let marker { request.query.append(("part-number-marker", marker)) }
             let response: Response
-            do { response = try await send(request) } catch let error as Asking.Unanswered { throw error.error }
+            do { response = try await send(request) } catch let error as AuthorizedClient.Unanswered {
+                throw error.error
+            }
             let error = refusal(response, request.what)
             if response.status == 404 || response.status == 410 { return .gone(error) }
             if response.status == 501 || verdict(response).isUnknownHere { return .none }
@@ -154,7 +156,9 @@ extension S3API {
             if isCoded { request.query.append(Self.coded) }
             request.query += markers
             let response: Response
-            do { response = try await send(request) } catch let error as Asking.Unanswered { throw error.error }
+            do { response = try await send(request) } catch let error as AuthorizedClient.Unanswered {
+                throw error.error
+            }
             // Some services answer so when there is none, and some have no such list.
             if response.status == 404 || response.status == 501 || verdict(response).isUnknownHere { return [] }
             guard (200..<300).contains(response.status) else { throw refusal(response, request.what) }
@@ -184,9 +188,9 @@ extension S3API {
         let request = S3Request(
             method: "DELETE", key: key, query: [("uploadId", upload)], what: "the removal of an unfinished upload")
         let response: Response
-        do { response = try await send(request) } catch let error as Asking.Unanswered { throw error.error }
+        do { response = try await send(request) } catch let error as AuthorizedClient.Unanswered { throw error.error }
         if (200..<300).contains(response.status), response.isWebPageForXML {
-            throw asking.answeredByPage(request.what, response)
+            throw client.answeredByPage(request.what, response)
         }
         // A missing upload is the desired state. Some services answer 410, or use the code with another status.
         let isGone = [404, 410].contains(response.status) || verdict(response).code == "NoSuchUpload"
@@ -240,7 +244,7 @@ extension S3API {
 
     private func unusable(_ words: String) -> UploadError {
         UploadError(
-            asking.failure(.protocol, "unusable_answer", words, retryable: true), remedy: .again(after: nil))
+            client.failure(.protocol, "unusable_answer", words, retryable: true), remedy: .again(after: nil))
     }
 
     /// A key from a list, decoded where the list says that it is coded. Services write a blank as `+` or as `%20`.

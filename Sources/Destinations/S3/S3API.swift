@@ -26,13 +26,13 @@ struct S3Request: Sendable {
 
 /// Sends requests to one bucket. Each request is signed when it is sent.
 struct S3API: Sendable {
-    let asking: Asking
+    let client: AuthorizedClient
     let settings: S3Settings
     private let signer: any S3Signing
     /// The configuration keys that give the right to ask, named in messages.
     let rights: String
     private let learned = Learned()
-    private let looks: S3Looks
+    private let looks: S3ForbiddenQuestions
     let creations = CreationPatience()
 
     /// Facts learned from answers, for all uploads of the destination.
@@ -54,11 +54,11 @@ struct S3API: Sendable {
 
     /// - Parameter log: Writes one line to the log.
     init(
-        asking: Asking, settings: S3Settings, signer: any S3Signing, rights: String,
+        client: AuthorizedClient, settings: S3Settings, signer: any S3Signing, rights: String,
         log: @escaping @Sendable (String) -> Void = { _ in }
     ) {
-        looks = S3Looks(log: log)
-        self.asking = asking
+        looks = S3ForbiddenQuestions(log: log)
+        self.client = client
         self.rights = rights
         self.settings = settings
         self.signer = signer
@@ -132,11 +132,11 @@ struct S3API: Sendable {
     }
 
     /// The key may not look at objects: a request for an object that is known to exist was answered with 403.
-    var mayNotLook: Bool { looks.isBlind(asking.clocks.monotonic()) }
+    var mayNotLook: Bool { looks.isBlind(client.clocks.monotonic()) }
 
     func lookWasRefused() {
         let right = settings.preset.wire.signing == .s3 ? "s3:GetObject" : "oss:GetObject"
-        looks.refused(asking.clocks.monotonic(), right: right)
+        looks.refused(client.clocks.monotonic(), right: right)
     }
 
     func lookWasAnswered() { looks.answered() }
@@ -154,17 +154,17 @@ struct S3API: Sendable {
     var server: String { "\(WebAddress(settings.endpoint).authority ?? "")/\(settings.bucket)" }
 
     /// - Returns: The answer, whatever its status. Faults that another signature corrects are corrected once each.
-    /// - Throws: ``Asking/Unanswered``; ``UploadError``; `CancellationError`.
+    /// - Throws: ``AuthorizedClient/Unanswered``; ``UploadError``; `CancellationError`.
     func send(_ request: S3Request) async throws -> Response {
-        try await exchange(request) { try await asking.ask($0) }.response
+        try await exchange(request) { try await client.ask($0) }.response
     }
 
     /// The same for bytes of a file: the number of bytes that left is reported in any case.
-    func carry(_ request: S3Request, _ sent: @escaping @Sendable (Int64) -> Void) async -> Asking.Carried {
-        var carried = Asking.Carried(unsent: CancellationError())
+    func carry(_ request: S3Request, _ sent: @escaping @Sendable (Int64) -> Void) async -> AuthorizedClient.Carried {
+        var carried = AuthorizedClient.Carried(unsent: CancellationError())
         do {
             let answer = try await exchange(request) { signed in
-                carried = await asking.carry(signed, sent: sent)
+                carried = await client.carry(signed, sent: sent)
                 return try carried.result.get()
             }
             carried.result = .success(answer)
@@ -173,12 +173,12 @@ struct S3API: Sendable {
     }
 
     private func exchange(
-        _ request: S3Request, _ ask: (Request) async throws -> Asking.Answer
-    ) async throws -> Asking.Answer {
+        _ request: S3Request, _ ask: (Request) async throws -> AuthorizedClient.Answer
+    ) async throws -> AuthorizedClient.Answer {
         var corrected: Set<S3Signed.Correction> = []
         while true {
             let signed = try await signer.signed(request)
-            let began = asking.clocks.monotonic()
+            let began = client.clocks.monotonic()
             let answer = try await ask(
                 Request(
                     request.method, signed.url,
@@ -187,8 +187,8 @@ struct S3API: Sendable {
             let response = answer.response
             // Remembered when the answer comes, and not when the request is sent: there may be many requests in
             // between.
-            if let proof = signed.proof { asking.rememberForNow(proof) }
-            if case .file = request.body { await signer.carried(for: asking.clocks.monotonic().since(began)) }
+            if let proof = signed.proof { client.rememberForNow(proof) }
+            if case .file = request.body { await signer.carried(for: client.clocks.monotonic().since(began)) }
             guard !(200..<300).contains(response.status), response.status != 404,
                 let correction = await signed.mend(response, corrected)
             else { return answer }
@@ -197,16 +197,16 @@ struct S3API: Sendable {
     }
 
     func verdict(_ response: Response) -> S3Verdict {
-        S3Verdict(response, isLent: signer.isLent, now: asking.clocks.wall())
+        S3Verdict(response, isLent: signer.isLent, now: client.clocks.wall())
     }
 
     func refusal(_ response: Response, _ what: String) -> UploadError {
         // Many requests may have been signed since this one was sent, and only the newest are remembered.
-        if isPresigned { asking.conceal(address: response.url) }
+        if isPresigned { client.conceal(address: response.url) }
         let verdict = verdict(response)
-        return asking.refused(
-            what, response, verdict.remedy, words: verdict.code == nil ? nil : asking.withoutSecrets(verdict.words),
-            code: verdict.code.map { asking.withoutSecrets($0) })
+        return client.refused(
+            what, response, verdict.remedy, words: verdict.code == nil ? nil : client.withoutSecrets(verdict.words),
+            code: verdict.code.map { client.withoutSecrets($0) })
     }
 
     /// The address where a person finds an object.

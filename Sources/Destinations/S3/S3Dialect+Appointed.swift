@@ -5,7 +5,7 @@ internal import Core
 
 extension S3Dialect {
     /// The result of looking at a key.
-    enum Sight {
+    enum KeyLookup {
         case there(S3API.Object)
         case nothing
         /// The right does not allow looking. Amazon answers the same for a missing object when the key may not list.
@@ -20,45 +20,45 @@ extension S3Dialect {
     static let isThere = "FileAlreadyExists"
 
     /// - Parameter isMade: An object with this key is known to exist.
-    func sight(of key: FilePath, isMade: Bool = false) async throws -> Sight {
-        if settings.appointed == nil, api.mayNotLook { return .hidden }
+    func sight(of key: FilePath, isMade: Bool = false) async throws -> KeyLookup {
+        if settings.assignedObject == nil, api.mayNotLook { return .hidden }
         do {
             guard let object = try await api.glance(at: key) else { return .nothing }
             api.lookWasAnswered()
             return .there(object)
-        } catch is S3API.NoRight {
-            if isMade, settings.appointed == nil { api.lookWasRefused() }
+        } catch is S3API.MissingPermission {
+            if isMade, settings.assignedObject == nil { api.lookWasRefused() }
             return .hidden
         } catch let error as UploadError {
-            if settings.appointed != nil, S3Verdict.endsAtOSS.contains(error.failure.code) { return .ended }
+            if settings.assignedObject != nil, S3Verdict.endsAtOSS.contains(error.failure.code) { return .ended }
             throw error
         }
     }
 
     /// No question is sent before the first start: the service has made the key for this file.
     func settle(
-        at appointed: S3Appointment, _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint,
+        at assignedObject: S3AssignedObject, _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint,
         _ restarts: Int64
     ) async throws -> RemoteObject? {
         checkpoint["server"] = api.server
-        checkpoint["key"] = appointed.key.display
+        checkpoint["key"] = assignedObject.key.display
         checkpoint["checksum"] = settings.checksum.rawValue
-        if checkpoint["asked_at"] == nil { checkpoint["asked_at"] = "\(api.asking.clocks.wall().milliseconds)" }
+        if checkpoint["asked_at"] == nil { checkpoint["asked_at"] = "\(api.client.clocks.wall().milliseconds)" }
         guard restarts > 0 else { return nil }
         let held = RemoteObject(
-            id: appointed.key.display, url: api.address(of: appointed.key), verifiedBy: "held")
-        switch try await sight(of: appointed.key) {
+            id: assignedObject.key.display, url: api.address(of: assignedObject.key), verifiedBy: "held")
+        switch try await sight(of: assignedObject.key) {
         case .nothing: return nil
-        case .hidden, .ended: return try await appointed.isWhole() == true ? held : nil
+        case .hidden, .ended: return try await assignedObject.isWhole() == true ? held : nil
         case .there(let there):
-            switch try await likeness(of: there, at: appointed.key, to: order.file, plan, isOurs: true) {
+            switch try await likeness(of: there, at: assignedObject.key, to: order.file, plan, isOurs: true) {
             case .same: return held
             case .damaged(let error): throw error
             case .other:
                 throw UploadError(
                     failure(
                         .protocol, Self.otherThere,
-                        "\(api.address(of: appointed.key)), which was given for this file, has another content",
+                        "\(api.address(of: assignedObject.key)), which was given for this file, has another content",
                         retryable: true), remedy: .refused(after: nil))
             }
         }

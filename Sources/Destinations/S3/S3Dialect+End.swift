@@ -5,7 +5,7 @@ internal import Transport
 // The steps from the last part to the object, and the removal of uploads that are given up.
 
 extension S3Dialect {
-    func complete(_ parts: [TakenPart], _ piece: PartsPiece) async -> PartsCompletion {
+    func complete(_ parts: [AcknowledgedPart], _ piece: PartsPiece) async -> PartsCompletion {
         if isSingle {
             guard piece.checkpoint["done"] != nil else {
                 return .unconfirmed(strange("nothing was said of the file"))
@@ -15,7 +15,9 @@ extension S3Dialect {
         do {
             let response: Response
             let whole = try await wholeChecksum(parts, piece)
-            do { response = try await api.send(completion(parts, piece, whole)) } catch let error as Asking.Unanswered {
+            do { response = try await api.send(completion(parts, piece, whole)) } catch let error
+                as AuthorizedClient.Unanswered
+            {
                 return .failed(error.error)
             }
             let error = api.refusal(response, "the wish for the whole object")
@@ -40,7 +42,7 @@ extension S3Dialect {
     /// form. Where the list agrees with ours or there is none, the result is a guess: the part that the answer names,
     /// or all of them.
     private func lacking(
-        _ parts: [TakenPart], _ body: XMLValue?, _ piece: PartsPiece, _ error: UploadError
+        _ parts: [AcknowledgedPart], _ body: XMLValue?, _ piece: PartsPiece, _ error: UploadError
     ) async throws -> PartsCompletion {
         let all = parts.map(\.index)
         let held: HeldParts
@@ -49,7 +51,7 @@ extension S3Dialect {
         {
             return .missing(all, isListed: false, error)
         }
-        let list: [TakenPart]
+        let list: [AcknowledgedPart]
         switch held {
         case .gone(let gone): return .gone(gone)
         case .unknown: return .missing(all, isListed: false, error)
@@ -65,7 +67,7 @@ extension S3Dialect {
         return .missing(told.map { all.contains($0) ? [$0] : all } ?? all, isListed: false, error)
     }
 
-    private func completion(_ parts: [TakenPart], _ piece: PartsPiece, _ whole: String?) -> S3Request {
+    private func completion(_ parts: [AcknowledgedPart], _ piece: PartsPiece, _ whole: String?) -> S3Request {
         let checksum = checksum(of: piece)
         var body = "<CompleteMultipartUpload\(wire.namespace.map { " xmlns=\"\($0)\"" } ?? "")>"
         for part in parts {
@@ -78,7 +80,7 @@ extension S3Dialect {
         let bytes = Array(body.utf8)
         var headers: [(name: String, value: String)] = [("Content-Type", "application/xml")]
         if settings.preset.conditions == .all, settings.taken != .replace { headers.append(wire.unlessThere) }
-        headers += settings.appointed?.ending ?? []
+        headers += settings.assignedObject?.ending ?? []
         if let whole, let name = checksum.header {
             headers.append((name, whole))
             headers.append(("x-amz-checksum-type", "FULL_OBJECT"))
@@ -93,7 +95,7 @@ extension S3Dialect {
     /// The service says that it has the object. The object is looked at, unless the answer already describes the
     /// content that we know.
     private func confirmed(
-        _ response: Response, _ body: XMLValue?, _ parts: [TakenPart], _ piece: PartsPiece, _ whole: String?
+        _ response: Response, _ body: XMLValue?, _ parts: [AcknowledgedPart], _ piece: PartsPiece, _ whole: String?
     ) async throws -> PartsCompletion {
         let sort = checksum(of: piece)
         let told =
@@ -116,7 +118,7 @@ extension S3Dialect {
         case .there(let object): there = object
         // It was assembled from parts that were each accepted with their digest, and this key may not see more.
         case .hidden, .ended:
-            if settings.appointed == nil {
+            if settings.assignedObject == nil {
                 guard body?.name == "CompleteMultipartUploadResult" else {
                     return .failed(
                         strange("an answer to the wish for the whole object that does not say that it is there"))
@@ -128,7 +130,7 @@ extension S3Dialect {
                 }
             }
             if response.isWebPageForXML {
-                return .failed(api.asking.answeredByPage("the wish for the whole object", response))
+                return .failed(api.client.answeredByPage("the wish for the whole object", response))
             }
             return .done(object(piece, "parts"))
         case .nothing:
@@ -161,13 +163,13 @@ extension S3Dialect {
         try await found(piece, try await sight(of: key(piece.checkpoint)))
     }
 
-    func found(_ piece: PartsPiece, _ sight: Sight) async throws -> RemoteObject? {
+    func found(_ piece: PartsPiece, _ sight: KeyLookup) async throws -> RemoteObject? {
         let key = key(piece.checkpoint)
         let there: S3API.Object
         switch sight {
         case .there(let object): there = object
         case .nothing: return nil
-        case .hidden, .ended: return try await settings.appointed?.isWhole() == true ? object(piece, "held") : nil
+        case .hidden, .ended: return try await settings.assignedObject?.isWhole() == true ? object(piece, "held") : nil
         }
         switch try await likeness(of: there, at: key, to: piece.order.file, piece.plan, isOurs: true) {
         case .same: return object(piece, "held")
@@ -180,7 +182,7 @@ extension S3Dialect {
         switch try await sight(of: key(piece.checkpoint)) {
         case .there: false
         case .nothing: true
-        case .hidden, .ended: try await settings.appointed?.isWhole() == false
+        case .hidden, .ended: try await settings.assignedObject?.isWhole() == false
         }
     }
 
@@ -211,7 +213,7 @@ extension S3Dialect {
             case .there(let object):
                 guard object.size == checkpoint.number("size") else { return false }
                 return object.sha256.map { $0 == checkpoint["sha256"] } ?? true
-            case .hidden, .ended: if let isWhole = try await settings.appointed?.isWhole() { return isWhole }
+            case .hidden, .ended: if let isWhole = try await settings.assignedObject?.isWhole() { return isWhole }
             }
         } catch let error as UploadError where error.remedy == .authenticate { words = error.failure.message }
         throw UploadError(

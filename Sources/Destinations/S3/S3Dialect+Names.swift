@@ -13,8 +13,8 @@ extension S3Dialect {
     func settle(
         _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint, restarts: Int64
     ) async throws -> RemoteObject? {
-        if let appointed = settings.appointed {
-            return try await settle(at: appointed, order, plan, &checkpoint, restarts)
+        if let assignedObject = settings.assignedObject {
+            return try await settle(at: assignedObject, order, plan, &checkpoint, restarts)
         }
         // Before one small request a name needs no question, because the service itself guards it.
         let key: FilePath
@@ -32,7 +32,7 @@ extension S3Dialect {
         checkpoint["server"] = api.server
         checkpoint["key"] = key.display
         checkpoint["checksum"] = settings.checksum.rawValue
-        if checkpoint["asked_at"] == nil { checkpoint["asked_at"] = "\(api.asking.clocks.wall().milliseconds)" }
+        if checkpoint["asked_at"] == nil { checkpoint["asked_at"] = "\(api.client.clocks.wall().milliseconds)" }
         return nil
     }
 
@@ -62,7 +62,7 @@ extension S3Dialect {
             let key = try key(order, number)
             if isTaking { try reserve(key, order) }
             let there: S3API.Object
-            switch isTaking ? try await sight(of: key) : try await api.look(at: key).map({ .there($0) }) ?? .nothing {
+            switch isTaking ? try await sight(of: key) : try await api.status(at: key).map({ .there($0) }) ?? .nothing {
             case .there(let object): there = object
             case .nothing:
                 api.setNextName(nil, for: order.id)
@@ -105,17 +105,19 @@ extension S3Dialect {
 
     /// - Throws: ``UploadError`` where the service says that an object exists which cannot exist.
     private func checkHonesty(_ order: UploadOrder) async throws {
-        let nobodys = try key(order, 1).parent.appending(FilePath("sluice-" + hexadecimal(Chance.bytes(16))))
-        guard try await api.look(at: nobodys) != nil else { return }
+        let nobodys = try key(order, 1).parent.appending(FilePath("sluice-" + hexadecimal(Random.bytes(16))))
+        guard try await api.status(at: nobodys) != nil else { return }
         throw UploadError(
             failure(
                 .config, "all_names_taken",
-                "\(api.asking.host(settings.endpoint)) says that an object is there, whatever name it is asked for: a login portal or a proxy "
+                "\(api.client.host(settings.endpoint)) says that an object is there, whatever name it is asked for: a login portal or a proxy "
                     + "answers, or the address is wrong", retryable: true), remedy: .misconfigured)
     }
 
     func reserve(_ key: FilePath, _ order: UploadOrder) throws(UploadError) {
-        guard settings.appointed == nil, settings.taken != .replace, !api.reserve(key, for: order.id) else { return }
+        guard settings.assignedObject == nil, settings.taken != .replace, !api.reserve(key, for: order.id) else {
+            return
+        }
         throw UploadError(
             failure(
                 .transient, "name_in_use",
@@ -133,8 +135,8 @@ extension S3Dialect {
         case .there(let object): there = object
         case .nothing: return .goesOn
         case .hidden, .ended:
-            if settings.appointed == nil, settings.taken != .replace, !isGuarded { throw try await unguarded() }
-            return try await settings.appointed?.isWhole() == true ? .finished(object(piece, "held")) : .goesOn
+            if settings.assignedObject == nil, settings.taken != .replace, !isGuarded { throw try await unguarded() }
+            return try await settings.assignedObject?.isWhole() == true ? .finished(object(piece, "held")) : .goesOn
         }
         switch try await likeness(of: there, at: key, to: piece.order.file, piece.plan, isOurs: true) {
         case .damaged(let error): throw error

@@ -65,11 +65,12 @@ extension S3Dialect {
         let key = key(piece.checkpoint)
         if try key == contentKey(piece.order) {
             return .taken(
-                TakenPart(index: 0, size: piece.plan.size), finished: object(piece, Self.byName), changes: [:])
+                AcknowledgedPart(index: 0, size: piece.plan.size), finished: object(piece, Self.byName), changes: [:])
         }
         // The object was ours, or another file's, before this request.
         if api.isThere(key, with: piece.order.file.sha256) {
-            return .taken(TakenPart(index: 0, size: piece.plan.size), finished: object(piece, "held"), changes: [:])
+            return .taken(
+                AcknowledgedPart(index: 0, size: piece.plan.size), finished: object(piece, "held"), changes: [:])
         }
         if api.isTaken(key, from: piece.order.file.sha256) { return .startOver(error) }
         // An earlier request may have made it whose answer was lost.
@@ -87,7 +88,7 @@ extension S3Dialect {
     /// The request to complete the object was answered: an object with the key exists.
     func unseenTaken(_ piece: PartsPiece, _ error: UploadError) async throws -> PartsCompletion {
         let (key, upload) = (key(piece.checkpoint), piece.checkpoint["upload"] ?? "")
-        guard settings.appointed == nil, case .hidden = try await sight(of: key, isMade: true) else {
+        guard settings.assignedObject == nil, case .hidden = try await sight(of: key, isMade: true) else {
             return .startOver(error)
         }
         let before: String? =
@@ -114,10 +115,10 @@ extension S3Dialect {
     /// - Returns: `nil` where the object can be looked at, or where a rule of the bucket may have removed the upload,
     ///   which takes a day at least.
     func unseenEnd(_ piece: PartsPiece) async throws -> PartsCompletion? {
-        guard settings.appointed == nil, wasAskedFor(piece),
+        guard settings.assignedObject == nil, wasAskedFor(piece),
             case .hidden = try await sight(of: key(piece.checkpoint))
         else { return nil }
-        let age = api.asking.clocks.wall().milliseconds - piece.checkpoint.number("asked_at")
+        let age = api.client.clocks.wall().milliseconds - piece.checkpoint.number("asked_at")
         guard age < Self.shortestRule else { return nil }
         // Where the source is removed it has to be certain that the key may not look: otherwise a missing object gets
         // the same answer.
@@ -170,7 +171,7 @@ extension S3API {
             method: "PUT", key: key, query: [("partNumber", "1"), ("uploadId", upload)], body: .bytes([]),
             what: "the question for an unfinished upload")
         let response: Response
-        do { response = try await send(request) } catch let error as Asking.Unanswered { throw error.error }
+        do { response = try await send(request) } catch let error as AuthorizedClient.Unanswered { throw error.error }
         if (200..<300).contains(response.status), !response.isWebPageForXML { return true }
         if isOfNoUpload(response) { return false }
         let error = refusal(response, request.what)
@@ -178,7 +179,7 @@ extension S3API {
         // A server that fails for a part of an unknown upload may still answer a removal correctly.
         let removal = S3Request(method: "DELETE", key: key, query: [("uploadId", upload)], what: request.what)
         let answer: Response
-        do { answer = try await send(removal) } catch is Asking.Unanswered { throw error }
+        do { answer = try await send(removal) } catch is AuthorizedClient.Unanswered { throw error }
         if isOfNoUpload(answer) { return false }
         guard (200..<300).contains(answer.status) else { throw error }
         return true

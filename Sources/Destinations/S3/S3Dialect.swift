@@ -32,17 +32,19 @@ struct S3Dialect: PartsDialect {
     var comparesContent: Bool { isSingle }
     var inquiry: PartsInquiry { isSingle ? .none : .list }
     var canAbort: Bool { true }
-    var lasting: [String] { settings.appointed?.lasting ?? [] }
+    var lasting: [String] { settings.assignedObject?.lasting ?? [] }
 
     /// An object that a service has assigned belongs to the upload at any address.
-    func isOurs(_ checkpoint: Checkpoint) -> Bool { checkpoint["server"] == api.server || settings.appointed != nil }
-
-    func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {
-        api.asking.failure(kind, code, message, retryable: retryable)
+    func isOurs(_ checkpoint: Checkpoint) -> Bool {
+        checkpoint["server"] == api.server || settings.assignedObject != nil
     }
 
-    func pledge(for count: Int64) -> Shortage? { api.asking.transport.pledge(for: count) }
-    func returnPledge(for count: Int64, sent: Int64) { api.asking.transport.returnPledge(for: count, sent: sent) }
+    func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {
+        api.client.failure(kind, code, message, retryable: retryable)
+    }
+
+    func reserve(for count: Int64) -> Shortage? { api.client.transport.reserve(for: count) }
+    func returnPledge(for count: Int64, sent: Int64) { api.client.transport.returnPledge(for: count, sent: sent) }
 
     func plan(_ order: UploadOrder) throws -> PartPlan {
         guard let plan = plan(forSize: order.file.size) else {
@@ -86,15 +88,15 @@ struct S3Dialect: PartsDialect {
             }
         }
         checkpoint["upload"] = try await api.creations.make(
-            api.asking, after: orphans, countsLost: isListed ? .never : .repeated
+            api.client, after: orphans, countsLost: isListed ? .never : .repeated
         ) {
-            try await outlasting(Self.lastWords) { try await create(key, order) }
+            try await withCancellationGrace(Self.lastWords) { try await create(key, order) }
         }
     }
 
     /// For an object in the person's own bucket: its key is no secret.
     func name(of checkpoint: Checkpoint) -> (id: String, url: String?)? {
-        guard settings.appointed == nil, checkpoint["key"] != nil else { return nil }
+        guard settings.assignedObject == nil, checkpoint["key"] != nil else { return nil }
         let key = key(checkpoint)
         return (key.display, api.address(of: key))
     }
@@ -102,7 +104,7 @@ struct S3Dialect: PartsDialect {
     private func create(_ key: FilePath, _ order: UploadOrder) async throws -> String {
         var headers = objectHeaders(order)
         // No byte may overwrite an existing object.
-        if settings.appointed != nil { headers.append(wire.unlessThere) }
+        if settings.assignedObject != nil { headers.append(wire.unlessThere) }
         if let algorithm = settings.checksum.algorithm {
             headers.append(("x-amz-checksum-algorithm", algorithm))
             headers.append(("x-amz-checksum-type", settings.checksum.kind == nil ? "COMPOSITE" : "FULL_OBJECT"))
@@ -154,7 +156,7 @@ struct S3Dialect: PartsDialect {
         headers.append(("Content-Type", order.mediaType))
         headers.append((wire.digestHeader, hexadecimal(order.file.sha256)))
         // The service that assigned the object has the rest already.
-        if settings.appointed != nil { return headers }
+        if settings.assignedObject != nil { return headers }
         headers.append(("\(wire.prefix)meta-mtime", "\(order.modified / 1_000_000_000)"))
         // 2 KiB in all; names are tokens.
         var room = 2000 - 200
@@ -184,14 +186,14 @@ struct S3Dialect: PartsDialect {
             api.hasNoList = true
             return .unknown
         case .refused(let error):
-            if settings.appointed != nil { throw error }
+            if settings.assignedObject != nil { throw error }
             // The service's acknowledgements are trusted: an invalid key is reported with the next part.
             api.partsWereRefused()
             return .unknown
         case .gone(let error): return .gone(error)
         case .list(let parts):
             return .parts(
-                parts.map { TakenPart(index: $0.number - 1, size: $0.size, tag: $0.tag) })
+                parts.map { AcknowledgedPart(index: $0.number - 1, size: $0.size, tag: $0.tag) })
         }
     }
 
@@ -214,7 +216,7 @@ struct S3Dialect: PartsDialect {
                 body: .file(piece.order.file.place, offset: part.offset, count: part.length, check: digest),
                 payload: proof.payload,
                 limits: settings.limits.sending, what: "part \(part.index + 1) of \(piece.plan.count)")
-            if settings.tellsLimit, let limit = OSS.trafficLimit(api.asking.transport.rate) {
+            if settings.tellsLimit, let limit = OSS.trafficLimit(api.client.transport.rate) {
                 request.headers.append(limit)
             }
             if isSingle {
@@ -259,12 +261,12 @@ struct S3Dialect: PartsDialect {
                 return ends(.failed(error))
             }
             if response.isWebPageForXML {
-                return ends(.failed(api.asking.answeredByPage(request.what, response)))
+                return ends(.failed(api.client.answeredByPage(request.what, response)))
             }
             let etag = response.headers["ETag"] ?? ""
             // Without an ETag the part cannot be named when the upload is completed.
             guard !etag.isEmpty || isSingle && settings.tags != .md5 else {
-                return ends(.failed(strange("\(api.asking.host(response.url)) took \(request.what) without an ETag")))
+                return ends(.failed(strange("\(api.client.host(response.url)) took \(request.what) without an ETag")))
             }
             let theirs = proof.kind.answered.flatMap { response.headers[$0] }
             if let mine = proof.checksum, let theirs, theirs != mine {
@@ -288,7 +290,7 @@ struct S3Dialect: PartsDialect {
             case .silent: break
             case .other(let words): return ends(.damaged(strange("\(request.what): \(words)")))
             case .unclear(let words):
-                return ends(.failed(unclear("\(request.what) at \(api.asking.host(response.url)): \(words)")))
+                return ends(.failed(unclear("\(request.what) at \(api.client.host(response.url)): \(words)")))
             }
             var verifiedBy = isNamed ? proof.kind.rawValue : "etag"
             if isSingle, !isTold, !isNamed, !isCompared {
@@ -308,7 +310,9 @@ struct S3Dialect: PartsDialect {
             let tag = S3Tag(etag: etag, checksum: proof.checksum)
             let finished = isSingle ? object(piece, verifiedBy) : nil
             var end = ends(
-                .taken(TakenPart(index: part.index, size: part.length, tag: tag.text), finished: finished, changes: [:])
+                .taken(
+                    AcknowledgedPart(index: part.index, size: part.length, tag: tag.text), finished: finished,
+                    changes: [:])
             )
             end.isProven = proof.isOfStaging && (isCompared || proof.isTold(by: etag))
             return end
@@ -316,14 +320,14 @@ struct S3Dialect: PartsDialect {
         case 409, 412:
             guard isSingle else { return ends(.failed(error)) }
             let sight = try await sight(of: key(piece.checkpoint), isMade: verdict.isOfTaken)
-            if case .hidden = sight, settings.appointed == nil, verdict.isOfTaken {
+            if case .hidden = sight, settings.assignedObject == nil, verdict.isOfTaken {
                 return ends(try unseenTaken(piece, error))
             }
             // A request of ours whose answer was lost may have made it.
             if let object = try await found(piece, sight) {
-                return ends(.taken(TakenPart(index: 0, size: part.length), finished: object, changes: [:]))
+                return ends(.taken(AcknowledgedPart(index: 0, size: part.length), finished: object, changes: [:]))
             }
-            if case .hidden = sight, settings.appointed != nil, verdict.isOfTaken {
+            if case .hidden = sight, settings.assignedObject != nil, verdict.isOfTaken {
                 return ends(.failed(unseen(key(piece.checkpoint))))
             }
             return ends(verdict.isOfTaken ? .startOver(error) : .failed(error))
@@ -340,6 +344,7 @@ struct S3Dialect: PartsDialect {
     }
 
     func strange(_ message: String) -> UploadError {
-        UploadError(failure(.protocol, Asking.unusableAnswer, message, retryable: true), remedy: .again(after: nil))
+        UploadError(
+            failure(.protocol, AuthorizedClient.unusableAnswer, message, retryable: true), remedy: .again(after: nil))
     }
 }

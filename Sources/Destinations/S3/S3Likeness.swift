@@ -50,7 +50,7 @@ extension S3Dialect {
                 retryable: true), remedy: .misconfigured)
     }
 
-    enum Likeness {
+    enum ObjectComparison {
         case same
         case other
         /// An upload of this file has left the object there, and it is not this file.
@@ -62,7 +62,7 @@ extension S3Dialect {
     /// - Parameter isOurs: The object was sent with this plan, so that its tag is predictable.
     func likeness(
         of object: S3API.Object, at key: FilePath, to file: StagedFile, _ plan: PartPlan, isOurs: Bool
-    ) async throws -> Likeness {
+    ) async throws -> ObjectComparison {
         guard let sha256 = object.sha256 else {
             guard object.size == file.size else { return .other }
             if let theirs = object.checksum { return try await theirs == checksum(of: file, plan) ? .same : .other }
@@ -134,8 +134,8 @@ extension S3Dialect {
         guard let sort = settings.preset.wire.checksum, let kind = sort.kind, let digest = sort.digest else {
             return nil
         }
-        let wish = PartDigests.Wish(partSize: plan.partSize, kind: digest)
-        let known = (0..<plan.count).compactMap { file.parts.digest(wish, of: $0) }
+        let requested = PartDigests.RequestedDigest(partSize: plan.partSize, kind: digest)
+        let known = (0..<plan.count).compactMap { file.parts.digest(requested, of: $0) }
         guard known.count == plan.count else {
             return try await reading {
                 var crc = CRC(kind)
@@ -173,7 +173,7 @@ extension S3Dialect {
     }
 
     /// Whether a part without an acknowledgement has the content that was to be sent, as far as its tag shows.
-    func vouches(for part: TakenPart, _ place: PartPlan.Part, _ piece: PartsPiece) async throws -> Bool {
+    func vouches(for part: AcknowledgedPart, _ place: PartPlan.Part, _ piece: PartsPiece) async throws -> Bool {
         let etag = S3Tag(part.tag).etag
         guard etag.contains(where: { $0 != "\"" }) else { return false }
         guard digits(of: etag, isHidden: false) != nil else { return true }
@@ -184,8 +184,8 @@ extension S3Dialect {
     /// The MD5 of a part of the staged copy, from staging where it is known.
     func md5(of place: PartPlan.Part, _ piece: PartsPiece) async throws -> [UInt8] {
         let file = piece.order.file
-        let wish = PartDigests.Wish(partSize: piece.plan.partSize, kind: .md5)
-        if let known = file.parts.digest(wish, of: place.index) { return known }
+        let requested = PartDigests.RequestedDigest(partSize: piece.plan.partSize, kind: .md5)
+        if let known = file.parts.digest(requested, of: place.index) { return known }
         return try await reading { try digestOfPiece(.md5, file.place, place.range) }
     }
 }

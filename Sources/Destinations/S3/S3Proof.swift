@@ -79,7 +79,7 @@ extension S3Dialect {
                 let read = try await blocking {
                     let digesters = missing.map { PartDigester(.init(partSize: .max, kind: $0)) }
                     try readPieces(of: file.place, part.range) { bytes in for one in digesters { one.update(bytes) } }
-                    return digesters.map { ($0.wish.kind, $0.finish()) }
+                    return digesters.map { ($0.requested.kind, $0.finish()) }
                 }
                 for (kind, digest) in read { found[kind] = digest }
             } catch {
@@ -98,7 +98,7 @@ extension S3Dialect {
 
     /// The checksum of the whole object, combined from those of its parts, in the service's notation. A part whose
     /// checksum only the service knows is read once more.
-    func wholeChecksum(_ parts: [TakenPart], _ piece: PartsPiece) async throws -> String? {
+    func wholeChecksum(_ parts: [AcknowledgedPart], _ piece: PartsPiece) async throws -> String? {
         let sort = checksum(of: piece)
         guard let kind = sort.kind else { return nil }
         var whole: UInt64 = 0

@@ -25,13 +25,13 @@ struct S3Settings: Sendable {
     /// The service is told the limit of the policy.
     var tellsLimit = false
     /// The object's key was assigned by the service that gave the right to it.
-    var appointed: S3Appointment?
+    var assignedObject: S3AssignedObject?
     /// Headers for each object: storage class, encryption, ACL, tags.
     var objectHeaders: [(name: String, value: String)] = []
 }
 
 /// One object for which a right was given: its key is neither chosen nor changed.
-struct S3Appointment: Sendable {
+struct S3AssignedObject: Sendable {
     var key: FilePath
     /// Fields of the checkpoint that stay when the upload starts again.
     var lasting: [String]
@@ -113,7 +113,7 @@ extension S3 {
 
     /// Whether it can be a part of a host name under a certificate for `*.host`.
     private static func isHostName(_ bucket: String) -> Bool {
-        bucket.utf8.allSatisfy { S3Words.isOfHosts($0) }
+        bucket.utf8.allSatisfy { S3ValueChecks.isOfHosts($0) }
     }
 
     static func objections(_ values: [String: SettingValue]) -> [SettingObjection] {
@@ -131,7 +131,7 @@ extension S3 {
             }
         }
         let endpoint = text("endpoint")
-        all += S3Words.objections(values)
+        all += S3ValueChecks.objections(values)
         let preset = S3Preset.named(text("preset") ?? (endpoint == nil ? "aws" : "other"))
         if let preset, endpoint == nil {
             if preset.host == nil {

@@ -125,7 +125,7 @@ struct AllowedOrigins: Sendable {
     }
 }
 
-extension Asking {
+extension AuthorizedClient {
     /// The failure code when a person has to decide whether a server may name an address at another origin.
     static let otherOrigin = "other_origin"
 

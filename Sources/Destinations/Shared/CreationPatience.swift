@@ -19,18 +19,18 @@ final class CreationPatience: Sendable {
     }
 
     /// - Throws: ``UploadError`` while no creation may be sent.
-    func check(_ asking: Asking) throws(UploadError) {
-        let now = asking.clocks.monotonic()
+    func check(_ client: AuthorizedClient) throws(UploadError) {
+        let now = client.clocks.monotonic()
         let left = state.withLock { $0.until?.since(now) }
-        if let left, left > .zero { throw asking.tooManyCreations(left) }
+        if let left, left > .zero { throw client.tooManyCreations(left) }
     }
 
     /// - Parameters:
     ///   - error: The outcome of a creation that may have made something.
     ///   - atLeast: How many creations this upload is known to have tried in vain, also before a restart.
     /// - Returns: `error` with the wait for the next one.
-    func failed(_ error: UploadError, _ asking: Asking, atLeast: Int64 = 1) -> UploadError {
-        let now = asking.clocks.monotonic()
+    func failed(_ error: UploadError, _ client: AuthorizedClient, atLeast: Int64 = 1) -> UploadError {
+        let now = client.clocks.monotonic()
         let wait = state.withLock { state in
             state.count = max(state.count + 1, atLeast)
             let wait = Self.wait(after: state.count)
@@ -69,9 +69,9 @@ final class CreationPatience: Sendable {
     ///   - countsLost: A lost answer counts too, because it cannot be looked for what was made.
     /// - Throws: Errors of `creation`; ``UploadError`` while no creation may be sent.
     func make<Made>(
-        _ asking: Asking, after earlier: Int64, countsLost: Lost = .never, _ creation: () async throws -> Made
+        _ client: AuthorizedClient, after earlier: Int64, countsLost: Lost = .never, _ creation: () async throws -> Made
     ) async throws -> Made {
-        try check(asking)
+        try check(client)
         do {
             let made = try await creation()
             succeeded()
@@ -79,7 +79,7 @@ final class CreationPatience: Sendable {
         } catch let error as UploadError
             where error.isUnusableCreation || countsLost.counts(error, after: earlier)
         {
-            throw failed(error, asking, atLeast: earlier + 1)
+            throw failed(error, client, atLeast: earlier + 1)
         }
     }
 }
@@ -89,7 +89,8 @@ extension UploadError {
     var isUnanswered: Bool { ["connection_lost", "no_reply"].contains(failure.code) }
 
     private static let ofUnusableCreations: Set = [
-        Asking.unusableAnswer, Asking.unreadableAnswer, OwnService.unusable, "no_location", "bad_location", "no_token",
+        AuthorizedClient.unusableAnswer, AuthorizedClient.unreadableAnswer, OwnService.unusable, "no_location",
+        "bad_location", "no_token",
     ]
 
     /// A creation may have made something, and its answer is unusable. A lost answer is an accident; an unusable one
@@ -97,7 +98,7 @@ extension UploadError {
     var isUnusableCreation: Bool { Self.ofUnusableCreations.contains(failure.code) }
 }
 
-extension Asking {
+extension AuthorizedClient {
     /// The failure code for a success without the required values.
     static let unusableAnswer = "unusable_answer"
     /// The failure code for a success whose body cannot be decoded.

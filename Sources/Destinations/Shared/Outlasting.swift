@@ -2,7 +2,7 @@ internal import Linux
 
 /// Lets `work` continue for a while when the task is cancelled: otherwise an object that it makes at a remote would
 /// have no record.
-func outlasting<Made: Sendable>(
+func withCancellationGrace<Made: Sendable>(
     _ patience: Duration, _ work: @escaping @Sendable () async throws -> Made
 ) async throws -> Made {
     let task = Task { try await work() }

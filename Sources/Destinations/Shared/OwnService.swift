@@ -6,12 +6,12 @@ internal import Transport
 
 /// A service or program of the person that gives a right in JSON, because it has a key that this machine has not.
 struct OwnService: Sendable {
-    enum Way: Sendable {
+    enum Source: Sendable {
         case service(url: String, headers: [CredentialProvider.Header], caFile: FilePath?)
         case command([String])
     }
 
-    let way: Way
+    let way: Source
     /// Its role in messages: `the signer`.
     let role: String
     /// The failure code when it cannot be used.
@@ -19,31 +19,31 @@ struct OwnService: Sendable {
     /// The failure code for a service that gives the place of a file.
     static let unusable = "authorisation_unusable"
     /// Sends the questions to a service; by default the destination's own.
-    let asking: Asking
+    let client: AuthorizedClient
     /// How long it may take.
     private let patience: Duration
 
     /// - Parameters:
     ///   - asking: The destination's.
     ///   - reply: `reply_timeout` of the destination, where it is set.
-    init(_ way: Way, role: String, code: String, asking: Asking, reader: SecretReader, reply: Duration?) {
+    init(_ way: Source, role: String, code: String, client: AuthorizedClient, reader: SecretReader, reply: Duration?) {
         patience = reply ?? .seconds(30)
         self.way = way
         self.role = role
         self.code = code
         switch way {
         case .service(let url, let headers, let caFile):
-            self.asking = Asking(
-                transport: asking.transport, credentials: CredentialProvider(headers, reader: reader),
-                origin: WebAddress(url).origin, caFile: caFile, clocks: asking.clocks, name: asking.name)
-        case .command: self.asking = asking
+            self.client = AuthorizedClient(
+                transport: client.transport, credentials: CredentialProvider(headers, reader: reader),
+                origin: WebAddress(url).origin, caFile: caFile, clocks: client.clocks, name: client.name)
+        case .command: self.client = client
         }
     }
 
     /// For messages. Arguments may be secret.
     var name: String {
         switch way {
-        case .service(let url, _, _): "\(role) at \(asking.host(url))"
+        case .service(let url, _, _): "\(role) at \(client.host(url))"
         case .command(let words): "\(role) \(FilePath(words.first ?? "").display)"
         }
     }
@@ -74,14 +74,14 @@ struct OwnService: Sendable {
             body: .bytes(question), limits: Limits(replyWait: patience, whole: patience))
         for isLast in [false, true] {
             let response: Response
-            do { response = try await asking.ask(request).response } catch let error as Asking.Unanswered {
-                throw asking.silence("no \(role.dropFirst("the ".count)) at \(asking.host(url))", error)
+            do { response = try await client.ask(request).response } catch let error as AuthorizedClient.Unanswered {
+                throw client.silence("no \(role.dropFirst("the ".count)) at \(client.host(url))", error)
             }
             if response.status == 200 { return response.body }
             // Its secret may have been renewed, and was read again. A question changes nothing, and can be repeated.
             if response.status == 401, !isLast { continue }
             if let error = judge(response) { throw error }
-            let after = retryAfter(response.headers, now: asking.clocks.wall())
+            let after = retryAfter(response.headers, now: client.clocks.wall())
             let remedy: Remedy =
                 switch response.status {
                 case 401, 403: .authenticate
@@ -89,7 +89,7 @@ struct OwnService: Sendable {
                 case 500..., 408: .holdDestination(after: after)
                 default: .misconfigured
                 }
-            var refused = asking.refused(what, response, remedy)
+            var refused = client.refused(what, response, remedy)
             // Its message may contain addresses nevertheless, whose secrets are not remembered yet.
             refused.failure.message = redacted(refused.failure.message)
             throw refused
@@ -114,14 +114,14 @@ struct OwnService: Sendable {
 
     func problem(_ words: String, _ remedy: Remedy) -> UploadError {
         UploadError(
-            asking.failure(
+            client.failure(
                 remedy == .misconfigured ? .config : .transient, code, "\(name) \(words)", retryable: true),
             remedy: remedy)
     }
 
     /// Its message, safe to show: no request went to an address in it, so its secrets are not remembered.
     func shown(_ words: String) -> String {
-        FilePath(String(redacted(asking.withoutSecrets(words)).prefix(200))).display
+        FilePath(String(redacted(client.withoutSecrets(words)).prefix(200))).display
     }
 }
 
@@ -140,7 +140,7 @@ extension OwnService {
         "content-type", "content-length", "transfer-encoding", "expect", "host", "connection", "accept",
     ]
 
-    static func way(_ values: [String: SettingValue], in section: String) -> Way? {
+    static func way(_ values: [String: SettingValue], in section: String) -> Source? {
         if case .texts(let words)? = values["\(section).command"] { return .command(words) }
         guard case .text(let url)? = values["\(section).url"] else { return nil }
         var headers: [CredentialProvider.Header] = []

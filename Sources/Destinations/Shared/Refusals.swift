@@ -3,7 +3,7 @@ internal import Transport
 
 // Descriptions of a server's refusals, for a person.
 
-extension Asking {
+extension AuthorizedClient {
     /// Describes the refusal in an answer: the status, and the body if it is a text.
     ///
     /// - Parameter words: The message, where the caller has read it already.

@@ -2,7 +2,7 @@ internal import Core
 
 // A remote that has every byte, and does not say yet that it can use them.
 
-extension Asking {
+extension AuthorizedClient {
     /// The failure code for a wait that has lasted longer than the configured time without a warning.
     static let verifyTimeout = "verify_timeout"
 

@@ -16,8 +16,8 @@ struct Tus: Destination {
     private let engine: OffsetEngine
     let site: DestinationSite
 
-    func upload(_ order: UploadOrder, notes: any UploadNotes) async throws -> RemoteObject {
-        guard let url = order.url else { return try await engine.upload(order, notes) }
+    func upload(_ order: UploadOrder, reporter: any UploadReporter) async throws -> RemoteObject {
+        guard let url = order.url else { return try await engine.upload(order, reporter) }
         // The address was checked when it was given; the configuration may have changed since.
         if let objection = objection(toURL: url) {
             throw UploadError(
@@ -25,7 +25,7 @@ struct Tus: Destination {
                     .config, "url_refused", "the address that was given for this upload cannot be used: \(objection)",
                     retryable: false), remedy: .giveUp)
         }
-        return try await engine.over(dialect.elsewhere(url)).upload(order, notes)
+        return try await engine.over(dialect.elsewhere(url)).upload(order, reporter)
     }
 
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
@@ -84,13 +84,13 @@ struct Tus: Destination {
 
     private func judge(_ response: Response, _ announced: TusAnnounced) -> CheckResult {
         guard announced.versions.contains("1.0.0") else {
-            let versions = FilePath(dialect.asking.withoutSecrets(announced.versions.joined(separator: ", "))).display
+            let versions = FilePath(dialect.client.withoutSecrets(announced.versions.joined(separator: ", "))).display
             return CheckResult(.failed, "the server speaks tus \(versions.prefix(200)), and not 1.0.0")
         }
         guard announced.extensions.contains("creation") else {
             return CheckResult(.failed, "the server does not offer the extension `creation`, so no upload can begin")
         }
-        let extensions = FilePath(dialect.asking.withoutSecrets(announced.extensions.sorted().joined(separator: ", ")))
+        let extensions = FilePath(dialect.client.withoutSecrets(announced.extensions.sorted().joined(separator: ", ")))
         var words = "tus 1.0.0 with \(extensions.display.prefix(200))"
         if let most = announced.maxSize { words += "; at most \(most) bytes a file" }
         if let space = announced.space { words += "; \(space.words)" }
@@ -180,7 +180,7 @@ extension Tus {
         let allowed = AllowedOrigins(home: url, values)
         dialect = TusDialect(
             endpoint: url,
-            asking: Asking(
+            client: AuthorizedClient(
                 transport: tools.transport, credentials: CredentialProvider(headers, reader: tools.secrets),
                 origins: allowed.origins, allowed: allowed, caFile: caFile, clocks: tools.clocks, name: tools.name),
             settings: settings, capabilities: TusCapabilities(), log: tools.log)

@@ -39,7 +39,7 @@ final class TusCapabilities: Sendable {
     private let kept = Mutex<(announced: TusAnnounced?, until: MonotonicTime)?>(nil)
 
     func current(_ dialect: TusDialect) async throws -> TusAnnounced? {
-        if let kept = kept.withLock({ $0 }), dialect.asking.clocks.monotonic() < kept.until { return kept.announced }
+        if let kept = kept.withLock({ $0 }), dialect.client.clocks.monotonic() < kept.until { return kept.announced }
         return try await ask(dialect)
     }
 
@@ -52,7 +52,7 @@ final class TusCapabilities: Sendable {
     }
 
     private func ask(_ dialect: TusDialect) async throws -> TusAnnounced? {
-        let clocks = dialect.asking.clocks
+        let clocks = dialect.client.clocks
         let announced: TusAnnounced?
         do { announced = try await dialect.options(dialect.endpoint)?.announced } catch let error as UploadError {
             // A server that closes on OPTIONS may still accept uploads; an unreachable one does not.

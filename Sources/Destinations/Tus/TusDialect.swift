@@ -7,7 +7,7 @@ internal import Transport
 /// tus 1.0 as ``OffsetEngine`` needs it: creation, position, bytes, removal.
 struct TusDialect: OffsetDialect {
     private(set) var endpoint: String
-    let asking: Asking
+    let client: AuthorizedClient
     let settings: TusSettings
     private(set) var capabilities: TusCapabilities
     let log: @Sendable (String) -> Void
@@ -36,7 +36,7 @@ struct TusDialect: OffsetDialect {
         }
         // The address may have another origin, and is recorded nevertheless: when a person has allowed that origin,
         // this upload continues there.
-        let (url, response) = try await creations.make(asking, after: checkpoint.number("orphans")) {
+        let (url, response) = try await creations.make(client, after: checkpoint.number("orphans")) {
             var answer = try await post(order, checkpoint, isMinimal: false)
             if answer.verdict == .lessMetadata { answer = try await post(order, checkpoint, isMinimal: true) }
             switch answer.verdict {
@@ -58,10 +58,10 @@ struct TusDialect: OffsetDialect {
         checkpoint["server"].map { WebAddress($0).origin == WebAddress(endpoint).origin } ?? true
     }
 
-    func objection(to checkpoint: Checkpoint) -> UploadError? { checkpoint["url"].flatMap { asking.objection(to: $0) } }
+    func objection(to checkpoint: Checkpoint) -> UploadError? { checkpoint["url"].flatMap { client.objection(to: $0) } }
 
     /// Allowed origins of addresses in answers.
-    var allowed: AllowedOrigins { asking.allowed ?? AllowedOrigins(homes: [endpoint]) }
+    var allowed: AllowedOrigins { client.allowed ?? AllowedOrigins(homes: [endpoint]) }
 
     func locate(_ order: UploadOrder, _ checkpoint: inout Checkpoint) async throws -> Position {
         guard let url = checkpoint["url"] else { return .gone(isCertain: true) }
@@ -91,7 +91,7 @@ struct TusDialect: OffsetDialect {
             bodies.isRefused = false
             checkpoint[BodyRefusal.field] = nil
         }
-        let carried: Asking.Carried
+        let carried: AuthorizedClient.Carried
         do {
             var headers = [
                 Self.version, ("Upload-Offset", "\(range.lowerBound)"),
@@ -99,7 +99,7 @@ struct TusDialect: OffsetDialect {
             ]
             if let checksum = try await checksum(range, order) { headers.append(("Upload-Checksum", checksum)) }
             let count = range.upperBound - range.lowerBound
-            carried = await asking.carry(
+            carried = await client.carry(
                 Request(
                     "PATCH", url, headers: headers,
                     body: .file(order.file.place, offset: range.lowerBound, count: count, check: digest),
@@ -123,7 +123,7 @@ struct TusDialect: OffsetDialect {
     ///
     /// - Returns: `nil` where bytes may be sent.
     private func askWithoutBody(_ url: String, at offset: Int64) async -> Sending? {
-        let carried = await asking.carry(
+        let carried = await client.carry(
             Request(
                 "PATCH", url,
                 headers: [
@@ -161,7 +161,7 @@ struct TusDialect: OffsetDialect {
         return values.count == 1 ? values.first.flatMap { plainInteger($0) } : nil
     }
 
-    func allowance(for count: Int64) -> Int64 { asking.transport.allowance(for: count) }
+    func allowance(for count: Int64) -> Int64 { client.transport.allowance(for: count) }
 
     func isThere() async throws -> Bool { try await options(endpoint) != nil }
 
@@ -171,7 +171,7 @@ struct TusDialect: OffsetDialect {
     }
 
     func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {
-        asking.failure(kind, code, message, retryable: retryable)
+        client.failure(kind, code, message, retryable: retryable)
     }
 
     // MARK: The rest of the protocol
@@ -196,13 +196,13 @@ struct TusDialect: OffsetDialect {
     /// The answer as it is, from a tus server or not.
     func plainOptions(_ url: String) async throws -> Response {
         try await replies {
-            try await asking.ask(Request("OPTIONS", url, limits: settings.limits.small))
+            try await client.ask(Request("OPTIONS", url, limits: settings.limits.small))
         }.response
     }
 
     private func post(
         _ order: UploadOrder, _ checkpoint: Checkpoint, isMinimal: Bool
-    ) async throws -> (verdict: TusVerdict, answer: Asking.Answer) {
+    ) async throws -> (verdict: TusVerdict, answer: AuthorizedClient.Answer) {
         let metadata = TusMetadata.header(
             order, isASCII: settings.isASCII, isMinimal: isMinimal, isRepeat: checkpoint["reuploaded"] != nil)
         let answer = try await following(
@@ -214,7 +214,7 @@ struct TusDialect: OffsetDialect {
         return (verdict(.POST, answer.response), answer)
     }
 
-    private func uploadAddress(_ answer: Asking.Answer) throws(UploadError) -> String {
+    private func uploadAddress(_ answer: AuthorizedClient.Answer) throws(UploadError) -> String {
         let response = answer.response
         guard let location = response.headers["Location"], !location.isEmpty else {
             let isPage = response.headers["Content-Type"]?.lowercased().hasPrefix("text/html") == true
@@ -261,52 +261,52 @@ struct TusDialect: OffsetDialect {
         return .at(offset)
     }
 
-    private func judge(_ answer: Asking.Answer, _ checkpoint: inout Checkpoint) -> Sending.Answer {
+    private func judge(_ answer: AuthorizedClient.Answer, _ checkpoint: inout Checkpoint) -> Sending.Answer {
         let response = answer.response
         func refusal(_ remedy: Remedy) -> UploadError { refused("bytes", response, remedy) }
         switch verdict(.PATCH, response) {
-        case .success where response.isWebPage: return .look(refusal(.misconfigured), again: 0)
+        case .success where response.isWebPage: return .status(refusal(.misconfigured), again: 0)
         case .success: return .accepted(offset(in: response))
         case .moved:
             let url: String
             do { url = try redirected(answer, "bytes") } catch { return .failed(error) }
             checkpoint["url"] = url
             // When asked, the server says that the offset has not changed: the request was in vain once.
-            return .look(refusal(.again(after: nil)), again: 3)
-        case .look(let remedy, let again): return .look(refusal(remedy), again: again)
+            return .status(refusal(.again(after: nil)), again: 3)
+        case .status(let remedy, let again): return .status(refusal(remedy), again: again)
         case .tooMuch: return .tooMuch(refusal(.giveUp))
         case .damaged: return .damaged(refusal(.giveUp))
         case .stop(let remedy): return .failed(refusal(remedy))
-        case .gone, .doubtful, .lessMetadata, .unsupported: return .look(refusal(.again(after: nil)), again: 0)
+        case .gone, .doubtful, .lessMetadata, .unsupported: return .status(refusal(.again(after: nil)), again: 0)
         }
     }
 
     /// Follows permanent and temporary redirects of requests without a body, to allowed origins only.
-    func following(_ request: Request) async throws -> Asking.Answer {
+    func following(_ request: Request) async throws -> AuthorizedClient.Answer {
         var request = request
-        var answer = try await replies { try await asking.ask(request) }
+        var answer = try await replies { try await client.ask(request) }
         for _ in 0..<5 {
             guard answer.response.status == 307 || answer.response.status == 308 else { return answer }
             request.url = try redirected(answer, request.method)
             let next = request
-            answer = try await replies { try await asking.ask(next) }
+            answer = try await replies { try await client.ask(next) }
         }
         throw refused(request.method, answer.response, .misconfigured)
     }
 
     /// - Throws: For a redirect that is not followed, because its origin is not allowed, as with portals.
-    private func redirected(_ answer: Asking.Answer, _ what: String) throws(UploadError) -> String {
+    private func redirected(_ answer: AuthorizedClient.Answer, _ what: String) throws(UploadError) -> String {
         var refusal = refused(what, answer.response, .misconfigured)
         guard let location = answer.response.headers["Location"],
             let target = try? TusLocation(location, base: answer.url, allowed: allowed)
         else { throw refusal }
         if target.isAllowed { return target.url }
-        refusal.failure.message += asking.withoutSecrets(". It leads to \(allowed.objection(to: target.url))")
+        refusal.failure.message += client.withoutSecrets(". It leads to \(allowed.objection(to: target.url))")
         throw refusal
     }
 
-    private func replies(_ body: () async throws -> Asking.Answer) async throws -> Asking.Answer {
-        do { return try await body() } catch let error as Asking.Unanswered { throw error.error }
+    private func replies(_ body: () async throws -> AuthorizedClient.Answer) async throws -> AuthorizedClient.Answer {
+        do { return try await body() } catch let error as AuthorizedClient.Unanswered { throw error.error }
     }
 
     private func checksum(_ range: Range<Int64>, _ order: UploadOrder) async throws -> String? {
@@ -328,7 +328,7 @@ struct TusDialect: OffsetDialect {
         let isFull = response.status == 507 || response.status == 413 && speaksOfRoom(response)
         return TusVerdict(
             verb, status: response.status, code: errorCode(response),
-            wait: retryAfter(response.headers, now: asking.clocks.wall(), most: isFull ? Self.longestFull : 3600),
+            wait: retryAfter(response.headers, now: client.clocks.wall(), most: isFull ? Self.longestFull : 3600),
             isFull: isFull)
     }
 
@@ -353,8 +353,8 @@ struct TusDialect: OffsetDialect {
     }
 
     func refused(_ what: String, _ response: Response, _ remedy: Remedy) -> UploadError {
-        asking.refused(what, response, remedy)
+        client.refused(what, response, remedy)
     }
 
-    func host(_ url: String) -> String { asking.host(url) }
+    func host(_ url: String) -> String { client.host(url) }
 }

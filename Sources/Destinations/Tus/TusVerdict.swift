@@ -11,7 +11,7 @@ enum TusVerdict: Hashable, Sendable {
     case gone
     /// Ask where the upload stands. If the offset has not changed, sending again is worth this many tries before
     /// `remedy`.
-    case look(Remedy, again: Int)
+    case status(Remedy, again: Int)
     /// Perhaps temporary; after several times the upload counts as gone.
     case doubtful
     /// The body was too large for one request.
@@ -58,7 +58,7 @@ enum TusVerdict: Hashable, Sendable {
         case "ERR_UPLOAD_NOT_FOUND":
             switch verb {
             case .POST: nil
-            case .PATCH: .look(.again(after: nil), again: 0)
+            case .PATCH: .status(.again(after: nil), again: 0)
             case .HEAD: .gone
             // The upload that was to be removed does not exist.
             case .DELETE: .success
@@ -82,7 +82,7 @@ enum TusVerdict: Hashable, Sendable {
         // The offset shows whether the bytes were accepted nevertheless.
         case let status where StatusOfPath.all.contains(status) && verb != .DELETE:
             return verb == .PATCH
-                ? .look(.holdDestination(after: wait), again: 0) : .stop(.holdDestination(after: wait))
+                ? .status(.holdDestination(after: wait), again: 0) : .stop(.holdDestination(after: wait))
         // The body or the file is not too large; there is no space for it now.
         case 413 where isFull && (verb == .POST || verb == .PATCH): return .stop(.noRoom(after: wait))
         case 501: return verb == .DELETE ? .unsupported : .stop(.misconfigured)
@@ -108,16 +108,16 @@ enum TusVerdict: Hashable, Sendable {
             }
         case .PATCH:
             switch status {
-            case 400: return .look(.giveUp, again: 2)
+            case 400: return .status(.giveUp, again: 2)
             // Servers answer 403 to bytes for a finished upload, so the offset decides.
-            case 401, 403: return .look(.authenticate, again: 1)
-            case 404, 410: return .look(.again(after: nil), again: 0)
+            case 401, 403: return .status(.authenticate, again: 1)
+            case 404, 410: return .status(.again(after: nil), again: 0)
             // At another offset, continue there. At ours, it is a lock.
-            case 409: return .look(.again(after: wait ?? .seconds(2)), again: 0)
+            case 409: return .status(.again(after: wait ?? .seconds(2)), again: 0)
             case 413: return .tooMuch
             case 460: return .damaged
             case 405, 411, 415, 431: return .stop(.misconfigured)
-            default: return .look(.giveUp, again: 0)
+            default: return .status(.giveUp, again: 0)
             }
         case .DELETE:
             switch status {

@@ -28,36 +28,36 @@ struct Vimeo: Destination {
         if case .bytes(let size)? = values["chunk_size"] { chunk = size == 0 ? .max : size }
         var caFile: FilePath?
         if case .path(let path)? = values["ca_file"] { caFile = path }
-        func asking(_ headers: [CredentialProvider.Header], _ allowed: AllowedOrigins) -> Asking {
-            Asking(
+        func client(_ headers: [CredentialProvider.Header], _ allowed: AllowedOrigins) -> AuthorizedClient {
+            AuthorizedClient(
                 transport: tools.transport, credentials: CredentialProvider(headers, reader: tools.secrets),
                 origins: [WebAddress(settings.base).origin], allowed: allowed, caFile: caFile, clocks: tools.clocks,
                 name: tools.name)
         }
         // The address of an upload is its own permission, and is on other hosts: the token never goes there.
-        let bytes = asking([], AllowedOrigins(home: settings.base, values, domains: Self.domains))
+        let bytes = client([], AllowedOrigins(home: settings.base, values, domains: Self.domains))
         dialect = VimeoDialect(
             api: VimeoAPI(
-                asking([.init("Authorization", prefix: "Bearer ", token)], AllowedOrigins(homes: [settings.base])),
+                client([.init("Authorization", prefix: "Bearer ", token)], AllowedOrigins(homes: [settings.base])),
                 base: settings.base,
                 limits: settings.limits.small),
             tus: TusDialect(
-                endpoint: settings.base, asking: bytes,
+                endpoint: settings.base, client: bytes,
                 settings: TusSettings(isASCII: false, checksum: nil, limits: settings.limits),
                 capabilities: TusCapabilities(), log: tools.log),
             ranges: ContentRange(
-                asking: bytes, limits: settings.limits, meaning: .count(RangeHabit()), success: .ofPiece),
+                client: bytes, limits: settings.limits, meaning: .count(RangeHabit()), success: .ofPiece),
             settings: settings, secrets: tools.secrets, log: tools.log)
         site = WebAddress(settings.base).site ?? .here
         engine = OffsetEngine(
             dialect: dialect, chunks: ChunkSize(chunk), gone: .reupload, finalError: FinalErrorPolicy(values))
     }
 
-    func upload(_ order: UploadOrder, notes: any UploadNotes) async throws -> RemoteObject {
+    func upload(_ order: UploadOrder, reporter: any UploadReporter) async throws -> RemoteObject {
         if VimeoPicture.isImage(order), dialect.settings.video.thumbnail {
-            return try await VimeoPicture(dialect: dialect).upload(order, notes)
+            return try await VimeoPicture(dialect: dialect).upload(order, reporter)
         }
-        return try await engine.upload(try await dialect.prepared(order, notes), notes)
+        return try await engine.upload(try await dialect.prepared(order, reporter), reporter)
     }
 
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
@@ -68,7 +68,7 @@ struct Vimeo: Destination {
         if thing == nil, checkpoint["ending_at"] == nil, !isUnheard { return true }
         // A video that was not found is not removed for that reason.
         guard dialect.isOurs(checkpoint), checkpoint[OffsetProgress.missingIn] == nil else { return false }
-        return try await asking("the removal") {
+        return try await client("the removal") {
             if let thing {
                 guard try await !dialect.isOfAnother(checkpoint) else { return false }
                 return try await dialect.remove(thing)
@@ -85,14 +85,14 @@ struct Vimeo: Destination {
     var tellsSpace: Bool { true }
 
     func space() async throws(UploadError) -> RemoteSpace? {
-        try await asking("the question") { try await dialect.space() }
+        try await client("the question") { try await dialect.space() }
     }
 
     func list(after mark: String?) async throws(UploadError) -> RemotePage? {
-        try await asking("the question") { try await dialect.list(after: mark) }
+        try await client("the question") { try await dialect.list(after: mark) }
     }
 
-    private func asking<Answer>(
+    private func client<Answer>(
         _ what: String, _ body: () async throws -> Answer
     ) async throws(UploadError) -> Answer {
         do { return try await body() } catch let error as UploadError { throw error } catch {

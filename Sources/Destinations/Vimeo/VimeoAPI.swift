@@ -12,26 +12,26 @@ struct VimeoAPI: Sendable {
         case ofTickets = "3.3"
     }
 
-    let asking: Asking
+    let client: AuthorizedClient
     let base: String
     private let limits: Limits
     /// The time until which the service has told us to stay away.
-    private let ban = VimeoBan()
+    private let ban = VimeoBackoff()
     private let clock = VimeoClock()
     let creations = CreationPatience()
     /// Videos of uploads that are in progress.
     let known: VimeoVideos
 
     /// `asking` adds the token.
-    init(_ asking: Asking, base: String, limits: Limits) {
-        self.asking = asking
+    init(_ client: AuthorizedClient, base: String, limits: Limits) {
+        self.client = client
         self.base = base
         self.limits = limits
         known = .at(base)
     }
 
     /// The time by the clock of the service, as far as an answer has told it; ms since 1970.
-    var now: Int64 { asking.clocks.wall().milliseconds.addingClamped(clock.ahead) }
+    var now: Int64 { client.clocks.wall().milliseconds.addingClamped(clock.ahead) }
 
     /// How far that clock is ahead of this machine's, in ms; 0 until an answer has told it.
     var ahead: Int64 { clock.ahead }
@@ -47,9 +47,9 @@ struct VimeoAPI: Sendable {
         _ method: String, _ path: String, _ body: JSONValue? = nil, _ what: String, allowing: Set<Int> = [],
         version: Version = .current
     ) async throws -> (response: Response, json: JSONValue?) {
-        if let left = ban.left(asking.clocks.monotonic()) {
+        if let left = ban.left(client.clocks.monotonic()) {
             throw UploadError(
-                asking.failure(
+                client.failure(
                     .transient, "rate_limit",
                     "the API asked to be left alone for \(Int(left.inSeconds.rounded(.up))) s more",
                     http: 429, retryable: true), remedy: .rateLimit(after: left))
@@ -62,7 +62,7 @@ struct VimeoAPI: Sendable {
         }
         if (200..<300).contains(response.status) {
             // Callers of requests that change something do not always read the answer; callers of questions do.
-            if method != "GET", response.isWebPage { throw asking.answeredByPage(what, response) }
+            if method != "GET", response.isWebPage { throw client.answeredByPage(what, response) }
             ban.ended()
             return (response, JSONValue.read(response.body))
         }
@@ -82,27 +82,27 @@ struct VimeoAPI: Sendable {
             content = .bytes(try body.bytes)
         }
         do {
-            let response = try await asking.ask(
+            let response = try await client.ask(
                 Request(
                     method, base + (path.hasPrefix("/") ? "" : "/") + path, headers: headers, body: content,
                     limits: limits)
             ).response
             if let date = response.headers["Date"].flatMap({ httpDate($0) }) {
-                clock.ahead = date.milliseconds - asking.clocks.wall().milliseconds
+                clock.ahead = date.milliseconds - client.clocks.wall().milliseconds
             }
             return response
-        } catch let error as Asking.Unanswered { throw error.error }
+        } catch let error as AuthorizedClient.Unanswered { throw error.error }
     }
 
     func verdict(_ response: Response) -> VimeoVerdict {
-        VimeoVerdict(response) { ban.begin(rateLimit($0), asking.clocks.monotonic()) }
+        VimeoVerdict(response) { ban.begin(rateLimit($0), client.clocks.monotonic()) }
     }
 
     func refusal(_ response: Response, _ what: String) -> UploadError {
         let verdict = verdict(response)
-        var words = asking.withoutSecrets(verdict.words)
+        var words = client.withoutSecrets(verdict.words)
         if verdict.isOfFlow { words += "; set `flow: tus`, which is the one that the service offers" }
-        return asking.refused(what, response, verdict.remedy, words: words, code: verdict.code)
+        return client.refused(what, response, verdict.remedy, words: words, code: verdict.code)
     }
 
     /// Whether an unsuccessful answer has the form of the service's errors: a portal or a proxy says nothing about the
@@ -113,13 +113,13 @@ struct VimeoAPI: Sendable {
     }
 
     func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {
-        asking.failure(kind, code, message, retryable: retryable)
+        client.failure(kind, code, message, retryable: retryable)
     }
 
     /// How long the service asks to be left alone: `X-RateLimit-Reset` as a date or in seconds since 1970, since both
     /// forms are documented; otherwise `Retry-After`; `nil` where it has neither, or an impossible value.
     private func rateLimit(_ response: Response) -> Duration? {
-        let now = asking.clocks.wall()
+        let now = client.clocks.wall()
         if let text = response.headers["X-RateLimit-Reset"] {
             let then =
                 plainInteger(text).map { WallTime(milliseconds: 0).advanced(by: .seconds($0)) }
@@ -150,7 +150,7 @@ private final class VimeoClock: Sendable {
 }
 
 /// The wait that a service has asked for, shared by all uploads to an account. It doubles where the service names none.
-private final class VimeoBan: Sendable {
+private final class VimeoBackoff: Sendable {
     private struct State {
         var until: MonotonicTime?
         var guesses = 0

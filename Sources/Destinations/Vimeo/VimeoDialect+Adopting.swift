@@ -24,22 +24,22 @@ extension VimeoDialect {
     /// another is made.
     ///
     /// - Throws: ``UploadError``; `CancellationError`; errors of `notes`.
-    func prepared(_ order: UploadOrder, _ notes: any UploadNotes) async throws -> UploadOrder {
+    func prepared(_ order: UploadOrder, _ reporter: any UploadReporter) async throws -> UploadOrder {
         var order = order
         var checkpoint = order.checkpoint ?? Checkpoint()
         if let video = checkpoint["video"], isOurs(checkpoint) {
             api.known.note(video)
-            try await notes.named(video, at: checkpoint["link"])
+            try await reporter.named(video, at: checkpoint["link"])
         }
         guard checkpoint["url"] == nil, checkpoint["concluding"] == nil else { return order }
         if checkpoint["creating"] != nil, isOurs(checkpoint), checkpoint["asked_at"] != nil {
-            if try await adopt(order, &checkpoint, notes) {
+            if try await adopt(order, &checkpoint, reporter) {
                 order.checkpoint = checkpoint
                 return order
             }
         }
         // A creation that has to wait is not sent, and the time of the last one stays as it is.
-        try api.creations.check(api.asking)
+        try api.creations.check(api.client)
         for field in Self.asked { checkpoint[field] = nil }
         checkpoint["asked_at"] = "\(api.now)"
         checkpoint["asked_by"] = api.isTimeKnown ? nil : "box"
@@ -59,7 +59,7 @@ extension VimeoDialect {
 
     /// - Returns: Whether the upload continues with the video of an earlier creation.
     private func adopt(
-        _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ notes: any UploadNotes
+        _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ reporter: any UploadReporter
     ) async throws -> Bool {
         // A ticket that was not ended is not in any list.
         guard settings.flow != .fourStep else { return false }
@@ -81,7 +81,7 @@ extension VimeoDialect {
         }
         var isInDoubt = false
         for video in videos {
-            guard let found = try await empty(video), try await !notes.isOfAnother(video.uri) else {
+            guard let found = try await empty(video), try await !reporter.isOfAnother(video.uri) else {
                 isInDoubt = true
                 continue
             }
@@ -94,7 +94,7 @@ extension VimeoDialect {
                 if seen == nil {
                     checkpoint["seen"] = video.uri
                     checkpoint["seen_at"] = "\(now)"
-                    try await notes.record(checkpoint)
+                    try await reporter.record(checkpoint)
                 }
                 let left = max(settings.firstPoll, settling - (waited ?? .zero))
                 throw UploadError(
@@ -108,8 +108,8 @@ extension VimeoDialect {
             api.creations.succeeded()
             for field in Self.asked + ["creating"] { checkpoint[field] = nil }
             for (field, value) in found.fields { checkpoint[field] = value }
-            try await notes.record(checkpoint)
-            try await notes.named(video.uri, at: found["link"])
+            try await reporter.record(checkpoint)
+            try await reporter.named(video.uri, at: found["link"])
             log("the video of a creation whose answer was lost was found: \(video.uri)")
             return true
         }
@@ -160,7 +160,7 @@ extension VimeoDialect {
         // A clock that was set back meanwhile does not make it longer.
         let gone = max(0, api.now.subtractingReportingOverflow(askedAt(checkpoint)).partialValue)
         let left = wait - .milliseconds(gone)
-        if left > .zero { throw api.asking.tooManyCreations(left) }
+        if left > .zero { throw api.client.tooManyCreations(left) }
         return false
     }
 
@@ -170,15 +170,15 @@ extension VimeoDialect {
     func isOfAnother(_ checkpoint: Checkpoint) async throws -> Bool {
         guard let video = checkpoint["video"], checkpoint["url"] != nil, checkpoint["concluding"] == nil,
             let size = checkpoint["video_size"].flatMap({ Int64($0) }),
-            let reach = checkpoint["reach"].flatMap({ Int64($0) })
+            let reachability = checkpoint["reach"].flatMap({ Int64($0) })
         else { return false }
-        var look = checkpoint
+        var status = checkpoint
         // A host that is not allowed is not asked: then only the state of the video counts.
-        if objection(to: checkpoint) == nil, case .at(let offset) = try await stand(of: &look, size: size) {
-            return offset > reach
+        if objection(to: checkpoint) == nil, case .at(let offset) = try await stand(of: &status, size: size) {
+            return offset > reachability
         }
         // The address of a complete video ends. Its state shows which writer sent it.
-        guard reach < size else { return false }
+        guard reachability < size else { return false }
         let (_, json) = try await asked(
             "GET", "\(video)?fields=uri,status,upload.status", nil, "the question whose bytes a video has",
             allowing: [404, 410])

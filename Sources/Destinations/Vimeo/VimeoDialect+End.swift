@@ -7,33 +7,33 @@ extension VimeoDialect {
     var concludes: Bool { true }
 
     func conclude(
-        _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ notes: any UploadNotes
+        _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ reporter: any UploadReporter
     ) async throws -> Conclusion {
         var outcome = Outcome()
         if checkpoint["complete"] != nil, checkpoint["video"] == nil {
-            try await activate(order, &checkpoint, notes)
+            try await activate(order, &checkpoint, reporter)
             guard checkpoint["video"] != nil else {
                 guard verification(of: order) == .transfer else {
                     // It cannot be confirmed that the video can be watched, and the source is to be removed.
-                    throw try await later(&checkpoint, notes, "which video it became could not be found out")
+                    throw try await later(&checkpoint, reporter, "which video it became could not be found out")
                 }
                 outcome.warnings.append("it is complete there, and which video it became could not be found out")
                 return .done(outcome)
             }
         }
         if checkpoint["complete"] != nil, checkpoint["settled"] == nil {
-            try await settle(order, &checkpoint, notes, &outcome.warnings)
+            try await settle(order, &checkpoint, reporter, &outcome.warnings)
         } else {
             outcome.warnings += try await said(of: order).warnings
         }
-        return try await judge(order, &checkpoint, notes, outcome)
+        return try await judge(order, &checkpoint, reporter, outcome)
     }
 
     // MARK: Four steps
 
     /// Ends a ticket, which makes a video of it.
     private func activate(
-        _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ notes: any UploadNotes
+        _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ reporter: any UploadReporter
     ) async throws {
         guard let complete = checkpoint["complete"] else { return }
         let path = complete.hasPrefix("/") ? complete : "/" + complete
@@ -41,40 +41,40 @@ extension VimeoDialect {
             // Recorded before the request: from then on there may be a video that has to be found, also after a cancel.
             checkpoint["ending_at"] = "\(api.now)"
             checkpoint["ending_size"] = "\(order.file.size)"
-            try await notes.record(checkpoint)
+            try await reporter.record(checkpoint)
         }
-        let (response, _) = try await outlasting(Self.lastWords) {
+        let (response, _) = try await withCancellationGrace(Self.lastWords) {
             try await asked("DELETE", path, nil, "the end of the upload", allowing: [404], version: .ofTickets)
         }
         if (200..<300).contains(response.status) {
             if let video = response.headers["Location"].flatMap({ Self.path(of: $0) }) {
-                return try await became(video, &checkpoint, notes)
+                return try await became(video, &checkpoint, reporter)
             }
         } else if !api.verdict(response).isDeadTicket {
             throw api.refusal(response, "the end of the upload")
         }
         // The ticket was ended before, by a request whose answer was lost, or this answer does not name the video.
-        if let video = try await lookForVideo(order, checkpoint, notes) {
+        if let video = try await lookForVideo(order, checkpoint, reporter) {
             checkpoint["found"] = "1"
-            try await became(video, &checkpoint, notes)
+            try await became(video, &checkpoint, reporter)
         } else if (200..<300).contains(response.status) {
             throw strange("the end of the upload was taken without a word of the video that it became")
         }
     }
 
     private func became(
-        _ video: String, _ checkpoint: inout Checkpoint, _ notes: any UploadNotes
+        _ video: String, _ checkpoint: inout Checkpoint, _ reporter: any UploadReporter
     ) async throws {
         api.known.note(video)
         checkpoint["video"] = video
-        try await notes.record(checkpoint)
-        try await notes.named(video, at: checkpoint["link"])
+        try await reporter.record(checkpoint)
+        try await reporter.named(video, at: checkpoint["link"])
     }
 
     /// Looks for the one video that may be this upload's: of its size, made since its end was requested, and not
     /// another upload's.
     private func lookForVideo(
-        _ order: UploadOrder, _ checkpoint: Checkpoint, _ notes: any UploadNotes
+        _ order: UploadOrder, _ checkpoint: Checkpoint, _ reporter: any UploadReporter
     ) async throws -> String? {
         let begun = checkpoint["ending_at"] == nil ? "ticket_at" : "ending_at"
         var mine: [String] = []
@@ -82,7 +82,7 @@ extension VimeoDialect {
         let names = ["", "Untitled", order.name.name.display, order.name.stem.display]
         for video in try await recent(since: checkpoint.number(begun)).videos
         where video.size == order.file.size && !api.known.contains(video.uri) && names.contains(video.name ?? "") {
-            if try await !notes.isOfAnother(video.uri) { mine.append(video.uri) }
+            if try await !reporter.isOfAnother(video.uri) { mine.append(video.uri) }
         }
         return mine.count == 1 ? mine.first : nil
     }
@@ -91,7 +91,7 @@ extension VimeoDialect {
     private static let settingsTries: Int64 = 6
 
     private func settle(
-        _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ notes: any UploadNotes, _ warnings: inout [String]
+        _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ reporter: any UploadReporter, _ warnings: inout [String]
     ) async throws {
         guard let video = checkpoint["video"] else { return }
         let said = try await said(of: order)
@@ -103,15 +103,15 @@ extension VimeoDialect {
             guard error.failure.retryable, checkpoint.count("settings_tries") < Self.settingsTries else {
                 warnings.append("what is said of the video was not taken: \(error.failure.message)")
                 checkpoint["settled"] = "1"
-                return try await notes.record(checkpoint)
+                return try await reporter.record(checkpoint)
             }
-            try await notes.record(checkpoint)
+            try await reporter.record(checkpoint)
             // Every byte is there: the file does not wait like an unfinished upload.
             let wait = if case .rateLimit(let after?) = error.remedy { after } else { Duration.seconds(30) }
             throw UploadError(error.failure, remedy: .pending(after: wait))
         }
         checkpoint["settled"] = "1"
-        try await notes.record(checkpoint)
+        try await reporter.record(checkpoint)
     }
 
     // MARK: The video's state
@@ -133,7 +133,7 @@ extension VimeoDialect {
     }
 
     private func judge(
-        _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ notes: any UploadNotes, _ outcome: Outcome
+        _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ reporter: any UploadReporter, _ outcome: Outcome
     ) async throws -> Conclusion {
         guard let video = checkpoint["video"] else { return .done(outcome) }
         let (response, json): (Response, JSONValue?)
@@ -142,15 +142,15 @@ extension VimeoDialect {
                 "GET", "\(video)?fields=uri,link,status,is_playable,upload.status,upload.size,transcode.status", nil,
                 "the question what became of the video", allowing: [404, 410])
         } catch let error as UploadError where error.isNoWord {
-            throw try await later(&checkpoint, notes, error.failure.message)
+            throw try await later(&checkpoint, reporter, error.failure.message)
         }
         guard (200..<300).contains(response.status) else {
             guard api.isOwnWord(response) else {
-                throw try await later(&checkpoint, notes, "a \(response.status) that is not the service's own")
+                throw try await later(&checkpoint, reporter, "a \(response.status) that is not the service's own")
             }
             // A video may not be visible everywhere yet.
             if checkpoint.count("missing") < Self.mostMissing {
-                throw try await later(&checkpoint, notes, "it is not found; asking again")
+                throw try await later(&checkpoint, reporter, "it is not found; asking again")
             }
             return .missing(
                 refusal(
@@ -161,14 +161,14 @@ extension VimeoDialect {
         for field in ["missing", OffsetProgress.missingIn] { checkpoint[field] = nil }
         // Only known words count: an answer from an intermediary, or a word of a later version, is no success.
         guard let uri = json?["uri"]?.string else {
-            throw try await later(&checkpoint, notes, "an answer that is none")
+            throw try await later(&checkpoint, reporter, "an answer that is none")
         }
         guard Self.isSame(uri, video) else {
-            throw try await later(&checkpoint, notes, "an answer about another video")
+            throw try await later(&checkpoint, reporter, "an answer about another video")
         }
         if let there = json?["upload"]?["size"]?.whole, there != order.file.size {
             throw try await later(
-                &checkpoint, notes, "it speaks of \(there) bytes, and the file has \(order.file.size)")
+                &checkpoint, reporter, "it speaks of \(there) bytes, and the file has \(order.file.size)")
         }
         var outcome = outcome
         if checkpoint["concluding"] == "offset_unanswered" {
@@ -177,7 +177,7 @@ extension VimeoDialect {
         outcome.id = video
         if let link = json?["link"]?.text.flatMap({ Self.page($0) }), checkpoint["link"] != link {
             checkpoint["link"] = link
-            try await notes.named(video, at: link)
+            try await reporter.named(video, at: link)
         }
         outcome.url = checkpoint["link"]
         let (upload, transcode) = (json?["upload"]?["status"]?.text, json?["transcode"]?["status"]?.text)
@@ -213,7 +213,7 @@ extension VimeoDialect {
             return .done(outcome)
         default: break
         }
-        let error = try await later(&checkpoint, notes, status ?? transcode ?? upload ?? "nothing")
+        let error = try await later(&checkpoint, reporter, status ?? transcode ?? upload ?? "nothing")
         // An offset was out of date, or the service lost acknowledged bytes: it is not working, but waiting for us.
         let lacksBytes = upload == "in_progress" || upload == nil && status == "uploading"
         if lacksBytes { return .incomplete(error) }
@@ -237,13 +237,13 @@ extension VimeoDialect {
 
     /// Asks again later, with growing waits.
     private func later(
-        _ checkpoint: inout Checkpoint, _ notes: any UploadNotes, _ status: String
+        _ checkpoint: inout Checkpoint, _ reporter: any UploadReporter, _ status: String
     ) async throws -> UploadError {
         let polls = checkpoint.count("polls")
         if checkpoint["waits_since"] == nil { checkpoint["waits_since"] = "\(api.now)" }
-        try await notes.record(checkpoint)
+        try await reporter.record(checkpoint)
         let wait = min(settings.firstPoll * (1 << min(polls - 1, 10)), max(Self.longestPoll, settings.firstPoll))
-        return api.asking.unverified(
+        return api.client.unverified(
             "the video", status, waited: waited(checkpoint) ?? .zero, timeout: settings.verifyTimeout, poll: wait)
     }
 
@@ -259,7 +259,7 @@ extension VimeoDialect {
             "the service has taken every byte, and the account's \(status == "total_cap_exceeded" ? "storage" : "quota") "
                 + "does not allow the video", retryable: true)
         let reset = (try? await space())?.resetsAt
-        let now = api.asking.clocks.wall()
+        let now = api.client.clocks.wall()
         // Finding out costs the whole file: not before tomorrow, where the service names no time.
         let wait =
             reset.flatMap { $0 > now ? Duration.milliseconds($0.milliseconds - now.milliseconds) : nil } ?? Self.day

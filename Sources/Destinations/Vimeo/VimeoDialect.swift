@@ -48,7 +48,7 @@ struct VimeoDialect: OffsetDialect {
         }
         let earlier = checkpoint.number("orphans")
         do {
-            try await api.creations.make(api.asking, after: earlier) {
+            try await api.creations.make(api.client, after: earlier) {
                 if earlier > 0 {
                     log("a creation got no answer: the account may hold an empty video more; `sluice remote` shows it")
                 }
@@ -124,7 +124,7 @@ struct VimeoDialect: OffsetDialect {
     private func made(
         _ body: JSONValue, _ query: String, _ what: String, version: VimeoAPI.Version = .current
     ) async throws -> JSONValue? {
-        try await outlasting(Self.lastWords) {
+        try await withCancellationGrace(Self.lastWords) {
             try await asked("POST", "/me/videos" + query, body, what, version: version).json
         }
     }
@@ -140,13 +140,13 @@ struct VimeoDialect: OffsetDialect {
     }
 
     /// A value beyond a limit, such as the length of a name, is an error of this file.
-    func said(of order: UploadOrder) async throws -> VimeoFields.Said {
+    func said(of order: UploadOrder) async throws -> VimeoFields.MetadataFields {
         var password: String?
         if let source = settings.password {
             do {
                 let secret = try await secrets.read(source).reveal()
                 // A server may repeat a value that it refuses.
-                api.asking.conceal(secret)
+                api.client.conceal(secret)
                 password = secret
             } catch {
                 throw UploadError(
@@ -218,7 +218,7 @@ struct VimeoDialect: OffsetDialect {
     func isThere() async throws -> Bool {
         let what = "the question who we are"
         let (response, _) = try await asked("GET", "/me?fields=uri", nil, what)
-        if response.isWebPage { throw api.asking.answeredByPage(what, response) }
+        if response.isWebPage { throw api.client.answeredByPage(what, response) }
         return true
     }
 
@@ -254,7 +254,7 @@ struct VimeoDialect: OffsetDialect {
     private func resetWait() async throws -> Duration? {
         // The refusal counts; an unknown end is no further error.
         guard let reset = try? await space()?.resetsAt else { return nil }
-        let now = api.asking.clocks.wall()
+        let now = api.client.clocks.wall()
         return reset > now ? .milliseconds(reset.milliseconds - now.milliseconds) : nil
     }
 
@@ -269,6 +269,7 @@ struct VimeoDialect: OffsetDialect {
 
     /// Reports an answer that no account with the right to upload gets.
     func strange(_ message: String) -> UploadError {
-        UploadError(failure(.protocol, Asking.unusableAnswer, message, retryable: true), remedy: .misconfigured)
+        UploadError(
+            failure(.protocol, AuthorizedClient.unusableAnswer, message, retryable: true), remedy: .misconfigured)
     }
 }

@@ -2,7 +2,7 @@ internal import Core
 
 extension VimeoFields {
     /// The fields of a request for one video, and warnings about values that had to be left out or cut.
-    struct Said: Sendable {
+    struct MetadataFields: Sendable {
         var fields: [String: JSONValue] = [:]
         var warnings: [String] = []
     }
@@ -12,8 +12,8 @@ extension VimeoFields {
     /// A destination's own templates count before the folder's `metadata` (`title` or `name`, `description`).
     ///
     /// - Throws: A sentence for a person, where the text that a template made cannot be sent.
-    func said(of order: UploadOrder, password: String?) throws(Unsayable) -> Said {
-        var said = Said()
+    func said(of order: UploadOrder, password: String?) throws(InvalidText) -> MetadataFields {
+        var said = MetadataFields()
         // Without a name a video is called "Untitled".
         let name = words("video.name", ["title", "name"], order) ?? text(order.name.stem)
         said.put("name", cut(name, "video.name", &said.warnings))
@@ -34,11 +34,11 @@ extension VimeoFields {
         switch privacy["view"]?.text {
         case "password":
             guard let password else {
-                throw Unsayable(text: "its privacy is `password`, and `video.password` is missing")
+                throw InvalidText(text: "its privacy is `password`, and `video.password` is missing")
             }
             said.put("password", password)
         case "users":
-            if users.isEmpty { throw Unsayable(text: "its privacy is `users`, and `video.users` is missing") }
+            if users.isEmpty { throw InvalidText(text: "its privacy is `users`, and `video.users` is missing") }
             said.fields["users"] = .list(users.map { .object(["uri": .text($0)]) })
         default: break
         }
@@ -46,22 +46,22 @@ extension VimeoFields {
         return said
     }
 
-    struct Unsayable: Error, Hashable { let text: String }
+    struct InvalidText: Error, Hashable { let text: String }
 
     /// `nil` for an empty text, which would be refused or replace an existing one.
     private func words(_ own: String, _ names: [String], _ order: UploadOrder) -> String? {
         ([own] + names).lazy.compactMap { order.metadata[$0].flatMap { trimmed($0) } }.first
     }
 
-    private func word(_ key: String, _ order: UploadOrder) throws(Unsayable) -> String? {
+    private func word(_ key: String, _ order: UploadOrder) throws(InvalidText) -> String? {
         guard let word = order.metadata[key].flatMap({ trimmed($0) }) else { return nil }
-        guard let words = VimeoWords.choices[key], !words.contains(word) else { return word }
-        throw Unsayable(
+        guard let words = VimeoLimits.choices[key], !words.contains(word) else { return word }
+        throw InvalidText(
             text: "`\(key)` made `\(FilePath(word).display)`, and Vimeo takes one of \(words.joined(separator: ", "))")
     }
 
     private func cut(_ text: String, _ key: String, _ warnings: inout [String]) -> String {
-        guard let most = VimeoWords.longest[key], text.count > most else { return text }
+        guard let most = VimeoLimits.longest[key], text.count > most else { return text }
         warnings.append("`\(key)` had \(text.count) characters, and was cut to the \(most) that Vimeo takes")
         return String(text.prefix(most))
     }
@@ -69,6 +69,6 @@ extension VimeoFields {
     private func text(_ name: FilePath) -> String { name.text ?? name.display }
 }
 
-extension VimeoFields.Said {
+extension VimeoFields.MetadataFields {
     fileprivate mutating func put(_ name: String, _ text: String) { fields[name] = .text(text) }
 }

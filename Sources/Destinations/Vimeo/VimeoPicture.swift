@@ -20,19 +20,19 @@ struct VimeoPicture: Sendable {
 
     static func isImage(_ order: UploadOrder) -> Bool { order.mediaType.hasPrefix("image/") }
 
-    func upload(_ order: UploadOrder, _ notes: any UploadNotes) async throws -> RemoteObject {
+    func upload(_ order: UploadOrder, _ reporter: any UploadReporter) async throws -> RemoteObject {
         try judge(order)
         try order.file.checkLook(dialect.failure)
-        notes.entered(.opening)
+        reporter.entered(.opening)
         var checkpoint = order.checkpoint ?? Checkpoint()
-        if !dialect.isOurs(checkpoint) { try await renew(&checkpoint, notes, losses: nil) }
+        if !dialect.isOurs(checkpoint) { try await renew(&checkpoint, reporter, losses: nil) }
         while true {
-            if try await bring(order, &checkpoint, notes), let picture = try await activate(checkpoint, notes) {
+            if try await bring(order, &checkpoint, reporter), let picture = try await activate(checkpoint, reporter) {
                 return RemoteObject(id: picture, url: nil, verifiedBy: "active")
             }
             // The next creation shows whether its video is gone as well.
             let losses = checkpoint.count("losses")
-            try await renew(&checkpoint, notes, losses: losses < Self.mostLosses ? losses : nil)
+            try await renew(&checkpoint, reporter, losses: losses < Self.mostLosses ? losses : nil)
             if losses >= Self.mostLosses { throw gone("the thumbnail") }
         }
     }
@@ -41,14 +41,14 @@ struct VimeoPicture: Sendable {
 
     /// - Returns: `false` when the link has ended.
     private func bring(
-        _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ notes: any UploadNotes
+        _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ reporter: any UploadReporter
     ) async throws -> Bool {
         if checkpoint["sent"] != nil { return true }
-        if checkpoint["url"] == nil { try await create(&checkpoint, notes) }
-        notes.entered(.uploading)
-        guard try await send(order, checkpoint, notes) else { return false }
+        if checkpoint["url"] == nil { try await create(&checkpoint, reporter) }
+        reporter.entered(.uploading)
+        guard try await send(order, checkpoint, reporter) else { return false }
         checkpoint["sent"] = "1"
-        try await notes.accepted(order.file.size, checkpoint)
+        try await reporter.accepted(order.file.size, checkpoint)
         return true
     }
 
@@ -65,8 +65,8 @@ struct VimeoPicture: Sendable {
     // MARK: Its video
 
     /// The address of the video to which the picture belongs.
-    private func video(_ notes: any UploadNotes) async throws -> String {
-        guard let companion = try await notes.companions().first(where: { VimeoDialect.mayBeVideo($0.mediaType) })
+    private func video(_ reporter: any UploadReporter) async throws -> String {
+        guard let companion = try await reporter.companions().first(where: { VimeoDialect.mayBeVideo($0.mediaType) })
         else { throw dialect.refusal("no_video", "no video travels with it; `group` of its folder says what does") }
         switch companion.state {
         case .completed:
@@ -87,10 +87,10 @@ struct VimeoPicture: Sendable {
 
     // MARK: Steps
 
-    private func create(_ checkpoint: inout Checkpoint, _ notes: any UploadNotes) async throws {
-        let video = try await video(notes)
-        let (picture, url) = try await dialect.api.creations.make(dialect.api.asking, after: 0) {
-            let (response, json) = try await outlasting(VimeoDialect.lastWords) {
+    private func create(_ checkpoint: inout Checkpoint, _ reporter: any UploadReporter) async throws {
+        let video = try await video(reporter)
+        let (picture, url) = try await dialect.api.creations.make(dialect.api.client, after: 0) {
+            let (response, json) = try await withCancellationGrace(VimeoDialect.lastWords) {
                 try await asked("POST", video + "/pictures", nil, "the creation of a thumbnail")
             }
             guard response.status != 404 else {
@@ -108,24 +108,24 @@ struct VimeoPicture: Sendable {
         checkpoint["picture"] = picture
         checkpoint["server"] = dialect.server
         checkpoint["url"] = url
-        try await notes.record(checkpoint)
+        try await reporter.record(checkpoint)
     }
 
     /// - Returns: Whether there is such a link.
     private func send(
-        _ order: UploadOrder, _ checkpoint: Checkpoint, _ notes: any UploadNotes
+        _ order: UploadOrder, _ checkpoint: Checkpoint, _ reporter: any UploadReporter
     ) async throws -> Bool {
         guard let url = checkpoint["url"] else { return false }
         let file = order.file
         let request = Request(
             "PUT", url, headers: [("Content-Type", order.mediaType)],
             body: .file(file.place, offset: 0, count: file.size), limits: dialect.settings.limits.sending)
-        let response = try await dialect.ranges.asking.carry(request) { notes.sending(min($0, file.size)) }
+        let response = try await dialect.ranges.client.carry(request) { reporter.sending(min($0, file.size)) }
             .result.get().response
         switch response.status {
         case 200..<300:
             if response.isWebPage {
-                throw dialect.ranges.asking.answeredByPage("the bytes of a thumbnail", response)
+                throw dialect.ranges.client.answeredByPage("the bytes of a thumbnail", response)
             }
             return true
         case 401, 403, 404, 410: return false
@@ -134,9 +134,9 @@ struct VimeoPicture: Sendable {
     }
 
     /// - Returns: `nil` when it no longer exists.
-    private func activate(_ checkpoint: Checkpoint, _ notes: any UploadNotes) async throws -> String? {
+    private func activate(_ checkpoint: Checkpoint, _ reporter: any UploadReporter) async throws -> String? {
         guard let picture = checkpoint["picture"] else { return nil }
-        notes.entered(.finishing)
+        reporter.entered(.finishing)
         var (response, json) = try await asked(
             "PATCH", picture, .object(["active": .bool(true)]), "the choice of a thumbnail")
         if (200..<300).contains(response.status), json?["active"]?.flag != true {
@@ -170,11 +170,11 @@ struct VimeoPicture: Sendable {
             "thumbnail_forbidden", error.failure.message + "; the token needs the scope `edit` for thumbnails")
     }
 
-    private func renew(_ checkpoint: inout Checkpoint, _ notes: any UploadNotes, losses: Int64?) async throws {
+    private func renew(_ checkpoint: inout Checkpoint, _ reporter: any UploadReporter, losses: Int64?) async throws {
         let old = Self.remains(of: checkpoint)
         checkpoint = Checkpoint()
         checkpoint["losses"] = losses.map { "\($0)" }
-        try await notes.renewed(checkpoint, leaving: old)
+        try await reporter.renewed(checkpoint, leaving: old)
     }
 
     static func remains(of checkpoint: Checkpoint) -> Checkpoint? {

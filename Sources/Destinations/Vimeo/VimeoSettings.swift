@@ -93,7 +93,7 @@ extension Vimeo {
     private static let video = [
         SettingKey("name", .template, "Its title; the name of the file without its ending by default."),
         SettingKey("description", .template, "Its description."),
-        SettingKey("license", .choice(VimeoWords.licenses), "A Creative Commons licence."),
+        SettingKey("license", .choice(VimeoLimits.licenses), "A Creative Commons licence."),
         SettingKey("locale", .text, "The language of its words, `en` or `de-DE`."),
         SettingKey("content_rating", .texts, "Ratings, as Vimeo names them: `safe`, `unrated`, `violence` …"),
         SettingKey("password", .secret, "What is asked of viewers; for `privacy: {view: password}`."),
@@ -106,10 +106,11 @@ extension Vimeo {
             "privacy",
             .section([
                 SettingKey(
-                    "view", .template, "Who may see it: \(list(VimeoWords.view)), or a template that makes one of them."
+                    "view", .template,
+                    "Who may see it: \(list(VimeoLimits.view)), or a template that makes one of them."
                 ),
-                SettingKey("embed", .template, "Where it may be embedded: \(list(VimeoWords.embed))."),
-                SettingKey("comments", .template, "Who may comment: \(list(VimeoWords.comments))."),
+                SettingKey("embed", .template, "Where it may be embedded: \(list(VimeoLimits.embed))."),
+                SettingKey("comments", .template, "Who may comment: \(list(VimeoLimits.comments))."),
                 SettingKey("download", .flag, "Whether viewers may download it."),
                 SettingKey("add", .flag, "Whether viewers may add it to collections of theirs."),
             ]), "Who may do what with it."),
@@ -164,7 +165,7 @@ extension Vimeo {
     static func objections(_ values: [String: SettingValue]) -> [SettingObjection] {
         var all: [SettingObjection] = []
         func object(_ key: String, _ problem: String) { all.append(SettingObjection(key: key, problem: problem)) }
-        for (name, words) in VimeoWords.choices.sorted(by: { $0.key < $1.key }) {
+        for (name, words) in VimeoLimits.choices.sorted(by: { $0.key < $1.key }) {
             guard case .template(let template)? = values[name], let written = template.constant,
                 !words.contains(written)
             else { continue }
@@ -173,7 +174,7 @@ extension Vimeo {
                 "takes one of \(list(words)), not `\(written)`"
                     + (closest(to: written.lowercased(), among: words).map { "; did you mean `\($0)`?" } ?? ""))
         }
-        for (name, most) in VimeoWords.longest.sorted(by: { $0.key < $1.key }) {
+        for (name, most) in VimeoLimits.longest.sorted(by: { $0.key < $1.key }) {
             guard case .template(let template)? = values[name] else { continue }
             let count = template.pieces.reduce(0) { if case .text(let text) = $1 { $0 + text.count } else { $0 } }
             if count > most { object(name, "has \(count) characters, and Vimeo takes at most \(most)") }
@@ -214,7 +215,7 @@ extension Vimeo {
 }
 
 /// The values that Vimeo accepts (its OpenAPI description, version 3.4, "Upload a video"), and its limits.
-enum VimeoWords {
+enum VimeoLimits {
     static let view = ["anybody", "contacts", "disable", "nobody", "password", "unlisted", "users"]
     static let embed = ["private", "public", "whitelist"]
     static let comments = ["anybody", "contacts", "nobody"]

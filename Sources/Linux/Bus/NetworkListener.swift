@@ -1,7 +1,7 @@
 internal import Core
 internal import Glibc
 
-/// The listening thread of ``ManagerNews``: keeps a connection to the bus, and mirrors two services over it.
+/// The listening thread of ``NetworkManagerEvents``: keeps a connection to the bus, and mirrors two services over it.
 ///
 /// A final class, not `Sendable`: that thread owns it.
 final class NetworkListener {
@@ -56,7 +56,7 @@ final class NetworkListener {
     }
 
     /// Returns when it must stop.
-    func listen(_ bell: Bell, orders: () -> ManagerNews.Orders) {
+    func listen(_ signal: EventFD, orders: () -> NetworkManagerEvents.Orders) {
         if addresses.isEmpty {
             lose(BusError("$DBUS_SYSTEM_BUS_ADDRESS names no Unix socket: \(printable(named))"))
             retry = nil
@@ -74,7 +74,7 @@ final class NetworkListener {
             }
             ask()
             tell()
-            wait(bell)
+            wait(signal)
             giveUp()
         }
     }
@@ -140,7 +140,7 @@ final class NetworkListener {
         failures += 1
         if sockets.paths.isEmpty { watch() }
         if !error.isMissing || mustTry {
-            retry = clocks.monotonic().advanced(by: backoff.wait(afterFailures: failures, luck: Chance.luck()))
+            retry = clocks.monotonic().advanced(by: backoff.wait(afterFailures: failures, jitter: Random.jitter()))
         }
     }
 
@@ -159,11 +159,11 @@ final class NetworkListener {
 
     // MARK: Waiting
 
-    private func wait(_ bell: Bell) {
+    private func wait(_ signal: EventFD) {
         let bus = connection?.waited ?? pollfd(fd: -1, events: 0, revents: 0)
         let due = [retry, pending.values.map(\.due).min()] + silences.map(\.again)
         let longest = due.compactMap { $0 }.min().map { max(.zero, $0.since(clocks.monotonic())) }
-        let ready = bell.wait(or: [bus] + sockets.waited, longest: longest)
+        let ready = signal.wait(or: [bus] + sockets.waited, longest: longest)
         sockets.hear(ready[1...2])
         if let connection {
             if ready[0].revents != 0 { hear(connection) }
@@ -274,7 +274,7 @@ final class NetworkListener {
     private func leaveAlone(_ index: Int, because trouble: String) {
         silences[index].owner = mirrors[index].owner ?? silences[index].owner
         silences[index].failures += 1
-        let wait = backoff.wait(afterFailures: silences[index].failures, luck: Chance.luck())
+        let wait = backoff.wait(afterFailures: silences[index].failures, jitter: Random.jitter())
         silences[index].again = clocks.monotonic().advanced(by: wait)
         mirrors[index].forget()
         dropQuestions(index)

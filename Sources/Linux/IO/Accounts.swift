@@ -68,11 +68,11 @@ package enum Accounts {
     ///
     /// - Parameter writes: Whether rights to write are required, and not only to read.
     package static func groupToJoin(for path: FilePath, writes: Bool) -> String? {
-        var look = stat()
-        guard path.withCString({ stat($0, &look) }) == 0, look.st_gid != 0, !groups.contains(look.st_gid) else {
+        var status = stat()
+        guard path.withCString({ stat($0, &status) }) == 0, status.st_gid != 0, !groups.contains(status.st_gid) else {
             return nil
         }
         let wanted: mode_t = writes ? 0o020 : 0o040
-        return look.st_mode & wanted != 0 ? shown(group: look.st_gid) : nil
+        return status.st_mode & wanted != 0 ? shown(group: status.st_gid) : nil
     }
 }

@@ -17,14 +17,14 @@ package struct ByteStream: Hashable, Sendable {
         if isTerminal { return "is a terminal: pipe the bytes" }
         let mode = fcntl(number, F_GETFL)
         if mode < 0 || mode & O_ACCMODE == O_WRONLY { return "is closed: pipe the bytes" }
-        var look = stat()
-        return fstat(number, &look) == 0 && look.st_mode & S_IFMT == S_IFDIR ? "is a folder: pipe the bytes" : nil
+        var status = stat()
+        return fstat(number, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR ? "is a folder: pipe the bytes" : nil
     }
 
     /// Whether bytes, the end or an error can be read without waiting.
     package var isReady: Bool {
-        var look = pollfd(fd: number, events: Int16(POLLIN), revents: 0)
-        return poll(&look, 1, 0) != 0
+        var status = pollfd(fd: number, events: Int16(POLLIN), revents: 0)
+        return poll(&status, 1, 0) != 0
     }
 
     /// Whether there are more bytes; takes one of them.

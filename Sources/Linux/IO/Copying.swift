@@ -7,11 +7,11 @@ internal import Glibc
 extension Descriptor {
     /// Bytes that the file occupies on its disk, as far as the file system tells: less than its size when it has holes.
     package borrowing func allocated(named path: FilePath) throws(SystemError) -> Int64 {
-        var look = sluice_look()
+        var status = sluice_look()
         try withNumber { number throws(SystemError) in
-            _ = try systemCall("statx", on: path.display) { sluice_statx(number, "", &look) }
+            _ = try systemCall("statx", on: path.display) { sluice_statx(number, "", &status) }
         }
-        return look.blocks * 512
+        return status.blocks * 512
     }
 
     /// The next range with data, from `offset` on (lseek(2), `SEEK_DATA`); `nil` when only a hole is left.
@@ -107,8 +107,8 @@ extension Files {
 
     /// Removes a folder with its content; links are removed and not followed. A missing folder is no error.
     package static func removeTree(_ folder: FilePath) throws(SystemError) {
-        guard let look = try FileLook.ifPresent(at: folder) else { return }
-        guard look.isDirectory else { return try removeIfPresent(folder) }
+        guard let status = try FileStatus.ifPresent(at: folder) else { return }
+        guard status.isDirectory else { return try removeIfPresent(folder) }
         for name in try names(in: folder) { try removeTree(folder.appending(name)) }
         do { try systemCall("rmdir", on: folder.display) { folder.withCString { rmdir($0) } } } catch {
             guard error.isMissing else { throw error }
@@ -117,11 +117,11 @@ extension Files {
 
     /// The number of names of a file.
     package static func links(of file: borrowing Descriptor, named path: FilePath) throws(SystemError) -> Int {
-        var look = sluice_look()
+        var status = sluice_look()
         try file.withNumber { number throws(SystemError) in
-            _ = try systemCall("statx", on: path.display) { sluice_statx(number, "", &look) }
+            _ = try systemCall("statx", on: path.display) { sluice_statx(number, "", &status) }
         }
-        return Int(look.links)
+        return Int(status.links)
     }
 }
 

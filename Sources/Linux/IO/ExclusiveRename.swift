@@ -89,8 +89,8 @@ extension Files {
 
     private static func replaceAnEmptyFile(_ from: NameAt, to: NameAt, isOurs: Bool) throws(SystemError) {
         if isOurs {
-            var look = sluice_look()
-            if to.withCString({ sluice_statx($0, $1, &look) }) == 0 {
+            var status = sluice_look()
+            if to.withCString({ sluice_statx($0, $1, &status) }) == 0 {
                 throw SystemError(
                     call: "rename", subject: "\(from.shown.display) to \(to.shown.display)", code: EEXIST)
             }

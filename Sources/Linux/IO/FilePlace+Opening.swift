@@ -16,7 +16,7 @@ extension Descriptor {
 }
 
 /// A source that is kept open while an attempt reads it.
-package final class LentFile: Sendable {
+package final class SharedSourceFile: Sendable {
     private let descriptor: Descriptor
     /// Valid while this object lives.
     package let place: FilePlace
@@ -27,15 +27,15 @@ package final class LentFile: Sendable {
     }
 }
 
-extension FileLook {
+extension FileStatus {
     /// The status of an upload's bytes.
     package init(at place: FilePlace) throws(SystemError) {
         switch place {
         case .path(let path): try self.init(at: path)
         case .open(let number, let path):
-            var look = sluice_look()
-            try systemCall("statx", on: path.display) { sluice_statx(number, "", &look) }
-            self.init(look)
+            var status = sluice_look()
+            try systemCall("statx", on: path.display) { sluice_statx(number, "", &status) }
+            self.init(status)
         }
     }
 }

@@ -5,42 +5,44 @@ internal import Glibc
 // Operations on names, folders and file status. Each function is one system call, or the few that always belong
 // together.
 
-extension FileLook {
+extension FileStatus {
     /// The status of `path`, without following a final symbolic link.
     package init(at path: FilePath) throws(SystemError) { try self.init(AT_FDCWD, path, shown: path) }
 
     /// The status of an open file.
     package init(of descriptor: borrowing Descriptor, named path: FilePath) throws(SystemError) {
-        self = try descriptor.withNumber { number throws(SystemError) in try FileLook(number, FilePath(""), shown: path)
+        self = try descriptor.withNumber { number throws(SystemError) in
+            try FileStatus(number, FilePath(""), shown: path)
         }
     }
 
     /// The status of a name below an open folder.
     package init(at relative: FilePath, in folder: borrowing Descriptor) throws(SystemError) {
-        self = try folder.withNumber { number throws(SystemError) in try FileLook(number, relative, shown: relative) }
+        self = try folder.withNumber { number throws(SystemError) in try FileStatus(number, relative, shown: relative) }
     }
 
     private init(_ folder: CInt, _ path: FilePath, shown: FilePath) throws(SystemError) {
-        var look = sluice_look()
-        try systemCall("statx", on: shown.display) { path.withCString { sluice_statx(folder, $0, &look) } }
+        var status = sluice_look()
+        try systemCall("statx", on: shown.display) { path.withCString { sluice_statx(folder, $0, &status) } }
         self.init(
-            device: look.device, inode: look.inode, size: look.size, modified: look.modified, changed: look.changed,
-            born: look.has_born != 0 ? look.born : nil, mode: look.mode)
+            device: status.device, inode: status.inode, size: status.size, modified: status.modified,
+            changed: status.changed,
+            born: status.has_born != 0 ? status.born : nil, mode: status.mode)
     }
 
     /// Like ``ifPresent(at:)``, for a name below an open folder.
     package static func ifPresent(
         at relative: FilePath, in folder: borrowing Descriptor
-    ) throws(SystemError) -> FileLook? {
-        do { return try FileLook(at: relative, in: folder) } catch {
+    ) throws(SystemError) -> FileStatus? {
+        do { return try FileStatus(at: relative, in: folder) } catch {
             if error.isMissing { return nil }
             throw error
         }
     }
 
     /// `nil` when the name does not exist; other errors are thrown.
-    package static func ifPresent(at path: FilePath) throws(SystemError) -> FileLook? {
-        do { return try FileLook(at: path) } catch {
+    package static func ifPresent(at path: FilePath) throws(SystemError) -> FileStatus? {
+        do { return try FileStatus(at: path) } catch {
             if error.isMissing { return nil }
             throw error
         }
@@ -56,7 +58,7 @@ package enum Files {
     package static func makeFolders(
         _ path: FilePath, mode: UInt32 = 0o750, durably: Bool = false
     ) throws(SystemError) {
-        if let look = try FileLook.ifPresent(at: path), look.isDirectory { return }
+        if let status = try FileStatus.ifPresent(at: path), status.isDirectory { return }
         let parent = path.parent
         if !parent.isEmpty && parent != path { try makeFolders(parent, mode: mode, durably: durably) }
         do { try systemCall("mkdir", on: path.display) { path.withCString { mkdir($0, mode_t(mode)) } } } catch {

@@ -50,10 +50,10 @@ package final class FolderStream {
     deinit { closedir(stream) }
 
     /// The status of the folder itself.
-    package func look() throws(SystemError) -> FileLook {
-        var look = sluice_look()
-        try systemCall("statx", on: path.display) { sluice_statx(number, "", &look) }
-        return FileLook(look)
+    package func status() throws(SystemError) -> FileStatus {
+        var status = sluice_look()
+        try systemCall("statx", on: path.display) { sluice_statx(number, "", &status) }
+        return FileStatus(status)
     }
 
     /// The real path of the folder, with every link resolved; `nil` without `/proc`.
@@ -109,18 +109,18 @@ package final class FolderStream {
     }
 
     /// The status of a name that ``next(_:)`` lends; `nil` when it is gone by now.
-    package func look(at name: UnsafeBufferPointer<UInt8>) throws(SystemError) -> FileLook? {
+    package func status(at name: UnsafeBufferPointer<UInt8>) throws(SystemError) -> FileStatus? {
         guard let start = name.baseAddress else { return nil }
-        var look = sluice_look()
+        var status = sluice_look()
         do {
             try systemCall("statx", on: "\(path.display)/\(FilePath(fromKernel: name).display)") {
-                sluice_statx(number, entryName(start), &look)
+                sluice_statx(number, entryName(start), &status)
             }
         } catch {
             if error.isMissing { return nil }
             throw error
         }
-        return FileLook(look)
+        return FileStatus(status)
     }
 
     /// The error of a failed status call for a name.
@@ -134,10 +134,11 @@ func entryName(_ start: UnsafePointer<UInt8>) -> UnsafePointer<CChar> {
     UnsafeRawPointer(start).assumingMemoryBound(to: CChar.self)
 }
 
-extension FileLook {
-    init(_ look: sluice_look) {
+extension FileStatus {
+    init(_ status: sluice_look) {
         self.init(
-            device: look.device, inode: look.inode, size: look.size, modified: look.modified, changed: look.changed,
-            born: look.has_born != 0 ? look.born : nil, mode: look.mode)
+            device: status.device, inode: status.inode, size: status.size, modified: status.modified,
+            changed: status.changed,
+            born: status.has_born != 0 ? status.born : nil, mode: status.mode)
     }
 }

@@ -17,10 +17,10 @@ package enum Lease {
     /// - Returns: `.unknown` where the file cannot be opened, belongs to another user (without `CAP_LEASE`), or is on a
     ///   file system without leases or with leases that say nothing about writers.
     /// - Throws: Only errors of the status call, including a missing name.
-    package static func look(
+    package static func status(
         at relative: FilePath, in folder: borrowing OpenFolder
-    ) throws(SystemError) -> (look: FileLook, writer: OpenWriter) {
-        let before = try folder.look(freshAt: relative)
+    ) throws(SystemError) -> (status: FileStatus, writer: OpenWriter) {
+        let before = try folder.status(freshAt: relative)
         // Opening a device or FIFO may have effects.
         guard before.isRegular else { return (before, .unknown) }
         do {
@@ -31,8 +31,8 @@ package enum Lease {
                 defer { if refusal == 0 { _ = sluice_read_lease(number, 0) } }
                 // By the descriptor, and again where the lease was refused: the name may lead elsewhere since the first
                 // status.
-                let look = try FileLook(number: number, named: path)
-                return (look, refusal == 0 ? .nobody : refusal == EAGAIN ? refused(number) : .unknown)
+                let status = try FileStatus(number: number, named: path)
+                return (status, refusal == 0 ? .nobody : refusal == EAGAIN ? refused(number) : .unknown)
             }
         } catch {
             switch error.code {
@@ -49,10 +49,10 @@ package enum Lease {
     }
 }
 
-extension FileLook {
+extension FileStatus {
     fileprivate init(number: CInt, named path: FilePath) throws(SystemError) {
-        var look = sluice_look()
-        try systemCall("statx", on: path.display) { sluice_statx_fresh(number, "", &look) }
-        self.init(look)
+        var status = sluice_look()
+        try systemCall("statx", on: path.display) { sluice_statx_fresh(number, "", &status) }
+        self.init(status)
     }
 }

@@ -45,10 +45,10 @@ package final class OpenFiles {
     }
 
     /// - Parameter look: The status from before the question.
-    package func writer(of look: FileLook, seen: MonotonicTime) -> Answer {
+    package func writer(of status: FileStatus, seen: MonotonicTime) -> Answer {
         // A walk that began before the status says nothing about a writer that came in between.
         if taken.map({ $0 < seen || clocks.monotonic().since($0) > Self.freshness }) ?? true { walk() }
-        if written.contains(File(device: look.device, inode: look.inode)) || mapped.contains(look.inode) {
+        if written.contains(File(device: status.device, inode: status.inode)) || mapped.contains(status.inode) {
             return Answer(writer: .somebody, closed: closed)
         }
         return Answer(
@@ -65,13 +65,13 @@ package final class OpenFiles {
         guard let processes = try? Files.names(in: root) else { return }
         listsAll = ProcessSight.listsAll(root)
         for process in processes where process.bytes.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) {
-            look(into: root.appending(process), &left)
+            examine(into: root.appending(process), &left)
             if left <= 0 { return }
         }
         isWhole = true
     }
 
-    private func look(into process: FilePath, _ left: inout Int) {
+    private func examine(into process: FilePath, _ left: inout Int) {
         let folder = process.appending("fd")
         var isWithheld = false
         do {
@@ -79,9 +79,9 @@ package final class OpenFiles {
                 left -= 1
                 if left <= 0 { return }
                 // It was closed meanwhile, or is no file.
-                guard let look = FileLook.behind(folder.appending(name)), look.isRegular else { continue }
+                guard let status = FileStatus.behind(folder.appending(name)), status.isRegular else { continue }
                 switch isForWriting(process.appending("fdinfo").appending(name)) {
-                case true?: written.insert(File(device: look.device, inode: look.inode))
+                case true?: written.insert(File(device: status.device, inode: status.inode))
                 case false?: break
                 case nil: isWithheld = true
                 }

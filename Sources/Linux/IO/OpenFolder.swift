@@ -54,28 +54,30 @@ package struct OpenFolder: ~Copyable, Sendable {
     /// The status of a name, without following a link.
     ///
     /// - Parameter relative: Empty for the directory itself.
-    package borrowing func look(at relative: FilePath) throws(SystemError) -> FileLook {
+    package borrowing func status(at relative: FilePath) throws(SystemError) -> FileStatus {
         try withParent(of: relative) { folder, name throws(SystemError) in
-            var look = sluice_look()
-            try systemCall("statx", on: shown(relative)) { name.withCString { sluice_statx(folder, $0, &look) } }
-            return FileLook(look)
+            var status = sluice_look()
+            try systemCall("statx", on: shown(relative)) { name.withCString { sluice_statx(folder, $0, &status) } }
+            return FileStatus(status)
         }
     }
 
-    /// Like ``look(at:)``; `nil` when the name does not exist.
-    package borrowing func lookIfPresent(at relative: FilePath) throws(SystemError) -> FileLook? {
-        do { return try look(at: relative) } catch {
+    /// Like ``status(at:)``; `nil` when the name does not exist.
+    package borrowing func statusIfPresent(at relative: FilePath) throws(SystemError) -> FileStatus? {
+        do { return try status(at: relative) } catch {
             if error.isMissing { return nil }
             throw error
         }
     }
 
-    /// Like ``look(at:)``, but a network file system asks its server instead of using its cache.
-    package borrowing func look(freshAt relative: FilePath) throws(SystemError) -> FileLook {
+    /// Like ``status(at:)``, but a network file system asks its server instead of using its cache.
+    package borrowing func status(freshAt relative: FilePath) throws(SystemError) -> FileStatus {
         try withParent(of: relative) { folder, name throws(SystemError) in
-            var look = sluice_look()
-            try systemCall("statx", on: shown(relative)) { name.withCString { sluice_statx_fresh(folder, $0, &look) } }
-            return FileLook(look)
+            var status = sluice_look()
+            try systemCall("statx", on: shown(relative)) {
+                name.withCString { sluice_statx_fresh(folder, $0, &status) }
+            }
+            return FileStatus(status)
         }
     }
 
@@ -102,7 +104,7 @@ package struct OpenFolder: ~Copyable, Sendable {
 
     /// Whether the name exists, for any kind of file.
     package borrowing func has(_ relative: FilePath) throws(SystemError) -> Bool {
-        try lookIfPresent(at: relative) != nil
+        try statusIfPresent(at: relative) != nil
     }
 
     /// The real path of the directory, with every link resolved; `nil` without `/proc`.
@@ -213,9 +215,9 @@ package struct OpenFolder: ~Copyable, Sendable {
         _ folder: CInt, _ name: FilePath, _ relative: FilePath, _ call: () -> CInt
     ) throws(SystemError) -> CInt {
         do { return try systemCall("openat", on: shown(relative), call) } catch {
-            var look = sluice_look()
-            guard error.code == ENOTDIR, name.withCString({ sluice_statx(folder, $0, &look) }) == 0,
-                look.mode & 0o170000 == 0o120000
+            var status = sluice_look()
+            guard error.code == ENOTDIR, name.withCString({ sluice_statx(folder, $0, &status) }) == 0,
+                status.mode & 0o170000 == 0o120000
             else { throw error }
             throw SystemError(call: error.call, subject: error.subject, code: ELOOP)
         }

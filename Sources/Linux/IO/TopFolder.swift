@@ -13,12 +13,12 @@ struct TopFolder: ~Copyable {
     /// - Throws: With `detail` and `ESTALE` where a link on the way belongs to a user whose links are not followed.
     init(_ path: FilePath) throws(SystemError) {
         let opened = try Self.open(path)
-        var look = sluice_look()
+        var status = sluice_look()
         try opened.withNumber { number throws(SystemError) in
-            _ = try systemCall("statx", on: path.display) { sluice_statx(number, "", &look) }
+            _ = try systemCall("statx", on: path.display) { sluice_statx(number, "", &status) }
         }
-        (device, inode, owner) = (look.device, look.inode, look.owner)
-        born = look.has_born != 0 ? look.born : nil
+        (device, inode, owner) = (status.device, status.inode, status.owner)
+        born = status.has_born != 0 ? status.born : nil
         folder = OpenFolder(opened, named: path)
     }
 
@@ -101,11 +101,11 @@ struct TopFolder: ~Copyable {
     }
 
     private static func owner(of file: borrowing Descriptor, _ path: FilePath) throws(SystemError) -> UInt32 {
-        var look = sluice_look()
+        var status = sluice_look()
         try file.withNumber { number throws(SystemError) in
-            _ = try systemCall("statx", on: path.display) { sluice_statx(number, "", &look) }
+            _ = try systemCall("statx", on: path.display) { sluice_statx(number, "", &status) }
         }
-        return look.owner
+        return status.owner
     }
 
     /// The target of a link; `nil` if it is not a link.

@@ -3,20 +3,20 @@ package import Core
 internal import Synchronization
 
 /// Tells whether a process has a file open for writing. Implemented by ``WriterSearch``; tests have their own.
-package protocol WriterAsking: Sendable {
+package protocol WriterDetecting: Sendable {
     /// Reads a file's status and searches for writers.
     ///
     /// - Throws: Only errors of the status call, including a missing name.
     func ask(
         _ relative: FilePath, in folder: borrowing OpenFolder
-    ) throws(SystemError) -> (look: FileLook, answer: WriterSearch.Answer)
+    ) throws(SystemError) -> (status: FileStatus, answer: WriterSearch.Answer)
 }
 
 /// Finds out by every available means whether a process has a file open for writing, and says when that cannot be
 /// known.
 ///
 /// May be used by any number of threads.
-package final class WriterSearch: WriterAsking {
+package final class WriterSearch: WriterDetecting {
     package enum Answer: Hashable, Sendable {
         /// No process on this machine, and the file cannot be reached from elsewhere.
         case nobody
@@ -46,17 +46,17 @@ package final class WriterSearch: WriterAsking {
     /// machine alone (``FileSystemKind/hidesWriters(_:)``). A writer that is found counts everywhere.
     package func ask(
         _ relative: FilePath, in folder: borrowing OpenFolder
-    ) throws(SystemError) -> (look: FileLook, answer: Answer) {
-        let (look, writer) = try Lease.look(at: relative, in: folder)
-        if writer == .somebody { return (look, .somebody) }
+    ) throws(SystemError) -> (status: FileStatus, answer: Answer) {
+        let (status, writer) = try Lease.status(at: relative, in: folder)
+        if writer == .somebody { return (status, .somebody) }
         let isElsewhere =
             relative.parent.isEmpty ? Self.isElsewhere(folder) : Self.isElsewhere(relative.parent, in: folder)
-        if writer == .nobody, !isElsewhere { return (look, .nobody) }
+        if writer == .nobody, !isElsewhere { return (status, .nobody) }
         let now = clocks.monotonic()
-        switch processes.withLock({ $0.writer(of: look, seen: now).writer }) {
-        case .somebody: return (look, .somebody)
-        case .unseen, .nobody: return (look, isElsewhere ? .unknown(.elsewhere) : .nobody)
-        case .unknown: return (look, .unknown(isElsewhere ? .elsewhere : .notTold))
+        switch processes.withLock({ $0.writer(of: status, seen: now).writer }) {
+        case .somebody: return (status, .somebody)
+        case .unseen, .nobody: return (status, isElsewhere ? .unknown(.elsewhere) : .nobody)
+        case .unknown: return (status, .unknown(isElsewhere ? .elsewhere : .notTold))
         }
     }
 
@@ -138,8 +138,8 @@ package struct ProcessRights: Sendable {
     /// Whether a folder belongs to its user, and no other may create files in it: then the files are its own, and the
     /// kernel answers for them.
     package func owns(_ folder: FilePath) -> Bool {
-        var look = sluice_look()
-        guard folder.withCString({ sluice_statx_following($0, &look) }) == 0 else { return false }
-        return look.owner == user && look.mode & 0o022 == 0
+        var status = sluice_look()
+        guard folder.withCString({ sluice_statx_following($0, &status) }) == 0 else { return false }
+        return status.owner == user && status.mode & 0o022 == 0
     }
 }

@@ -35,11 +35,13 @@ package enum FileSystemKind {
     ]
 
     /// Whether files can change there without the kernel noticing. Unknown types count as such.
-    package static func isSilent(_ folder: FolderStream) -> Bool { isSilent(folder.number) }
+    package static func lacksChangeEvents(_ folder: FolderStream) -> Bool { lacksChangeEvents(folder.number) }
 
-    package static func isSilent(_ folder: borrowing OpenFolder) -> Bool { folder.withNumber { isSilent($0) } }
+    package static func lacksChangeEvents(_ folder: borrowing OpenFolder) -> Bool {
+        folder.withNumber { lacksChangeEvents($0) }
+    }
 
-    private static func isSilent(_ folder: CInt) -> Bool {
+    private static func lacksChangeEvents(_ folder: CInt) -> Bool {
         var type: Int64 = 0
         // A file system without a known type is not relied on either.
         guard sluice_file_system_type(folder, &type) == 0 else { return true }

@@ -13,24 +13,24 @@ package final class MountPoint: Sendable {
         var number: UInt64
         var isOn: Bool
     }
-    private let news: MountNews?
+    private let news: MountEvents?
     private let seen = Mutex<Seen?>(nil)
 
     /// - Parameter path: As a person wrote it; links in it are followed.
     package init(_ path: FilePath) {
         self.path = path
         // Without notifications the table is read each time.
-        news = try? MountNews()
+        news = try? MountEvents()
     }
 
     /// Whether an open folder is on the file system that is mounted here, or on one mounted below it.
     package func holds(_ folder: borrowing Descriptor, named shown: FilePath) throws(SystemError) -> Bool {
-        let device = try FileLook(of: folder, named: shown).device
+        let device = try FileStatus(of: folder, named: shown).device
         return try holds(folder.withNumber { sluice_mount_number($0, "") }, device: device)
     }
 
     package func holds(_ folder: borrowing OpenFolder) throws(SystemError) -> Bool {
-        let device = try folder.look(at: "").device
+        let device = try folder.status(at: "").device
         return try holds(folder.withNumber { sluice_mount_number($0, "") }, device: device)
     }
 

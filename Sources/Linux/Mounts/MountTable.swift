@@ -33,10 +33,10 @@ package struct MountTable: Sendable {
                 return (way.reversed().reduce(next) { $0.appending($1) }, next)
             }
             // For any error, the rest of the path is used as it is written.
-            guard let look = try? FileLook(at: next) else {
+            guard let status = try? FileStatus(at: next) else {
                 return (way.reversed().reduce(next) { $0.appending($1) }, nil)
             }
-            guard look.mode & 0o170000 == 0o120000, links < 40, let target = Files.linkTarget(next) else {
+            guard status.mode & 0o170000 == 0o120000, links < 40, let target = Files.linkTarget(next) else {
                 here = next
                 continue
             }

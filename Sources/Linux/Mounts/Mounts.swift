@@ -117,9 +117,11 @@ package final class FileSystems: Sendable {
         guard source.bytes.starts(with: Array("/dev/".utf8)) else { return nil }
         let folder: FilePath = "/dev/disk/by-uuid"
         // Both are often missing (containers, early boot); then the fallback name is used.
-        guard let device = try? FileLook.following(source), let names = try? Files.names(in: folder) else { return nil }
+        guard let device = try? FileStatus.following(source), let names = try? Files.names(in: folder) else {
+            return nil
+        }
         for name in names {
-            guard let linked = try? FileLook.following(folder.appending(name)) else { continue }
+            guard let linked = try? FileStatus.following(folder.appending(name)) else { continue }
             if linked.inode == device.inode && linked.device == device.device { return name.text }
         }
         return nil
@@ -196,14 +198,14 @@ struct Mount {
     }
 }
 
-extension FileLook {
+extension FileStatus {
     /// The status of a symbolic link's target.
-    static func behind(_ path: FilePath) -> FileLook? { try? following(path) }
+    static func behind(_ path: FilePath) -> FileStatus? { try? following(path) }
 
-    fileprivate static func following(_ path: FilePath) throws(SystemError) -> FileLook {
-        var look = sluice_look()
-        try systemCall("statx", on: path.display) { path.withCString { sluice_statx_following($0, &look) } }
-        return FileLook(look)
+    fileprivate static func following(_ path: FilePath) throws(SystemError) -> FileStatus {
+        var status = sluice_look()
+        try systemCall("statx", on: path.display) { path.withCString { sluice_statx_following($0, &status) } }
+        return FileStatus(status)
     }
 }
 
@@ -220,9 +222,10 @@ extension StoredIdentity {
     ///   - folder: The configured folder's name.
     ///   - relative: The path below it.
     ///   - fileSystem: The file system that contains it; `nil` where that is unknown.
-    package init(_ look: FileLook, folder: String, relative: FilePath, on fileSystem: FileSystemIdentity?) {
+    package init(_ status: FileStatus, folder: String, relative: FilePath, on fileSystem: FileSystemIdentity?) {
         self.init(
-            folder: folder, relative: relative, size: look.size, modified: look.modified,
-            inode: fileSystem?.keepsInodes == true ? look.inode : nil, born: look.born, fileSystem: fileSystem?.name)
+            folder: folder, relative: relative, size: status.size, modified: status.modified,
+            inode: fileSystem?.keepsInodes == true ? status.inode : nil, born: status.born, fileSystem: fileSystem?.name
+        )
     }
 }

@@ -39,7 +39,7 @@ package struct RemovableDisk: Sendable {
         let parts = (try? Files.names(in: folder.appending("slaves"))) ?? []
         if !parts.isEmpty { return parts.flatMap { disks(of: $0) } }
         guard let link = Files.linkTarget(folder) else { return [] }
-        let isPartition = (try? FileLook(at: folder.appending("partition"))) != nil
+        let isPartition = (try? FileStatus(at: folder.appending("partition"))) != nil
         return [isPartition ? link.parent.name : device]
     }
 

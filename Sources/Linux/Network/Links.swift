@@ -4,7 +4,7 @@ internal import Glibc
 /// The network interfaces of this machine, or of the container that the process is in (rtnetlink(7), sysfs). Needs no
 /// privileges.
 ///
-/// It is a snapshot; ``NetworkNews`` reports when it is out of date.
+/// It is a snapshot; ``NetworkEvents`` reports when it is out of date.
 package enum Links {
     /// All of them, by number.
     package static func all() throws(SystemError) -> [NetworkLink] {

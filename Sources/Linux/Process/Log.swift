@@ -135,9 +135,9 @@ extension Log.Format {
     /// `$JOURNAL_STREAM` contains the `device:inode` of the stream that journald reads; after a redirection it differs.
     package static func isJournal(_ number: CInt) -> Bool {
         guard let named = getenv("JOURNAL_STREAM") else { return false }
-        var look = stat()
-        guard fstat(number, &look) == 0 else { return false }
-        return String(cString: named) == "\(look.st_dev):\(look.st_ino)"
+        var status = stat()
+        guard fstat(number, &status) == 0 else { return false }
+        return String(cString: named) == "\(status.st_dev):\(status.st_ino)"
     }
 }
 

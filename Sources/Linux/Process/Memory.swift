@@ -24,17 +24,17 @@ package enum Memory {
             defer { state.isWaiting = true }
             return !state.isWaiting
         }
-        if isFirst { lookLater() }
+        if isFirst { checkLater() }
     }
 
-    private static func lookLater() { _ = Alarms.shared.set(after: quiet) { look() } }
+    private static func checkLater() { _ = Alarms.shared.set(after: quiet) { check() } }
 
-    private static func look() {
+    private static func check() {
         let isQuiet = state.withLock { state in
             state.isWaiting = state.isStirred
             state.isStirred = false
             return !state.isWaiting
         }
-        if isQuiet { inBackground { sluice_give_back_memory() } } else { lookLater() }
+        if isQuiet { inBackground { sluice_give_back_memory() } } else { checkLater() }
     }
 }

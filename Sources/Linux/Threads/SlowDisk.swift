@@ -89,7 +89,7 @@ package final class SlowDisk: Sendable {
             self.count = count
             self.onSilence = onSilence
             state = Mutex(State(since: SuspendingClock().now))
-            look()
+            check()
         }
 
         func end() {
@@ -100,9 +100,9 @@ package final class SlowDisk: Sendable {
             if let alarm { Alarms.shared.cancel(alarm) }
         }
 
-        private func look() {
+        private func check() {
             let count = count()
-            let isSilent = state.withLock { state in
+            let lacksChangeEvents = state.withLock { state in
                 if state.isOver { return false }
                 // Not the alarm's clock, which includes the time that the machine is suspended.
                 let now = SuspendingClock().now
@@ -110,10 +110,10 @@ package final class SlowDisk: Sendable {
                 state.last = count
                 let left = patience - state.since.duration(to: now)
                 if left <= .zero { return true }
-                state.alarm = Alarms.shared.set(after: left) { self.look() }
+                state.alarm = Alarms.shared.set(after: left) { self.check() }
                 return false
             }
-            if isSilent { onSilence() }
+            if lacksChangeEvents { onSilence() }
         }
     }
 

@@ -11,7 +11,7 @@ package final class Workers<Piece>: Sendable {
         var isClosed = false
     }
 
-    private let state: Monitor<State>
+    private let state: ConditionLock<State>
     private let name: String
     private let most: Int
     private let linger: Duration?
@@ -40,7 +40,7 @@ package final class Workers<Piece>: Sendable {
         self.most = most
         self.linger = linger
         self.run = run
-        state = Monitor(State())
+        state = ConditionLock(State())
     }
 
     /// Starts a thread before there is work, so that there is always one. For pools whose threads stay.
@@ -91,7 +91,7 @@ package final class Workers<Piece>: Sendable {
 
     private func next() -> Next {
         var isIdle = false
-        let look: (inout State) -> Next? = { state in
+        let condition: (inout State) -> Next? = { state in
             let piece = state.waiting.next()
             let waits = piece == nil && !state.isClosed
             if waits != isIdle {
@@ -103,11 +103,11 @@ package final class Workers<Piece>: Sendable {
             state.threads -= 1
             return .leave
         }
-        guard let linger else { return state.wait(look) }
-        if let answer = state.wait(atMost: linger, look) { return answer }
+        guard let linger else { return state.wait(condition) }
+        if let answer = state.wait(atMost: linger, condition) { return answer }
         // A piece may have come between the last check and this one.
         return state.withLock { state in
-            if let answer = look(&state) { return answer }
+            if let answer = condition(&state) { return answer }
             state.idle -= 1
             state.threads -= 1
             return .leave

@@ -49,7 +49,7 @@ package enum ZoneSource {
 
     /// Changes when another zone was set, or when its rules were renewed; `nil` where the zone does not come from the
     /// file.
-    package static func identity() -> FileLook? { getenv("TZ") == nil ? FileLook.behind(file) : nil }
+    package static func identity() -> FileStatus? { getenv("TZ") == nil ? FileStatus.behind(file) : nil }
 
     /// Reads the zone, if it has changed: localtime_r(3) uses the one that was read last.
     package static func read() { tzset() }

@@ -45,6 +45,6 @@ package struct SystemClocks: Clocks {
 
     private static func exists(_ path: FilePath) -> Bool {
         // A failed check gives no answer.
-        (try? FileLook.ifPresent(at: path)) ?? nil != nil
+        (try? FileStatus.ifPresent(at: path)) ?? nil != nil
     }
 }

@@ -107,7 +107,7 @@ extension FolderStream {
             if error.code == ENOENT { return nil }
             throw error
         }
-        guard try FileLook(of: file, named: name).isRegular else {
+        guard try FileStatus(of: file, named: name).isRegular else {
             throw SystemError(call: "read", subject: name.display, code: EINVAL)
         }
         var content: [UInt8] = []

@@ -16,7 +16,7 @@ package enum FolderParents {
         above path: FilePath, trusting owner: UInt32? = nil, at known: FilePath? = nil
     ) -> (directory: FilePath, why: String)? {
         // A missing folder is reported elsewhere.
-        guard let real = known ?? Files.real(path), let top = look(real) else { return nil }
+        guard let real = known ?? Files.real(path), let top = status(real) else { return nil }
         let trusted: Set<UInt32> = [0, geteuid(), owner ?? top.owner]
         return weakest(onTheWayTo: real, trusted) ?? weakest(onTheWayTo: path, trusted)
     }
@@ -41,7 +41,7 @@ package enum FolderParents {
                 continue
             }
             let entry = at.appending(name)
-            guard let directory = look(at), let found = look(entry) else { return weak }
+            guard let directory = status(at), let found = status(entry) else { return weak }
             if let why = weakness(of: at, directory, forEntryOf: found.owner, trusted) { weak = (at, why) }
             guard found.mode & 0o170000 == 0o120000 else {
                 at = entry
@@ -57,7 +57,7 @@ package enum FolderParents {
 
     /// Describes which other users could replace an entry, as a text that follows the directory's path.
     private static func weakness(
-        of path: FilePath, _ directory: Look, forEntryOf owner: UInt32, _ trusted: Set<UInt32>
+        of path: FilePath, _ directory: Owner, forEntryOf owner: UInt32, _ trusted: Set<UInt32>
     ) -> String? {
         if !trusted.contains(directory.owner) { return "belongs to user \(Accounts.shown(directory.owner))" }
         let isSticky = directory.mode & 0o1000 != 0
@@ -81,9 +81,9 @@ package enum FolderParents {
         return nil
     }
 
-    private typealias Look = (owner: UInt32, group: UInt32, mode: UInt32)
+    private typealias Owner = (owner: UInt32, group: UInt32, mode: UInt32)
 
-    private static func look(_ path: FilePath) -> Look? {
+    private static func status(_ path: FilePath) -> Owner? {
         var status = stat()
         guard path.withCString({ lstat($0, &status) }) == 0 else { return nil }
         return (status.st_uid, status.st_gid, status.st_mode)

@@ -1,7 +1,7 @@
 internal import Core
 internal import Glibc
 
-/// Notices files that appear or disappear under some paths. It is ``FileNews`` without a thread, for a thread that
+/// Notices files that appear or disappear under some paths. It is ``FileEvents`` without a thread, for a thread that
 /// waits for other events too.
 ///
 /// A final class, not `Sendable`: one thread owns it.
@@ -14,7 +14,7 @@ final class PathListener {
     private let limit: Int
     private var inotify: Inotify?
     /// Where the table cannot be read, no mount can be noticed.
-    private let mounts = try? MountNews()
+    private let mounts = try? MountEvents()
     /// The relevant names in each watched folder.
     private(set) var awaited: [Int32: Set<FilePath>] = [:]
 
@@ -59,7 +59,7 @@ final class PathListener {
         for name in path.components {
             do {
                 let stream = try FolderStream(folder, followsLink: true)
-                if FileSystemKind.isSilent(stream) {
+                if FileSystemKind.lacksChangeEvents(stream) {
                     trouble = "the file system of \(folder.display) does not tell of changes"
                 }
                 let watch = try inotify.watch(stream, named: folder, for: .names)

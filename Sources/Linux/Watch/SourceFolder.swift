@@ -178,11 +178,11 @@ package struct SourceFile: Hashable, Sendable {
     package var display: String { path.display }
 
     /// Its status, without following a link.
-    package func look() throws(SystemError) -> FileLook { try folder.open().look(at: relative) }
+    package func status() throws(SystemError) -> FileStatus { try folder.open().status(at: relative) }
 
-    /// Like ``look()``; `nil` when it does not exist.
-    package func lookIfPresent() throws(SystemError) -> FileLook? {
-        do { return try look() } catch {
+    /// Like ``status()``; `nil` when it does not exist.
+    package func statusIfPresent() throws(SystemError) -> FileStatus? {
+        do { return try status() } catch {
             if error.isMissing { return nil }
             throw error
         }

@@ -59,8 +59,8 @@ extension Verb {
                     url: call.arguments.text("url"), again: call.arguments.has("again"))
                 do {
                     let reply = try await client.add(request)
-                    let look = try? FileLook(at: FilePath(bytes: bytes(hexadecimal: request.path) ?? []))
-                    if look?.isDirectory == true {
+                    let file = try? FileStatus(at: FilePath(bytes: bytes(hexadecimal: request.path) ?? []))
+                    if file?.isDirectory == true {
                         if try !told(reply, of: path, call), status == .ok { status = .conflict }
                     } else {
                         try report("added", reply, call)

@@ -27,7 +27,7 @@ extension Verb {
         ]
     ) { call in
         let arguments = call.arguments
-        let kinds = Excuse.allCases.map(\.rawValue).filter { arguments.has($0) }
+        let kinds = Exemption.allCases.map(\.rawValue).filter { arguments.has($0) }
         if kinds.isEmpty { throw Arguments.usage("say what is allowed: --metered, --quota or --window", .allow) }
         guard arguments.operands.isEmpty != (arguments.text("folder") == nil) else {
             throw Arguments.usage("name uploads, or a folder with --folder", .allow)
@@ -93,7 +93,7 @@ private func seconds(_ arguments: Arguments, _ verb: Verb) throws -> Int64? {
 }
 
 /// - Parameter nothing: The message when there was no exception to remove.
-private func tell(_ reply: ExceptionsReply, _ call: Invocation, nothing: String) throws -> ExitCode {
+private func tell(_ reply: OverridesReply, _ call: Invocation, nothing: String) throws -> ExitCode {
     if call.json {
         try call.printJSON(reply)
         return .ok
@@ -111,7 +111,7 @@ private func tell(_ reply: ExceptionsReply, _ call: Invocation, nothing: String)
 }
 
 /// `folder door: window until 18:00, by root`.
-func exceptionText(_ exception: ExceptionView, _ now: WallTime) -> String {
+func exceptionText(_ exception: OverrideView, _ now: WallTime) -> String {
     let what = exception.scope == "all" ? "all transfers" : "\(exception.scope) \(printable(exception.name ?? ""))"
     let word = exception.rate.map { "at most \(Units.rate($0))" } ?? exception.kind
     return "\(what): \(word) until \(Units.moment(exception.until, now: now)), by \(printable(exception.by))"

@@ -114,7 +114,7 @@ private func readToken(_ file: FilePath?, _ log: Log) async throws -> [UInt8]? {
         throw CommandError(.config, "\(error)")
     }
     // Secrets are often links to the current version of a file.
-    if let look = try? FileLook(at: Files.real(file) ?? file), look.mode & 0o044 != 0 {
+    if let status = try? FileStatus(at: Files.real(file) ?? file), status.mode & 0o044 != 0 {
         log.warning("the token can be read by others; chmod 600 it", ["file": file.display])
     }
     return Array(token.reveal().utf8)

@@ -43,15 +43,15 @@ extension Verb {
             log.warning("configuration", ["at": warning.place, "key": warning.key, "text": warning.text])
         }
         let notify = Notify()
-        let agent: Agent
+        let daemon: Daemon
         do {
-            agent = try await start(loaded.settings, file, once, notify, log, call.signals)
+            daemon = try await start(loaded.settings, file, once, notify, log, call.signals)
         } catch is CancellationError { return once == nil ? .ok : .notNow }
         let server: ControlServer?
         do {
             let control = loaded.settings.control
             server = try await ControlServer.start(
-                socket: control.socket, remote: try await listener(control, log), operations: agent, log: log)
+                socket: control.socket, remote: try await listener(control, log), operations: daemon, log: log)
             if let remote = control.remote, let port = server?.port {
                 log.notice(
                     "listening",
@@ -70,7 +70,7 @@ extension Verb {
         if once == nil { notify.ready("watching \(loaded.settings.folders.count) folders") }
         let left: OnceView?
         do {
-            left = try await serve(agent, once, notify, log, call.signals)
+            left = try await serve(daemon, once, notify, log, call.signals)
         } catch {
             await server?.stop()
             throw error is StateUnusable ? startError(error) : error
@@ -91,13 +91,13 @@ extension Verb {
 /// - Throws: ``CommandError``; `CancellationError` after a signal that asks to stop.
 private func start(
     _ settings: Settings, _ file: ConfigurationFile, _ once: Once?, _ notify: Notify, _ log: Log, _ signals: Signals?
-) async throws -> Agent {
+) async throws -> Daemon {
     // The same time as a run that ends by itself tolerates a state that cannot be written.
     let patience = once.map { max($0.patience, .seconds(10)) }
-    let waiting = PatientStart(settings: settings, notify: notify, log: log, patience: patience)
+    let waiting = DelayedStart(settings: settings, notify: notify, log: log, patience: patience)
     let work = Task {
         try await waiting {
-            try await Agent.start(
+            try await Daemon.start(
                 settings, kinds: DestinationTable.builtIn, log: log,
                 reloading: Reloading(
                     load: { try await file.read() }, began: { notify.reloading() }, ended: { notify.reloaded() }),
@@ -153,11 +153,11 @@ private struct Once: Sendable {
 ///
 /// - Returns: The work that is left, after a run that ends by itself.
 private func serve(
-    _ agent: Agent, _ once: Once?, _ notify: Notify, _ log: Log, _ signals: Signals?
+    _ daemon: Daemon, _ once: Once?, _ notify: Notify, _ log: Log, _ signals: Signals?
 ) async throws -> OnceView? {
     let work = Task { () -> OnceView? in
-        if let once { return try await agent.runOnce(patience: once.patience) }
-        try await agent.run()
+        if let once { return try await daemon.runOnce(patience: once.patience) }
+        try await daemon.run()
         return nil
     }
     if let signals { leaveInTime(signals, within: .seconds(1.5), once == nil ? .ok : .notNow, log) }
@@ -166,7 +166,7 @@ private func serve(
     // reload.
     let reloading = Task {
         for await _ in reloads {
-            do { _ = try await agent.reload() } catch {
+            do { _ = try await daemon.reload() } catch {
                 log.error("configuration not reloaded, the old one stays in force", ["reason": "\(error)"])
             }
         }
@@ -183,7 +183,7 @@ private func serve(
             }
         }
     }
-    let telling = notify.isHeard ? Task { await tell(agent, notify) } : nil
+    let telling = notify.isHeard ? Task { await tell(daemon, notify) } : nil
     defer {
         listening.cancel()
         reloading.cancel()
@@ -209,9 +209,9 @@ func leaveInTime(_ signals: Signals, within limit: Duration, _ status: ExitCode,
 }
 
 /// Keeps the line in `systemctl status` current: after an event, at most every 2 s. While idle, it does not wake.
-private func tell(_ agent: Agent, _ notify: Notify) async {
+private func tell(_ daemon: Daemon, _ notify: Notify) async {
     // If the stream fails or ends, the last line stays, which is no reason to stop working.
-    guard let events = try? await agent.events(since: nil) else { return }
+    guard let events = try? await daemon.events(since: nil) else { return }
     let (changes, change) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     await withTaskGroup { group in
         group.addTask {
@@ -221,7 +221,7 @@ private func tell(_ agent: Agent, _ notify: Notify) async {
         group.addTask {
             for await _ in changes {
                 // The line stays as it was until the state can be read again; the sleep ends with its task.
-                guard let status = try? await agent.status() else { continue }
+                guard let status = try? await daemon.status() else { continue }
                 notify.status(summary(status))
                 guard (try? await Alarms.shared.sleep(for: .seconds(2))) != nil else { return }
             }
@@ -268,8 +268,8 @@ private func startRemedy(_ error: SystemError, _ settings: Settings?) -> String 
         return "Let the daemon's user (here \(Machine.user)) write there"
             + (key.map { ", or set `\($0)` in the configuration to a folder of that user's." } ?? ".")
     }
-    let look = "`sluice check` looks at everything that the configuration names."
-    return key.map { "Set `\($0)` to a folder that is there or can be made; \(look)" } ?? look
+    let hint = "`sluice check` looks at everything that the configuration names."
+    return key.map { "Set `\($0)` to a folder that is there or can be made; \(hint)" } ?? hint
 }
 
 /// The configuration key that contains a path.

@@ -1,6 +1,6 @@
 extension Schema {
     /// Assets that have no copy, or whose copy differs from the source's bytes.
-    static let keeping = """
+    static let stagingMode = """
         ALTER TABLE asset ADD COLUMN keeping TEXT NOT NULL DEFAULT 'copy';  -- Keeping
         ALTER TABLE asset ADD COLUMN staged_size INTEGER;     -- bytes to upload, where these are not the source's
         ALTER TABLE asset ADD COLUMN source_sha256 BLOB;      -- of the source, where it is not what is uploaded

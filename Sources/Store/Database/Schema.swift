@@ -8,7 +8,7 @@ enum Schema {
     /// `PRAGMA application_id`: "slui" in ASCII.
     private static let mark: Int64 = 0x736C_7569
     static let steps: [String] = [
-        first, media, keeping, partDigests, named, trouble, namedAddress, leftThere, sources,
+        first, media, stagingMode, partDigests, named, trouble, namedAddress, leftThere, sources,
         stepLinks, received, waste,
     ]
     /// SQLITE_MISUSE: the code of the error for a database that a newer version wrote.

@@ -200,7 +200,7 @@ extension AssetRecord {
         let settledBy = SettledBy(rawValue: row.text(at + 10))
         let state = AssetState(rawValue: row.text(at + 11))
         let sourceState = SourceState(rawValue: row.text(at + 15))
-        let keeping = Keeping(rawValue: row.text(at + 18))
+        let stagingMode = StagingMode(rawValue: row.text(at + 18))
         self.init(
             id: row.integer(at), folder: row.text(at + 1), root: FilePath(bytes: row.blob(at + 2)),
             identity: StoredIdentity(
@@ -212,13 +212,13 @@ extension AssetRecord {
             action: action, sourceState: sourceState ?? .kept,
             sourceNote: row.optionalText(at + 16), priority: Int(row.integer(at + 17)),
             // An unknown keeping counts as a copy. The asset has a copy, or is found to have none.
-            keeping: keeping ?? .copy,
+            stagingMode: stagingMode ?? .copy,
             stagedSize: row.optionalInteger(at + 19) ?? row.integer(at + 4), sourceSHA256: row.optionalBlob(at + 20),
             arrivedAt: WallTime(milliseconds: row.integer(at + 21)))
         if settledBy == nil { unknown.settledBy = row.text(at + 10) }
         if state == nil { unknown.state = row.text(at + 11) }
         if sourceState == nil { unknown.sourceState = row.text(at + 15) }
-        if keeping == nil { unknown.keeping = row.text(at + 18) }
+        if stagingMode == nil { unknown.stagingMode = row.text(at + 18) }
         if !["keep", "leave", "delete", "move"].contains(row.text(at + 13)) { unknown.action = row.text(at + 13) }
     }
 }

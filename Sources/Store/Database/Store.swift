@@ -54,7 +54,7 @@ package actor Store {
     /// The number of the last committed event.
     package private(set) var seq: Int64 = 0
     /// Counts of ended uploads since the start.
-    var ends = EndBook()
+    var ends = OutcomeCounters()
     /// ``ran`` at 0 of the monotonic clock, and the part of it that is on disk: in ms.
     private nonisolated let ranAtZero = Atomic<Int64>(0)
     private var ranStored: Int64 = 0
@@ -88,7 +88,7 @@ package actor Store {
         copies: @escaping @Sendable () throws -> Int = { 0 }
     ) async throws -> Store {
         try await open(folder, StateFiles.database, clocks, sorting, zone, linkBytes) { lock in
-            try StateFiles.look(at: folder, wasUsed: lock.wasUsed, copies: copies)
+            try StateFiles.check(at: folder, wasUsed: lock.wasUsed, copies: copies)
             return try !lock.wasUsed && copies() == 0
         }
     }
@@ -161,7 +161,7 @@ package actor Store {
         self.zone = zone
         self.linkBytes = linkBytes
         openedAt = clocks.monotonic()
-        owner = "\(getpid())-" + hexadecimal(Chance.bytes(8))
+        owner = "\(getpid())-" + hexadecimal(Random.bytes(8))
     }
 
     private static func connect(_ path: FilePath) throws -> Connection {
@@ -372,8 +372,8 @@ package actor Store {
     func newID() -> String {
         let now = clocks.wall()
         let id: UploadID =
-            if let lastID, lastID.milliseconds >= now.milliseconds { lastID.next(chance: Chance.bits()) } else {
-                UploadID(time: now, chance: Chance.bits())
+            if let lastID, lastID.milliseconds >= now.milliseconds { lastID.next(chance: Random.bits()) } else {
+                UploadID(time: now, chance: Random.bits())
             }
         lastID = id
         return id.text

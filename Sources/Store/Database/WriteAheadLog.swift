@@ -12,7 +12,7 @@ enum WriteAheadLog {
 
     /// - Returns: The problem; `nil` for a log that is whole, or torn where a power cut tears it.
     static func problem(of path: FilePath) throws -> String? {
-        let size = try FileLook(at: path).size
+        let size = try FileStatus(at: path).size
         let file = try Descriptor.open(path, for: .reading)
         guard let header = try read(32, at: 0, file, path) else { return nil }
         let magic = word(header, 0)

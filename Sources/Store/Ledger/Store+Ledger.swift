@@ -230,7 +230,7 @@ extension Store {
     ///
     /// - Returns: The number of days combined.
     @discardableResult
-    package func tendLedger() async throws -> Int {
+    package func pruneLedger() async throws -> Int {
         let now = clocks.wall()
         let cutoff = Period.day.interval(around: now, in: zone).lowerBound.milliseconds - Self.daysByHour * 86_400_000
         var made = 0

@@ -3,7 +3,7 @@ package import Core
 // The store's input and output: values, so that no statement leaves the module.
 
 /// A settled file with the orders that follow from its folder's settings.
-package struct Arrival: Sendable, Hashable {
+package struct NewAsset: Sendable, Hashable {
     /// One upload that is to be made.
     package struct Order: Sendable, Hashable {
         package var destination: String
@@ -40,13 +40,13 @@ package struct Arrival: Sendable, Hashable {
     package var unit: Int?
     /// The earlier path (below the folder) whose newest asset it joins.
     package var joins: FilePath?
-    package var keeping: Keeping
+    package var stagingMode: StagingMode
 
     package init(
         file: SettledFile, action: SourceAction, priority: Int, orders: [Order], again: Bool = false,
-        keeping: Keeping = .copy
+        stagingMode: StagingMode = .copy
     ) {
-        self.keeping = keeping
+        self.stagingMode = stagingMode
         self.file = file
         self.action = action
         self.priority = priority
@@ -56,7 +56,7 @@ package struct Arrival: Sendable, Hashable {
 }
 
 /// The result of recording an arrival.
-package enum ArrivalOutcome: Sendable, Hashable {
+package enum NewAssetOutcome: Sendable, Hashable {
     /// Recorded, with the ids of its uploads.
     case recorded(asset: Int64, uploads: [String])
     /// The same, for a path whose earlier version was recorded before.
@@ -97,12 +97,12 @@ package struct AssetVersion: Sendable, Hashable {
 
 /// Words in the columns of a row that this program does not know: a newer one has written them. The program decides by a cautious
 /// substitute, shows the words as they are, and leaves them in the database.
-package struct UnknownWords: Sendable, Hashable {
+package struct UnknownValues: Sendable, Hashable {
     package var state: String?
     package var settledBy: String?
     package var action: String?
     package var sourceState: String?
-    package var keeping: String?
+    package var stagingMode: String?
 
     package init() {}
 }
@@ -121,14 +121,14 @@ package struct AssetRecord: Sendable, Hashable {
     package var sourceState: SourceState
     package var sourceNote: String?
     package var priority: Int
-    package var keeping: Keeping
+    package var stagingMode: StagingMode
     /// Bytes that are uploaded: those of the source, unless a command made another file of it.
     package var stagedSize: Int64
     /// SHA-256 of the source, where `sha256` is that of another file.
     package var sourceSHA256: [UInt8]?
     /// The time when it was recorded.
     package var arrivedAt: WallTime
-    package var unknown = UnknownWords()
+    package var unknown = UnknownValues()
 
     package var path: SourcePath { SourcePath(root: root, relative: identity.relative) }
     package var size: Int64 { identity.size }
@@ -191,7 +191,7 @@ package struct UploadRecord: Sendable, Hashable {
     package var isTroubled = false
     /// Whether the remote may know of it: there is a checkpoint.
     package var isBegun = false
-    package var unknown = UnknownWords()
+    package var unknown = UnknownValues()
 
     /// The remote's id for it, complete or not.
     package var remoteID: String? { remote?.id ?? named }

@@ -6,7 +6,7 @@ internal import Linux
 
 /// The old database's record of one upload.
 package struct Evidence: Sendable, Hashable {
-    package enum Standing: String, Sendable {
+    package enum Stage: String, Sendable {
         /// It was verified at the destination.
         case sent
         /// It was being sent, or waited.
@@ -16,7 +16,7 @@ package struct Evidence: Sendable, Hashable {
         /// The file was skipped when the folder was first watched.
         case skipped
     }
-    package var standing: Standing
+    package var standing: Stage
     package var size: Int64
     /// `nil` where the row has none.
     package var modified: Int64?
@@ -80,7 +80,7 @@ extension Store {
             WHERE relative = ?1 AND folder = ?2 AND destination IN (?3, '') ORDER BY standing = 'sent' DESC
             """, [.blob(relative.bytes), .text(folder), .text(destination)]
         ) { row in
-            Evidence.Standing(rawValue: row.text(0)).map {
+            Evidence.Stage(rawValue: row.text(0)).map {
                 Evidence(
                     standing: $0, size: row.integer(1), modified: row.optionalInteger(2), sha256: row.optionalBlob(3),
                     upload: row.optionalText(4),
@@ -139,7 +139,7 @@ private struct SalvagedRow: Sendable {
     let folder: String
     let relative: [UInt8]
     let destination: String
-    let standing: Evidence.Standing
+    let standing: Evidence.Stage
     let size: Int64
     let modified: Int64?
     let sha256: [UInt8]?
@@ -152,7 +152,7 @@ private struct SalvagedRow: Sendable {
     /// `nil` for a row that no program has written.
     init?(_ row: Connection.Row) {
         let state = row.text(4)
-        if state == Evidence.Standing.skipped.rawValue {
+        if state == Evidence.Stage.skipped.rawValue {
             standing = .skipped
         } else {
             switch UploadState(rawValue: state) {

@@ -33,22 +33,22 @@ package enum StateFiles {
     ///   - copies: Counts the whole copies in the staging folder, which can only come from a database. There may be a
     ///     million, so it is called only when it matters.
     ///   - isRebuilding: Whether the caller is the rebuild.
-    static func look(at folder: FilePath, wasUsed: Bool, copies: () throws -> Int, isRebuilding: Bool = false) throws {
+    static func check(at folder: FilePath, wasUsed: Bool, copies: () throws -> Int, isRebuilding: Bool = false) throws {
         let path = folder.appending(database)
-        if try !isRebuilding && FileLook.ifPresent(at: folder.appending(rebuilt)) != nil {
+        if try !isRebuilding && FileStatus.ifPresent(at: folder.appending(rebuilt)) != nil {
             throw damaged(path, "a rebuild of it was begun and not finished")
         }
         let log = files(of: database, in: folder)[1]
-        let logSize = try FileLook.ifPresent(at: log)?.size ?? 0
-        guard let look = try FileLook.ifPresent(at: path), look.size > 0 else {
-            let what = try FileLook.ifPresent(at: path) == nil ? "it is missing" : "it is empty"
+        let logSize = try FileStatus.ifPresent(at: log)?.size ?? 0
+        guard let status = try FileStatus.ifPresent(at: path), status.size > 0 else {
+            let what = try FileStatus.ifPresent(at: path) == nil ? "it is missing" : "it is empty"
             let copies = try copies()
             if copies > 0 { throw damaged(path, "\(what), but the staging folder holds \(copies) whole copies") }
             if wasUsed { throw damaged(path, "\(what), but there was one before") }
             if logSize > 0 { throw damaged(path, "\(what), but its log is there") }
             return
         }
-        guard look.isRegular else { throw damaged(path, "it is no file") }
+        guard status.isRegular else { throw damaged(path, "it is no file") }
         let magic = Array("SQLite format 3\0".utf8)
         var head = [UInt8](repeating: 0, count: magic.count)
         let file = try Descriptor.open(path, for: .reading)
@@ -62,7 +62,7 @@ package enum StateFiles {
     package static func problem(in folder: FilePath, copies: () throws -> Int) throws -> String? {
         let path = folder.appending(database)
         do {
-            try look(at: folder, wasUsed: true, copies: copies, isRebuilding: true)
+            try check(at: folder, wasUsed: true, copies: copies, isRebuilding: true)
             let connection = try Connection(path: path, asEvidence: true)
             defer { connection.close() }
             try Schema.verify(connection)
@@ -81,7 +81,7 @@ package enum StateFiles {
     /// Whether the log of the database in `folder` exists with all its frames: no committed data is missing.
     package static func hasWholeLog(in folder: FilePath) throws -> Bool {
         let log = files(of: database, in: folder)[1]
-        guard let size = try FileLook.ifPresent(at: log)?.size, size > 0 else { return false }
+        guard let size = try FileStatus.ifPresent(at: log)?.size, size > 0 else { return false }
         return try WriteAheadLog.problem(of: log) == nil
     }
 
@@ -112,7 +112,7 @@ package enum StateFiles {
     static func install(in folder: FilePath, stamp: String) throws(SystemError) -> FilePath? {
         let aside = FilePath("\(database).damaged-\(stamp)")
         for (old, new) in zip(files(of: database, in: folder), files(of: aside, in: folder)) {
-            if try FileLook.ifPresent(at: old) != nil { try Files.renameNoReplace(old, to: new) }
+            if try FileStatus.ifPresent(at: old) != nil { try Files.renameNoReplace(old, to: new) }
             CrashPoint.reached("rebuild-aside")
         }
         try Files.syncFolder(folder)
@@ -122,6 +122,6 @@ package enum StateFiles {
         try Files.rename(folder.appending(rebuilt), to: folder.appending(database))
         try Files.syncFolder(folder)
         CrashPoint.reached("rebuild-done")
-        return try FileLook.ifPresent(at: folder.appending(aside)) == nil ? nil : folder.appending(aside)
+        return try FileStatus.ifPresent(at: folder.appending(aside)) == nil ? nil : folder.appending(aside)
     }
 }

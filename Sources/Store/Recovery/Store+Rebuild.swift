@@ -6,7 +6,7 @@ internal import Linux
 /// A file that a rebuild found, with the known facts about its uploads.
 package struct Restored: Sendable {
     /// The known state of one upload.
-    package enum Standing: Sendable, Hashable {
+    package enum Knowledge: Sendable, Hashable {
         /// It must be sent.
         case toSend
         /// The destination holds it, or a person has confirmed it.
@@ -15,7 +15,7 @@ package struct Restored: Sendable {
         case undecided(Failure)
     }
 
-    package var arrival: Arrival
+    package var arrival: NewAsset
     /// The number of its copy in the staging folder; `nil` when it has none.
     package var copy: Int64?
     /// Digest of the content, where it was read.
@@ -32,19 +32,19 @@ package struct Restored: Sendable {
     package struct Upload: Sendable {
         /// Its former id, if that is known.
         package var id: String?
-        package var standing: Standing
+        package var standing: Knowledge
         /// Its progress, as the old database has it.
         package var checkpoint: Checkpoint?
         package var generation = 1
         package var acked: Int64 = 0
 
-        package init(id: String?, standing: Standing) {
+        package init(id: String?, standing: Knowledge) {
             self.id = id
             self.standing = standing
         }
     }
 
-    package init(arrival: Arrival, copy: Int64?, sha256: [UInt8]?, uploads: [Upload]) {
+    package init(arrival: NewAsset, copy: Int64?, sha256: [UInt8]?, uploads: [Upload]) {
         self.arrival = arrival
         self.copy = copy
         self.sha256 = sha256
@@ -87,7 +87,7 @@ extension Store {
                 .init(file.sourceSHA256),
             ])
         // Copies come first, so the version that is in the folder is the one that stays known.
-        try bury(file.arrival.file.identity, asset: asset)
+        try insertTombstone(file.arrival.file.identity, asset: asset)
         for (order, upload) in zip(file.arrival.orders, file.uploads) {
             try restore(order, upload, of: asset, file, connection)
         }
@@ -100,7 +100,7 @@ extension Store {
     }
 
     private func restore(
-        _ order: Arrival.Order, _ known: Restored.Upload, of asset: Int64, _ file: Restored, _ connection: Connection
+        _ order: NewAsset.Order, _ known: Restored.Upload, of asset: Int64, _ file: Restored, _ connection: Connection
     ) throws {
         let (old, standing) = (known.id, known.standing)
         var order = order
@@ -185,7 +185,7 @@ extension StateFiles {
     ///
     /// - Returns: `nil` when there was none; otherwise the old database's new path, if there was one.
     package static func finishRebuild(in folder: FilePath) throws -> FilePath?? {
-        guard try FileLook.ifPresent(at: folder.appending(rebuilt)) != nil else { return nil }
+        guard try FileStatus.ifPresent(at: folder.appending(rebuilt)) != nil else { return nil }
         let lock = try InstanceLock(folder: folder)
         defer { withExtendedLifetime(lock) {} }
         let stamp: String?

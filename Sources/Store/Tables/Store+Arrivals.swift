@@ -6,7 +6,7 @@ extension Store {
     /// Marks files as known without ever uploading them (`existing: skip`).
     package func skip(_ identities: [StoredIdentity]) async throws {
         try await change { _ in
-            for identity in identities { try self.bury(identity, asset: nil) }
+            for identity in identities { try self.insertTombstone(identity, asset: nil) }
         }
     }
 
@@ -42,7 +42,7 @@ extension Store {
     }
 
     /// Records settled files, each with its uploads and its tombstone: one transaction for all.
-    package func record(_ arrivals: [Arrival]) async throws -> [ArrivalOutcome] {
+    package func record(_ arrivals: [NewAsset]) async throws -> [NewAssetOutcome] {
         try await change { connection in
             let outcomes = try arrivals.map { try self.record($0, connection) }
             try self.unite(arrivals, outcomes, connection)
@@ -52,7 +52,7 @@ extension Store {
 
     /// Files that travel together have the number of the first of them in common.
     private func unite(
-        _ arrivals: [Arrival], _ outcomes: [ArrivalOutcome], _ connection: Connection
+        _ arrivals: [NewAsset], _ outcomes: [NewAssetOutcome], _ connection: Connection
     ) throws {
         var units: [Int: Int64] = [:]
         for (arrival, outcome) in zip(arrivals, outcomes) {
@@ -75,7 +75,7 @@ extension Store {
         }
     }
 
-    private func record(_ arrival: Arrival, _ connection: Connection) throws -> ArrivalOutcome {
+    private func record(_ arrival: NewAsset, _ connection: Connection) throws -> NewAssetOutcome {
         let identity = arrival.file.identity
         let place: [Connection.Value] = [.text(identity.folder), .blob(identity.relative.bytes)]
         // If an asset was recorded for this path and changed before its copy was made, it continues as the same asset.
@@ -84,7 +84,7 @@ extension Store {
             SELECT id, state = 'arrived' AND size = ?3 AND modified = ?4 AND changed = ?5 FROM asset
             WHERE folder = ?1 AND relative = ?2 AND state IN ('arrived', 'unsettled') ORDER BY id DESC
             """,
-            place + [.integer(identity.size), .integer(identity.modified), .integer(arrival.file.look.changed)]
+            place + [.integer(identity.size), .integer(identity.modified), .integer(arrival.file.status.changed)]
         ) { (id: $0.integer(0), isSame: $0.integer(1) == 1) }
         // Nothing has changed: its copy is still to be made.
         if let waiting, waiting.isSame, !arrival.again { return .known }
@@ -96,13 +96,13 @@ extension Store {
                 """,
                 [
                     .integer(waiting), .integer(identity.size), .integer(identity.modified),
-                    .integer(arrival.file.look.changed), .init(identity.inode.map { Int64(bitPattern: $0) }),
+                    .integer(arrival.file.status.changed), .init(identity.inode.map { Int64(bitPattern: $0) }),
                     .init(identity.born), .init(identity.fileSystem), .text(arrival.file.settledBy.rawValue),
                 ])
             try measure(waiting, size: identity.size, modified: identity.modified)
             // The first bytes of this version must not be those of the earlier one.
             for upload in try uploads(of: waiting) where upload.state == .staging { try forgetProgress(of: upload) }
-            try bury(identity, asset: waiting)
+            try insertTombstone(identity, asset: waiting)
             return .renewed(asset: waiting)
         }
         let stone = try tombstone(identity.folder, identity.relative)
@@ -116,13 +116,13 @@ extension Store {
         if let holder = try keyHolder(arrival.orders) { return .keyTaken(holder) }
         let asset = try insert(arrival, connection)
         let uploads = try arrival.orders.map { try insert($0, of: asset, arrival, connection) }
-        try bury(identity, asset: asset)
+        try insertTombstone(identity, asset: asset)
         return stone?.wasRecorded == true && !isSameVersion
             ? .newVersion(asset: asset, uploads: uploads) : .recorded(asset: asset, uploads: uploads)
     }
 
     /// The ongoing upload that has the key of one of these.
-    package func keyHolder(_ orders: [Arrival.Order]) throws -> String? {
+    package func keyHolder(_ orders: [NewAsset.Order]) throws -> String? {
         for order in orders {
             guard let key = order.key else { continue }
             let holder = try connection.first(
@@ -137,7 +137,7 @@ extension Store {
     }
 
     /// - Parameter number: The number to give it; `nil` for the next.
-    func insert(_ arrival: Arrival, numbered number: Int64? = nil, _ connection: Connection) throws -> Int64 {
+    func insert(_ arrival: NewAsset, numbered number: Int64? = nil, _ connection: Connection) throws -> Int64 {
         let (file, identity) = (arrival.file, arrival.file.identity)
         let (action, target): (String, String?) =
             switch arrival.action {
@@ -154,11 +154,11 @@ extension Store {
             """,
             [
                 .text(identity.folder), .blob(file.root.bytes), .blob(identity.relative.bytes),
-                .integer(identity.size), .integer(identity.modified), .integer(file.look.changed),
+                .integer(identity.size), .integer(identity.modified), .integer(file.status.changed),
                 .init(identity.inode.map { Int64(bitPattern: $0) }), .init(identity.born),
                 .init(identity.fileSystem), .text(file.settledBy.rawValue), .text(action), .init(target),
                 .integer(Int64(arrival.priority)), .integer(clocks.wall().milliseconds), .init(number),
-                .text(arrival.keeping.rawValue),
+                .text(arrival.stagingMode.rawValue),
                 .integer(
                     place(
                         identity.folder, arrival.orders.first?.destination ?? "", size: identity.size,
@@ -169,7 +169,7 @@ extension Store {
 
     /// - Parameter number: The id to give it; `nil` for the next.
     func insert(
-        _ order: Arrival.Order, of asset: Int64, _ arrival: Arrival, numbered number: String? = nil,
+        _ order: NewAsset.Order, of asset: Int64, _ arrival: NewAsset, numbered number: String? = nil,
         _ connection: Connection
     ) throws -> String {
         let id = number ?? newID()
@@ -194,7 +194,7 @@ extension Store {
     }
 
     /// Removes the tombstone of this version.
-    func digUp(_ asset: Int64) throws(StoreError) {
+    func removeTombstone(_ asset: Int64) throws(StoreError) {
         // By its path, which is the key: a search by the asset's number would read every tombstone.
         try connection.run(
             """
@@ -224,7 +224,7 @@ extension Store {
         }
     }
 
-    func bury(_ identity: StoredIdentity, asset: Int64?) throws(StoreError) {
+    func insertTombstone(_ identity: StoredIdentity, asset: Int64?) throws(StoreError) {
         try connection.run(
             """
             INSERT OR REPLACE INTO tombstone (folder, relative, size, modified, inode, born, file_system, asset, seen_at)
@@ -255,7 +255,7 @@ extension Store {
     }
 
     /// Renews tombstones whose source exists (`renewed`), and deletes those whose source is gone (`gone`).
-    package func tend(renewed: [StoredIdentity], gone: [StoredIdentity]) async throws {
+    package func prune(renewed: [StoredIdentity], gone: [StoredIdentity]) async throws {
         let now = clocks.wall().milliseconds
         try await change { connection in
             for identity in renewed {

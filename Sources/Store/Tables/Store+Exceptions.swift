@@ -2,7 +2,7 @@ package import Core
 internal import Linux
 
 /// A temporary exception that a person has set.
-package struct ExceptionRecord: Sendable, Hashable {
+package struct OverrideRecord: Sendable, Hashable {
     /// Open, since a newer program may have stored other scopes.
     package struct Scope: RawRepresentable, Sendable, Hashable {
         package let rawValue: String
@@ -14,7 +14,7 @@ package struct ExceptionRecord: Sendable, Hashable {
         package static let upload = Scope(rawValue: "upload")
     }
     package enum Kind: Sendable, Hashable {
-        case excuse(Excuse)
+        case exemption(Exemption)
         /// At most this many bytes a second.
         case rate(Int64)
         /// A newer program has stored it. It has no effect here.
@@ -22,8 +22,8 @@ package struct ExceptionRecord: Sendable, Hashable {
 
         fileprivate init(_ word: String, value: Int64?) {
             self =
-                if word == ExceptionRecord.rate { .rate(value ?? 0) } else {
-                    Excuse(rawValue: word).map { .excuse($0) } ?? .unknown(word)
+                if word == OverrideRecord.rate { .rate(value ?? 0) } else {
+                    Exemption(rawValue: word).map { .exemption($0) } ?? .unknown(word)
                 }
         }
     }
@@ -47,14 +47,14 @@ package struct ExceptionRecord: Sendable, Hashable {
     }
 
     /// Whether `other` is of the same kind for the same target, and so is replaced.
-    package func isAbout(_ other: ExceptionRecord) -> Bool {
+    package func isAbout(_ other: OverrideRecord) -> Bool {
         scope == other.scope && name == other.name && word == other.word
     }
 
     fileprivate static let rate = "rate"
     fileprivate var word: String {
         switch kind {
-        case .excuse(let excuse): excuse.rawValue
+        case .exemption(let exemption): exemption.rawValue
         case .rate: Self.rate
         case .unknown(let word): word
         }
@@ -63,7 +63,7 @@ package struct ExceptionRecord: Sendable, Hashable {
 
 extension Store {
     /// Replaces exceptions of the same kind for the same target. Durable when it returns.
-    package func setExceptions(_ exceptions: [ExceptionRecord]) async throws {
+    package func setExceptions(_ exceptions: [OverrideRecord]) async throws {
         try await change { connection in
             for exception in exceptions {
                 var value: Int64?
@@ -87,7 +87,7 @@ extension Store {
 
     /// - Returns: The number of them.
     @discardableResult
-    package func clearExceptions(_ exceptions: [ExceptionRecord]) async throws -> Int {
+    package func clearExceptions(_ exceptions: [OverrideRecord]) async throws -> Int {
         if exceptions.isEmpty { return 0 }
         return try await change { connection in
             var count = 0
@@ -119,11 +119,11 @@ extension Store {
     }
 
     /// All that are stored, also those that have ended.
-    package func exceptions() throws -> [ExceptionRecord] {
+    package func exceptions() throws -> [OverrideRecord] {
         try connection.all("SELECT scope, name, kind, since, until, who, value FROM exception") { row in
-            ExceptionRecord(
-                scope: ExceptionRecord.Scope(rawValue: row.text(0)), name: row.text(1),
-                kind: ExceptionRecord.Kind(row.text(2), value: row.optionalInteger(6)),
+            OverrideRecord(
+                scope: OverrideRecord.Scope(rawValue: row.text(0)), name: row.text(1),
+                kind: OverrideRecord.Kind(row.text(2), value: row.optionalInteger(6)),
                 since: WallTime(milliseconds: row.integer(3)), until: WallTime(milliseconds: row.integer(4)),
                 who: row.text(5))
         }

@@ -13,7 +13,7 @@ extension Store {
             try abandon(one, code: failure.code)
         }
         // Perhaps only its ctime moved: the watcher must not take it for a known version.
-        try digUp(upload.asset)
+        try removeTombstone(upload.asset)
     }
 
     /// Ends uploads that read an earlier version of a file in place, when a new version is recorded. The bytes that

@@ -37,7 +37,7 @@ extension Store {
         var missing: Int64 { upload.missing }
         /// Begun uploads, and those in place, go alone: a source in place is checked, which is done for each file by
         /// itself.
-        var goesAlone: Bool { checkpoint != nil || asset.keeping == .inPlace }
+        var goesAlone: Bool { checkpoint != nil || asset.stagingMode == .inPlace }
     }
 
     /// - Parameters:
@@ -59,7 +59,7 @@ extension Store {
     }
 
     /// The upload whose turn it is. A folder that fills a bundle continues as long as its next file fits into it.
-    func next(in line: Line, _ turns: FolderTurns, _ room: TransferRoom) throws -> Candidate? {
+    func next(in line: Line, _ turns: FolderTurns, _ room: BatchLimits) throws -> Candidate? {
         if let same = turns.again(line.offers.values), let candidate = try candidate(same.id),
             room.joins(
                 size: candidate.asset.stagedSize, isBegun: candidate.goesAlone, of: candidate.upload.folder)

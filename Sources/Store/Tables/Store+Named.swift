@@ -37,7 +37,7 @@ extension Store {
     /// Records that the credential for an upload that this run holds was renewed. Durable when it returns.
     ///
     /// - Throws: ``LeaseLost`` when the upload was cancelled meanwhile.
-    package func note(_ news: CredentialNews, for id: String) async throws {
+    package func note(_ news: CredentialRenewal, for id: String) async throws {
         try await whileHeld(id) { _ in
             var detail = ["reason": news.reason.rawValue]
             detail["until"] = news.until?.description

@@ -4,9 +4,9 @@ package import Core
 
 extension Store {
     /// The parts that the remote has acknowledged since the upload was begun, in their order.
-    package func parts(of id: String) throws -> [TakenPart] {
+    package func parts(of id: String) throws -> [AcknowledgedPart] {
         try connection.all("SELECT number, size, tag FROM part WHERE upload = ?1 ORDER BY number", [.text(id)]) {
-            TakenPart(index: Int($0.integer(0)), size: $0.integer(1), tag: $0.text(2))
+            AcknowledgedPart(index: Int($0.integer(0)), size: $0.integer(1), tag: $0.text(2))
         }
     }
 
@@ -16,7 +16,7 @@ extension Store {
     ///   - lost: Numbers of parts that the remote turned out not to have.
     ///   - acked: Bytes of all parts that it has now.
     /// - Throws: ``LeaseLost`` when the upload was cancelled meanwhile.
-    package func took(_ parts: [TakenPart], lost: [Int] = [], of id: String, acked: Int64) async throws {
+    package func took(_ parts: [AcknowledgedPart], lost: [Int] = [], of id: String, acked: Int64) async throws {
         let isHeld = try await change { connection in
             guard try self.upload(id)?.state == .uploading else { return false }
             for number in lost {

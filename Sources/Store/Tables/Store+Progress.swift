@@ -89,7 +89,7 @@ extension Store {
     }
 
     /// Stores since when quotas are used up: exactly these quotas.
-    package func keep(quotasUsedUp all: [QuotaBook.UsedUp: WallTime]) async throws {
+    package func keep(quotasUsedUp all: [QuotaState.ExhaustedQuota: WallTime]) async throws {
         try await change { connection in
             try connection.run("DELETE FROM setting WHERE name >= 'used up ' AND name < 'used up!'")
             for (one, since) in all {
@@ -104,15 +104,15 @@ extension Store {
     }
 
     /// The values that ``keep(quotasUsedUp:)`` stored last.
-    package func quotasUsedUp() throws -> [QuotaBook.UsedUp: WallTime] {
+    package func quotasUsedUp() throws -> [QuotaState.ExhaustedQuota: WallTime] {
         let rows = try connection.all(
             "SELECT substr(name, 9), value FROM setting WHERE name >= 'used up ' AND name < 'used up!'"
         ) { (name: $0.text(0), since: $0.text(1)) }
-        var all: [QuotaBook.UsedUp: WallTime] = [:]
+        var all: [QuotaState.ExhaustedQuota: WallTime] = [:]
         for row in rows {
             let parts = row.name.split(separator: " ", maxSplits: 1)
             guard parts.count == 2, let stretch = Int64(parts[0]), let since = Int64(row.since) else { continue }
-            all[QuotaBook.UsedUp(quota: String(parts[1]), stretch: WallTime(milliseconds: stretch))] =
+            all[QuotaState.ExhaustedQuota(quota: String(parts[1]), stretch: WallTime(milliseconds: stretch))] =
                 WallTime(milliseconds: since)
         }
         return all

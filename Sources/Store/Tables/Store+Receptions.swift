@@ -32,7 +32,7 @@ extension Store {
     ///
     /// - Returns: The ongoing upload that has got the key meanwhile; `nil` when the file is recorded.
     package func receive(
-        _ arrival: Arrival, as number: Int64, uploads ids: [String], sha256: [UInt8], facts: MediaFacts
+        _ arrival: NewAsset, as number: Int64, uploads ids: [String], sha256: [UInt8], facts: MediaFacts
     ) async throws -> String? {
         try await change { connection in
             if let holder = try self.keyHolder(arrival.orders) { return holder }

@@ -162,7 +162,7 @@ extension Store {
             for (asset, source) in ends {
                 try self.dropCopy(asset)
                 // Its size and time may be those of the version that was sent: the watcher would take it for known.
-                if isChanged { try self.digUp(asset) }
+                if isChanged { try self.removeTombstone(asset) }
                 try connection.run("UPDATE asset SET due = 0 WHERE id = ?1", [.integer(asset)])
                 try connection.run("DELETE FROM setting WHERE name = ?1", [.text(Self.waitName(asset))])
                 guard let source else { continue }

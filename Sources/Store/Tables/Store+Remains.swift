@@ -47,13 +47,14 @@ extension Store {
             """,
             [
                 .text(upload.id), .text(upload.destination), .text(TextMap.text(checkpoint.fields)),
-                .integer(clocks.wall().milliseconds), .integer(isEarlier ? Remains.replaced : Remains.current),
+                .integer(clocks.wall().milliseconds),
+                .integer(isEarlier ? RemoteLeftovers.replaced : RemoteLeftovers.current),
             ])
         return true
     }
 
     /// Values of the column `earlier`.
-    enum Remains {
+    enum RemoteLeftovers {
         /// Remains of the cancel that the upload has ended by.
         static let current: Int64 = 0
         /// The upload continued without them.
@@ -66,7 +67,7 @@ extension Store {
     func passRemains(of id: String) throws {
         try connection.run(
             "UPDATE remote_delete SET earlier = ?2 WHERE upload = ?1 AND earlier = ?3",
-            [.text(id), .integer(Remains.before), .integer(Remains.current)])
+            [.text(id), .integer(RemoteLeftovers.before), .integer(RemoteLeftovers.current)])
     }
 
     private func noteLeft(by id: String) throws {
@@ -81,7 +82,7 @@ extension Store {
                 id: row.integer(0), upload: row.text(1), destination: row.text(2),
                 checkpoint: Checkpoint(TextMap.map(row.text(3)) ?? [:]),
                 tries: Int(row.integer(4)), createdAt: WallTime(milliseconds: row.integer(5)),
-                isEarlier: row.integer(6) != Remains.current)
+                isEarlier: row.integer(6) != RemoteLeftovers.current)
         }
     }
 
@@ -99,7 +100,7 @@ extension Store {
             try connection.run("DELETE FROM remote_delete WHERE id = ?1", [.integer(deletion.id)])
             // The upload may leave its list now.
             self.listsChanged = true
-            let isReplaced = kind == Remains.replaced
+            let isReplaced = kind == RemoteLeftovers.replaced
             if result == "done" {
                 try self.noteRemoved(deletion.upload)
             } else {
@@ -136,7 +137,7 @@ extension Store {
         let isPending =
             try connection.first(
                 "SELECT 1 FROM remote_delete WHERE upload = ?1 AND earlier = ?2 LIMIT 1",
-                [.text(id), .integer(Remains.before)]
+                [.text(id), .integer(RemoteLeftovers.before)]
             ) { $0.integer(0) } != nil
         return isPending
             ? [

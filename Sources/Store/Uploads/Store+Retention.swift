@@ -4,7 +4,7 @@ package import Core
 
 extension Store {
     /// The reason why an upload has left its list, as in the event.
-    package enum Leave: String, Sendable {
+    package enum RemovalReason: String, Sendable {
         /// Its time was over.
         case expired
         /// Too many came after it.
@@ -22,7 +22,7 @@ extension Store {
     /// kept are left to the release from then on. One transaction.
     ///
     /// - Returns: The states afterwards, in the order of `ids`; `nil` for one that does not exist.
-    package func leave(_ ids: [String], _ reason: Leave) async throws -> [UploadState?] {
+    package func leave(_ ids: [String], _ reason: RemovalReason) async throws -> [UploadState?] {
         try await change { _ in
             try ids.map { id in
                 guard let upload = try self.upload(id) else { return nil }
@@ -39,11 +39,11 @@ extension Store {
     /// - Returns: Also when the next one is due, measured from now; `nil` when there is none.
     package func retired(
         _ list: UploadState, by limits: ListRetention.Limits, most: Int
-    ) throws -> (ids: [(id: String, reason: Leave)], next: Duration?) {
+    ) throws -> (ids: [(id: String, reason: RemovalReason)], next: Duration?) {
         let ran = ran
         let surplus = try count(list) - (limits.most ?? .max)
         guard surplus > 0 || limits.time != nil else { return ([], nil) }
-        var ids: [(id: String, reason: Leave)] = []
+        var ids: [(id: String, reason: RemovalReason)] = []
         var next: Duration?
         let waiting = list == .cancelled ? "AND remote_delete IS NOT 'pending'" : ""
         try connection.query(

@@ -203,7 +203,7 @@ extension Store {
             try connection.run(
                 "UPDATE asset SET state = 'unsettled' WHERE id = ?1 AND state = 'arrived'", [.integer(asset)])
             // Perhaps only its ctime moved: the watcher must not take it for a known version.
-            try self.digUp(asset)
+            try self.removeTombstone(asset)
         }
     }
 
@@ -237,7 +237,7 @@ extension Store {
                 "UPDATE asset SET state = 'dropped' WHERE id = ?1 AND state IN ('arrived', 'unsettled')",
                 [.integer(asset)])
             // No bytes of this version were sent.
-            if isGone { try self.digUp(asset) }
+            if isGone { try self.removeTombstone(asset) }
             return true
         }
     }

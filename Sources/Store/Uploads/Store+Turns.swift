@@ -4,7 +4,7 @@ package import Core
 
 extension Store {
     /// The work at which folders take turns.
-    package enum Turning: Sendable {
+    package enum WorkKind: Sendable {
         /// Uploads to a destination.
         case transfers(String)
         /// Copies into staging.
@@ -18,7 +18,7 @@ extension Store {
         }
     }
 
-    package func turns(of turning: Turning) throws -> FolderTurns {
+    package func turns(of turning: WorkKind) throws -> FolderTurns {
         let rows = try connection.all("SELECT folder, last FROM turn WHERE destination = ?1", [turning.column]) {
             ($0.text(0), Int($0.integer(1)))
         }
@@ -29,7 +29,7 @@ extension Store {
     ///
     /// - Parameter before: The turns as they were read in the transaction.
     func keep(
-        _ turns: FolderTurns, of turning: Turning, since before: FolderTurns, _ connection: Connection
+        _ turns: FolderTurns, of turning: WorkKind, since before: FolderTurns, _ connection: Connection
     ) throws {
         for (folder, last) in turns.last where before.last[folder] != last {
             try connection.run(

@@ -19,7 +19,7 @@ extension Store {
         onRepeat: @Sendable (AssetRecord) -> Void = { _ in }
     ) async throws -> Claim? {
         try await claim(
-            filling: TransferRoom(slots: 1), destination, from: { !folders.contains($0) },
+            filling: BatchLimits(slots: 1), destination, from: { !folders.contains($0) },
             skippingDuplicatesOf: alike, onRepeat: onRepeat
         ).first
     }
@@ -32,7 +32,7 @@ extension Store {
     ///   - left: Free bytes at the destination: uploads that lack more there are passed over; `nil` when unknown.
     ///   - reserving: The bytes that each of them may send first, in the same transaction; `nil` for nothing.
     package func claim(
-        filling room: TransferRoom, _ destination: String, from isOpen: @Sendable (String) -> Bool,
+        filling room: BatchLimits, _ destination: String, from isOpen: @Sendable (String) -> Bool,
         begunOnly: Set<String> = [], within left: Int64? = nil,
         skippingDuplicatesOf alike: [String] = [], reserving: @Sendable (Claim) -> Reservation? = { _ in nil },
         onRepeat: @Sendable (AssetRecord) -> Void = { _ in }

@@ -36,7 +36,7 @@ package final class LoopDisk: Sendable {
         fileprivate func program() throws -> String {
             if self != .btrfs
                 || ["/usr/sbin", "/sbin", "/usr/bin"].contains(where: {
-                    (try? FileLook(at: FilePath("\($0)/mkfs.btrfs"))) != nil
+                    (try? FileStatus(at: FilePath("\($0)/mkfs.btrfs"))) != nil
                 })
             {
                 return "mkfs.\(rawValue)"

@@ -64,7 +64,7 @@ package struct Filler: Sendable {
     /// - Parameter most: The limit in bytes.
     package func fill(atMost most: Int = .max) throws(SystemError) {
         let file = try Descriptor.open(path, for: .updating)
-        var offset = try FileLook(of: file, named: path).size
+        var offset = try FileStatus(of: file, named: path).size
         var (left, size) = (most, 256 << 10)
         while size > 0, left > 0 {
             let piece = [UInt8](repeating: 0x5A, count: min(size, left))

@@ -149,7 +149,7 @@ package final class DaemonFixture {
     ///
     /// - Returns: `nil` when its exit status was not 0, as when the daemon does not answer yet.
     package func ask(_ verb: String, _ arguments: [String] = []) async throws -> String? {
-        let unique = FilePath("\(verb)-\(hexadecimal(Chance.bytes(6)))")
+        let unique = FilePath("\(verb)-\(hexadecimal(Random.bytes(6)))")
         let output = logs.appending(unique)
         let errors = FilePath(bytes: output.bytes + Array(".err".utf8))
         defer {

@@ -25,7 +25,7 @@ package final class PythonForks: Sendable {
         }
     }
 
-    private struct Wish: Encodable {
+    private struct ForkRequest: Encodable {
         let script: String
         let arguments: [String]
         let environment: [String: String]
@@ -79,7 +79,7 @@ package final class PythonForks: Sendable {
         _ script: FilePath, _ arguments: [String], at port: Int, environment: [String: String] = [:], output: FilePath,
         errors: FilePath
     ) async throws -> Fork {
-        let wish = Wish(
+        let wish = ForkRequest(
             script: script.display, arguments: arguments, environment: environment, output: output.display,
             errors: errors.display)
         let wire = try Wire(port: self.port)

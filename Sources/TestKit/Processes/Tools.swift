@@ -72,7 +72,7 @@ package enum Tools {
         // Test processes run in parallel, and only one may make it.
         let lock = try Descriptor.open(here.appending("lock"), for: .updating)
         try lock.withNumber { number throws in _ = try systemCall("flock", on: "tools") { flock(number, LOCK_EX) } }
-        if try FileLook.ifPresent(at: ready) == nil {
+        if try FileStatus.ifPresent(at: ready) == nil {
             // Each request to a silent index takes its time, and one was made already.
             if let reason = silent.withLock({ $0 }) { throw Unreachable(packages: packages, reason: reason) }
             do { try make(folder, here.appending(FilePath(String(name) + ".log"))) } catch let failure as Child.Ended {

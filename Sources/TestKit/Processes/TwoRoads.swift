@@ -119,7 +119,7 @@ package final class TwoRoads: Sendable {
 
     /// Bytes of all packets that `wan` got from its queue, IP headers included, of any protocol (proc_net(5)).
     package func carriedByWan() throws -> Int64 {
-        let output = folder.path.appending(FilePath("dev-\(hexadecimal(Chance.bytes(6)))"))
+        let output = folder.path.appending(FilePath("dev-\(hexadecimal(Random.bytes(6)))"))
         let child = try box.start(
             "/bin/cat", ["/proc/net/dev"], output: output, errors: FilePath(bytes: output.bytes + Array(".err".utf8)))
         let ending = child.wait()
@@ -144,7 +144,7 @@ package final class TwoRoads: Sendable {
 
     @discardableResult
     func nft(in network: NetworkNamespace? = nil, _ words: String...) throws -> String {
-        let output = folder.path.appending(FilePath("nft-\(hexadecimal(Chance.bytes(6)))"))
+        let output = folder.path.appending(FilePath("nft-\(hexadecimal(Random.bytes(6)))"))
         let errors = FilePath(bytes: output.bytes + Array(".err".utf8))
         let child = try (network ?? box).start(
             tools.appending("usr/sbin/nft"), words,

@@ -63,7 +63,7 @@ package final class Ceph: Sendable {
         let root = try Tools.debian(Self.packages, called: "ceph")
         programs = root.appending("usr/bin")
         let libraries = Tools.libraries(of: root)
-        guard let own = try libraries.first(where: { try FileLook.ifPresent(at: $0.appending("ceph")) != nil }) else {
+        guard let own = try libraries.first(where: { try FileStatus.ifPresent(at: $0.appending("ceph")) != nil }) else {
             throw Unusable(description: "Ceph's packages hold no libraries for this machine")
         }
         environment = [

@@ -230,9 +230,9 @@ package final class Exchange {
     /// Reads nothing and sends nothing until the peer or the server closes.
     package func hang() {
         isCut = true
-        var look = pollfd(fd: connection, events: Int16(POLLRDHUP_), revents: 0)
-        while poll(&look, 1, 50) == 0 || look.revents & Int16(POLLRDHUP_ | POLLHUP_ | POLLERR_) == 0 {
-            look.revents = 0
+        var status = pollfd(fd: connection, events: Int16(POLLRDHUP_), revents: 0)
+        while poll(&status, 1, 50) == 0 || status.revents & Int16(POLLRDHUP_ | POLLHUP_ | POLLERR_) == 0 {
+            status.revents = 0
         }
     }
 

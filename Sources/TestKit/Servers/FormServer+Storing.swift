@@ -177,7 +177,7 @@ extension FormServer {
             rules.appends ? upload.appended : (0..<(upload.count ?? 1)).flatMap { upload.blocks[$0] ?? [] }
         var name = upload.name
         var number = 1
-        while try FileLook.ifPresent(at: folder.appending(name)) != nil {
+        while try FileStatus.ifPresent(at: folder.appending(name)) != nil {
             number += 1
             let tail = upload.name.fileExtension.map { Array(".".utf8) + $0.bytes } ?? []
             name = upload.name.parent.appending(

@@ -55,10 +55,10 @@ package final class RemoteFolder {
             ],
             output: folder.path.appending("output"), errors: folder.path.appending("errors"))
         self.child = child
-        let outside = try FileLook(at: folder.path).device
+        let outside = try FileStatus(at: folder.path).device
         try await eventually("it is mounted") {
             try child.mustRun()
-            return try FileLook(at: path).device != outside
+            return try FileStatus(at: path).device != outside
         }
     }
 

@@ -253,10 +253,10 @@ package final class S3Server: Sendable {
         var (lost, folders) = (0, [data.appending(name)])
         while let next = folders.popLast() {
             for path in try Files.names(in: next).map({ next.appending($0) }) {
-                let look = try FileLook(at: path)
-                if look.isDirectory {
+                let status = try FileStatus(at: path)
+                if status.isDirectory {
                     folders.append(path)
-                } else if look.size == size {
+                } else if status.size == size {
                     try Files.removeIfPresent(path)
                     lost += 1
                 }

@@ -54,7 +54,7 @@ package final class ScriptedRelay: Sendable {
 
     /// All requests so far, in the order of the answers.
     package func lines() throws -> [Line] {
-        guard try FileLook.ifPresent(at: log) != nil else { return [] }
+        guard try FileStatus.ifPresent(at: log) != nil else { return [] }
         // The last piece may be half a line.
         return try Files.read(log, limit: 256 << 20).split(
             separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false

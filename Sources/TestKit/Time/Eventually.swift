@@ -23,13 +23,13 @@ package enum Patience {
 @discardableResult
 package func eventually<Found>(
     _ what: @autoclosure () -> String, within limit: Duration = .seconds(20), every pause: Duration = .milliseconds(5),
-    isolation: isolated (any Actor)? = #isolation, _ look: () async throws -> Found?
+    isolation: isolated (any Actor)? = #isolation, _ condition: () async throws -> Found?
 ) async throws -> Found {
     let clock = ContinuousClock()
     let limit = limit * Patience.factor
     let deadline = clock.now.advanced(by: limit)
     while true {
-        if let found = try await look() { return found }
+        if let found = try await condition() { return found }
         if clock.now >= deadline { throw Overdue(what: what(), limit: limit) }
         try await Task.sleep(for: pause)
     }

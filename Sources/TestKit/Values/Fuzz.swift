@@ -20,7 +20,7 @@ package struct Fuzz: Sendable {
         self.name = name
         let asked = Self.number("SLUICE_FUZZ")
         rounds = asked.map { max(1, Int(clamping: $0) / max(1, share)) } ?? usual
-        first = Self.number("SLUICE_SEED") ?? (asked == nil ? 1 : Chance.bytes(7).reduce(0) { $0 << 8 | UInt64($1) })
+        first = Self.number("SLUICE_SEED") ?? (asked == nil ? 1 : Random.bytes(7).reduce(0) { $0 << 8 | UInt64($1) })
     }
 
     /// Whether more rounds than those of an ordinary run are requested.

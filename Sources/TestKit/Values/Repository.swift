@@ -15,13 +15,13 @@ package enum Repository {
         var (found, folders) = ([FilePath](), [root.appending(folder)])
         while let next = folders.popLast() {
             for path in try Files.names(in: next).map({ next.appending($0) }) {
-                let look = try FileLook(at: path)
-                if look.isDirectory { folders.append(path) }
-                if look.isRegular, path.fileExtension == "swift" { found.append(path) }
+                let status = try FileStatus(at: path)
+                if status.isDirectory { folders.append(path) }
+                if status.isRegular, path.fileExtension == "swift" { found.append(path) }
             }
         }
         return found
     }
 
-    private static func isThere(_ path: FilePath) -> Bool { (try? FileLook(at: path)) != nil }
+    private static func isThere(_ path: FilePath) -> Bool { (try? FileStatus(at: path)) != nil }
 }

@@ -29,8 +29,8 @@ package final class TemporaryFolder: Sendable {
 
     /// Removes a file or folder with everything in it; a missing one is no error.
     package static func remove(_ path: FilePath) {
-        guard let look = try? FileLook(at: path) else { return }  // missing already is the aim
-        if look.isDirectory {
+        guard let status = try? FileStatus(at: path) else { return }  // missing already is the aim
+        if status.isDirectory {
             for name in (try? Files.names(in: path)) ?? [] { remove(path.appending(name)) }
             _ = path.withCString { rmdir($0) }
         } else {

@@ -15,7 +15,7 @@ final class Directory {
     var device: UInt64 = 0
     var inode: UInt64 = 0
     /// A visit that is queued.
-    var visit: Origin?
+    var visit: VisitReason?
     /// The last visit of the parent that met it.
     var seen = 0
     /// Whether it left the tree for good.
@@ -23,7 +23,7 @@ final class Directory {
     /// The rules of the ignore file in it.
     var ignore = Ignore.nothing
     /// Whether its file system may not report changes.
-    var isSilent = false
+    var lacksChangeEvents = false
     /// The polling interval and the next poll, where events are incomplete.
     var pollEvery = Duration.zero
     var pollAt: MonotonicTime?
@@ -83,7 +83,7 @@ struct Trouble {
 }
 
 /// The reason for a visit of a directory. The strongest reason counts.
-enum Origin: Int, Comparable {
+enum VisitReason: Int, Comparable {
     /// It has no watch, and its time has come; only new directories in it are followed down.
     case poll
     /// Changes may have been missed.
@@ -93,7 +93,7 @@ enum Origin: Int, Comparable {
     /// An event reported that it is new here.
     case event
 
-    static func < (a: Origin, b: Origin) -> Bool { a.rawValue < b.rawValue }
+    static func < (a: VisitReason, b: VisitReason) -> Bool { a.rawValue < b.rawValue }
 }
 
 /// A file in a directory. It follows the directory when that is renamed.
@@ -137,15 +137,15 @@ final class Root {
     var visits = 0
     /// Whether the first scan has not ended.
     var isFirst = true
-    var nextLook: MonotonicTime
+    var nextCheck: MonotonicTime
     /// The start of the last full scan.
     var lookBegan: MonotonicTime?
     /// The start of the last finished full scan.
     var lookedSince: MonotonicTime?
     /// The number of files met for each of its folders when the last scan began.
-    var before: [String: Lookout.Count] = [:]
+    var before: [String: WatchLoop.Count] = [:]
     /// The rules that may claim files here, in the order of the rules.
-    var claimants: [Claimant] = []
+    var claimants: [RuleMatcher] = []
     /// Checks whether the intended folder is there at all.
     let gate: FolderGate
     let requirements: [FolderRequirement]
@@ -155,7 +155,7 @@ final class Root {
     var points: [FilePath: UInt64]?
 
     /// - Parameter all: The rules that the indices refer to.
-    init(_ folder: SourceFolder, rules: [Int], of all: [Rule], nextLook: MonotonicTime) {
+    init(_ folder: SourceFolder, rules: [Int], of all: [Rule], nextCheck: MonotonicTime) {
         self.folder = folder
         let own = rules.map { all[$0].settings }
         isRecursive = own.contains(where: \.recursive)
@@ -163,7 +163,7 @@ final class Root {
         requirements = own.map(\.requirement)
         gate = FolderGate(folder, requirements)
         self.rules = rules
-        self.nextLook = nextLook
+        self.nextCheck = nextCheck
         real = folder.path
     }
 }

@@ -22,7 +22,7 @@ extension FolderSurvey {
     package static func need(of rule: WatchRule, in folder: SourceFolder, atMost most: Int) throws(SystemError) -> Need
     {
         let top = try folder.open()
-        var need = Need(directories: 0, isCut: false, isPolled: FileSystemKind.isSilent(top))
+        var need = Need(directories: 0, isCut: false, isPolled: FileSystemKind.lacksChangeEvents(top))
         if need.isPolled { return need }
         var waiting: [FilePath] = [""]
         while let relative = waiting.popLast() {

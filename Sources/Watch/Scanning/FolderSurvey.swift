@@ -73,7 +73,7 @@ package struct FolderSurvey: Sendable {
                 return piece
             }
             let ignored = readIgnores(root, relative, stream, &piece)
-            let device = try stream.look().device
+            let device = try stream.status().device
             let fileSystem = fileSystems.identity(of: stream, device: device)
             while try stream.next({ name, kind in
                 take(
@@ -117,26 +117,26 @@ package struct FolderSurvey: Sendable {
         let isTaken = contenders.hasWinner(for: name)
         guard isTaken || kind == .unknown, !ignored.ignores(name) || kind == .unknown else { return }
         do {
-            guard let look = try stream.look(at: name) else { return }
-            if look.isDirectory {
+            guard let status = try stream.status(at: name) else { return }
+            if status.isDirectory {
                 if root.isRecursive, !TemporaryNames.contains(name), !ignored.ignores(name, isFolder: true) {
                     below.append(path)
                 }
                 return
             }
-            guard look.isRegular, let winner = contenders.winner(for: name, size: look.size), !ignored.ignores(name)
+            guard status.isRegular, let winner = contenders.winner(for: name, size: status.size), !ignored.ignores(name)
             else { return }
             let settings = compiled[winner].settings
             // Files that the daemon leaves alone, or waits for, were never sent.
-            if settings.limits.objection(to: look, now: clocks.wall()) != nil { return }
+            if settings.limits.objection(to: status, now: clocks.wall()) != nil { return }
             if let marker = settings.marker, try !stream.has(marker.marker(of: FilePath(fromKernel: name))) { return }
             let system =
-                look.device == device.number
-                ? device.system : try fileSystems.identity(of: root.folder.open(), at: path, device: look.device)
+                status.device == device.number
+                ? device.system : try fileSystems.identity(of: root.folder.open(), at: path, device: status.device)
             piece.files.append(
                 SettledFile(
-                    folder: settings.name, root: settings.path, relative: path, look: look,
-                    identity: StoredIdentity(look, folder: settings.name, relative: path, on: system),
+                    folder: settings.name, root: settings.path, relative: path, status: status,
+                    identity: StoredIdentity(status, folder: settings.name, relative: path, on: system),
                     settledBy: .quiet))
         } catch { piece.troubles.append("\(error)") }
     }
@@ -167,13 +167,13 @@ package struct FolderSurvey: Sendable {
             let own = rules.indices.filter { rules[$0].path == path }
             let root = Root(
                 folders[path], rules: own, of: compiled,
-                nextLook: MonotonicTime(nanoseconds: 0))
+                nextCheck: MonotonicTime(nanoseconds: 0))
             // If it cannot be opened, it keeps its own path; the scan reports it when it gets there.
             if let top = try? root.folder.open(), let real = top.realPath { root.real = real }
             return root
         }
         let root = roots.first { $0.path == path } ?? roots[0]
-        root.claimants = Claimant.all(for: root, among: roots, rules: compiled)
+        root.claimants = RuleMatcher.all(for: root, among: roots, rules: compiled)
         return (root, compiled)
     }
 }

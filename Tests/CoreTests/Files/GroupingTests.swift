@@ -7,9 +7,9 @@ struct GroupingTests {
     private func at(_ seconds: Int) -> MonotonicTime { start.advanced(by: .seconds(seconds)) }
 
     private func file(_ relative: String) -> SettledFile {
-        let look = FileLook(device: 1, inode: 1, size: 1, modified: 1, changed: 1, born: nil, mode: 0o100644)
+        let status = FileStatus(device: 1, inode: 1, size: 1, modified: 1, changed: 1, born: nil, mode: 0o100644)
         return SettledFile(
-            folder: "cam", root: "/srv", relative: FilePath(relative), look: look,
+            folder: "cam", root: "/srv", relative: FilePath(relative), status: status,
             identity: StoredIdentity(
                 folder: "cam", relative: FilePath(relative), size: 1, modified: 1, inode: 1, born: nil, fileSystem: nil),
             settledBy: .lease)

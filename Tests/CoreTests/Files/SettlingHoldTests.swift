@@ -5,22 +5,25 @@ import Testing
 @Suite("Settling: holds and reports")
 struct SettlingHoldTests {
     static func at(_ seconds: Double) -> MonotonicTime { SettlingTests.at(seconds) }
-    static func look(_ version: Int64 = 0, size: Int64 = 100) -> FileLook { SettlingTests.look(version, size: size) }
+    static func status(_ version: Int64 = 0, size: Int64 = 100) -> FileStatus {
+        SettlingTests.status(version, size: size)
+    }
 
     @Test("a marker makes up for a close that nobody saw, and only a writer stands against it")
     func marker() {
         var settling = Settling<String>()
-        settling.note("a", .found, look: Self.look(), at: Self.at(0))
-        #expect(settling.looked(at: "a", Self.look(), writer: .somebody, isMarked: true, at: Self.at(1)) == nil)
-        #expect(settling.looked(at: "a", Self.look(), writer: .unknown, isMarked: true, at: Self.at(2)) == .marker)
+        settling.note("a", .found, status: Self.status(), at: Self.at(0))
+        #expect(settling.looked(at: "a", Self.status(), writer: .somebody, isMarked: true, at: Self.at(1)) == nil)
+        #expect(settling.looked(at: "a", Self.status(), writer: .unknown, isMarked: true, at: Self.at(2)) == .marker)
     }
 
     @Test("a file that is held goes on waiting, says for what, and is looked at again in time")
     func holds() {
         var settling = Settling<String>()
-        settling.note("a", .closed, look: Self.look(), at: Self.at(0))
+        settling.note("a", .closed, status: Self.status(), at: Self.at(0))
         #expect(settling.due(at: Self.at(1)) == ["a"])
-        let by = settling.looked(at: "a", Self.look(), writer: .nobody, isMarked: false, at: Self.at(1)) { unchanged in
+        let by = settling.looked(at: "a", Self.status(), writer: .nobody, isMarked: false, at: Self.at(1)) {
+            unchanged in
             #expect(unchanged == .seconds(1))
             return (.marker, Self.at(50))
         }
@@ -30,14 +33,14 @@ struct SettlingHoldTests {
         // The marker appears.
         settling.postpone("a", until: Self.at(10))
         #expect(settling.due(at: Self.at(10)) == ["a"])
-        #expect(settling.looked(at: "a", Self.look(), writer: .nobody, isMarked: true, at: Self.at(10)) == .marker)
+        #expect(settling.looked(at: "a", Self.status(), writer: .nobody, isMarked: true, at: Self.at(10)) == .marker)
     }
 
     @Test("nobody is asked about other holds before the file is at rest")
     func order() {
         var settling = Settling<String>()
-        settling.note("a", .heard, look: Self.look(), at: Self.at(0))
-        let by = settling.looked(at: "a", Self.look(), writer: .unseen, at: Self.at(9)) { _ in
+        settling.note("a", .heard, status: Self.status(), at: Self.at(0))
+        let by = settling.looked(at: "a", Self.status(), writer: .unseen, at: Self.at(9)) { _ in
             Issue.record("asked too early")
             return nil
         }
@@ -47,26 +50,26 @@ struct SettlingHoldTests {
     @Test("who was looked for among all open files is a rung of its own, with the short quiet time")
     func unseen() {
         var settling = Settling<String>()
-        settling.note("a", .closed, look: Self.look(), at: Self.at(0))
-        #expect(settling.looked(at: "a", Self.look(), writer: .unseen, at: Self.at(1)) == .proc)
+        settling.note("a", .closed, status: Self.status(), at: Self.at(0))
+        #expect(settling.looked(at: "a", Self.status(), writer: .unseen, at: Self.at(1)) == .proc)
     }
 
     @Test("growth is told in bytes a second, and ends when it does")
     func rate() {
         var settling = Settling<String>()
-        settling.note("a", .closed, look: Self.look(0, size: 0), at: Self.at(0))
+        settling.note("a", .closed, status: Self.status(0, size: 0), at: Self.at(0))
         #expect(settling["a"]?.rate == nil)
-        _ = settling.looked(at: "a", Self.look(1, size: 4_000), writer: .somebody, at: Self.at(2))
+        _ = settling.looked(at: "a", Self.status(1, size: 4_000), writer: .somebody, at: Self.at(2))
         #expect(settling["a"]?.rate == 2_000)
         // An event right after a check says nothing about the rate, and does not disturb its measurement.
-        settling.note("a", .heard, look: Self.look(2, size: 5_000), at: Self.at(2.1))
+        settling.note("a", .heard, status: Self.status(2, size: 5_000), at: Self.at(2.1))
         #expect(settling["a"]?.rate == 2_000)
-        _ = settling.looked(at: "a", Self.look(3, size: 8_000), writer: .somebody, at: Self.at(4))
+        _ = settling.looked(at: "a", Self.status(3, size: 8_000), writer: .somebody, at: Self.at(4))
         #expect(settling["a"]?.rate == 2_000)
-        _ = settling.looked(at: "a", Self.look(3, size: 8_000), writer: .somebody, at: Self.at(6))
+        _ = settling.looked(at: "a", Self.status(3, size: 8_000), writer: .somebody, at: Self.at(6))
         #expect(settling["a"]?.rate == 0)
         // Truncated.
-        _ = settling.looked(at: "a", Self.look(4, size: 0), writer: .somebody, at: Self.at(8))
+        _ = settling.looked(at: "a", Self.status(4, size: 0), writer: .somebody, at: Self.at(8))
         #expect(settling["a"]?.rate == 0)
     }
 
@@ -74,24 +77,24 @@ struct SettlingHoldTests {
     func reports() {
         var settling = Settling<String>()
         let hour = Duration.seconds(3600)
-        settling.note("a", .closed, look: Self.look(0), at: Self.at(0))
+        settling.note("a", .closed, status: Self.status(0), at: Self.at(0))
         var version: Int64 = 1
-        func look(_ writer: OpenWriter, _ seconds: Double, changed: Bool) -> Bool {
+        func status(_ writer: OpenWriter, _ seconds: Double, changed: Bool) -> Bool {
             if changed { version += 1 }
-            _ = settling.looked(at: "a", Self.look(version), writer: writer, isMarked: false, at: Self.at(seconds)) {
+            _ = settling.looked(at: "a", Self.status(version), writer: writer, isMarked: false, at: Self.at(seconds)) {
                 _ in
                 (.marker, Self.at(seconds + 10))
             }
             return settling.isToBeReported("a", after: hour, at: Self.at(seconds))
         }
-        #expect(!look(.somebody, 10, changed: true))
-        #expect(look(.somebody, 3600, changed: true))
-        #expect(!look(.somebody, 3610, changed: false))
+        #expect(!status(.somebody, 10, changed: true))
+        #expect(status(.somebody, 3600, changed: true))
+        #expect(!status(.somebody, 3610, changed: false))
         // The writer pauses and continues: nothing new.
-        #expect(!look(.nobody, 3620, changed: true))
-        #expect(!look(.somebody, 3630, changed: true))
+        #expect(!status(.nobody, 3620, changed: true))
+        #expect(!status(.somebody, 3630, changed: true))
         // Now it is at rest, and lacks its marker: that is new, once.
-        #expect(look(.nobody, 4000, changed: false))
-        #expect(!look(.nobody, 4010, changed: false))
+        #expect(status(.nobody, 4000, changed: false))
+        #expect(!status(.nobody, 4010, changed: false))
     }
 }

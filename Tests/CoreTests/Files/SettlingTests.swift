@@ -7,8 +7,8 @@ struct SettlingTests {
 
     static func at(_ seconds: Double) -> MonotonicTime { MonotonicTime(nanoseconds: Int64(seconds * 1e9)) }
 
-    static func look(_ version: Int64 = 0, size: Int64 = 100) -> FileLook {
-        FileLook(device: 1, inode: 7, size: size, modified: version, changed: version, born: nil, mode: 0o100644)
+    static func status(_ version: Int64 = 0, size: Int64 = 100) -> FileStatus {
+        FileStatus(device: 1, inode: 7, size: size, modified: version, changed: version, born: nil, mode: 0o100644)
     }
 
     struct Row: CustomTestStringConvertible, Sendable {
@@ -39,11 +39,11 @@ struct SettlingTests {
     @Test("waits as long as what is known demands, and not longer", arguments: rungs)
     func ladder(_ row: Row) {
         var settling = Settling<String>()
-        settling.note("a", row.evidence, look: Self.look(), quietFor: row.quietFor, at: Self.at(100))
+        settling.note("a", row.evidence, status: Self.status(), quietFor: row.quietFor, at: Self.at(100))
         var result: (by: SettledBy, at: MonotonicTime)?
         while result == nil, let next = settling.next {
             for place in settling.due(at: next) {
-                guard let by = settling.looked(at: place, Self.look(), writer: row.writer, at: next) else { continue }
+                guard let by = settling.looked(at: place, Self.status(), writer: row.writer, at: next) else { continue }
                 result = (by, next)
             }
         }
@@ -55,27 +55,27 @@ struct SettlingTests {
     @Test("a change seen at a look starts the time afresh, and shows as growing")
     func change() {
         var settling = Settling<String>()
-        settling.note("a", .closed, look: Self.look(1), at: Self.at(0))
+        settling.note("a", .closed, status: Self.status(1), at: Self.at(0))
         #expect(settling.due(at: Self.at(0.999)).isEmpty)
         #expect(settling.due(at: Self.at(1)) == ["a"])
-        #expect(settling.looked(at: "a", Self.look(2), writer: .nobody, at: Self.at(1)) == nil)
+        #expect(settling.looked(at: "a", Self.status(2), writer: .nobody, at: Self.at(1)) == nil)
         #expect(settling.all["a"]?.isGrowing == true)
         #expect(settling.due(at: Self.at(1.9)).isEmpty)
         #expect(settling.due(at: Self.at(2)) == ["a"])
-        #expect(settling.looked(at: "a", Self.look(2), writer: .nobody, at: Self.at(2)) == .lease)
+        #expect(settling.looked(at: "a", Self.status(2), writer: .nobody, at: Self.at(2)) == .lease)
     }
 
     @Test(
         "size, either time and inode each count as a change",
         arguments: [
-            FileLook(device: 1, inode: 7, size: 101, modified: 0, changed: 0, born: nil, mode: 0o100644),
-            FileLook(device: 1, inode: 7, size: 100, modified: 1, changed: 0, born: nil, mode: 0o100644),
-            FileLook(device: 1, inode: 7, size: 100, modified: 0, changed: -1, born: nil, mode: 0o100644),
-            FileLook(device: 1, inode: 8, size: 100, modified: 0, changed: 0, born: nil, mode: 0o100644),
+            FileStatus(device: 1, inode: 7, size: 101, modified: 0, changed: 0, born: nil, mode: 0o100644),
+            FileStatus(device: 1, inode: 7, size: 100, modified: 1, changed: 0, born: nil, mode: 0o100644),
+            FileStatus(device: 1, inode: 7, size: 100, modified: 0, changed: -1, born: nil, mode: 0o100644),
+            FileStatus(device: 1, inode: 8, size: 100, modified: 0, changed: 0, born: nil, mode: 0o100644),
         ])
-    func changes(_ other: FileLook) {
+    func changes(_ other: FileStatus) {
         var settling = Settling<String>()
-        settling.note("a", .closed, look: Self.look(), at: Self.at(0))
+        settling.note("a", .closed, status: Self.status(), at: Self.at(0))
         #expect(settling.due(at: Self.at(5)) == ["a"])
         #expect(settling.looked(at: "a", other, writer: .nobody, at: Self.at(5)) == nil)
     }
@@ -83,9 +83,9 @@ struct SettlingTests {
     @Test("an event starts the time afresh, a scan that saw no change does not")
     func events() {
         var settling = Settling<String>()
-        settling.note("a", .closed, look: Self.look(), at: Self.at(0))
-        settling.note("a", .closed, look: Self.look(), at: Self.at(0.5))
-        settling.note("a", .found, look: Self.look(), at: Self.at(0.9))
+        settling.note("a", .closed, status: Self.status(), at: Self.at(0))
+        settling.note("a", .closed, status: Self.status(), at: Self.at(0.5))
+        settling.note("a", .found, status: Self.status(), at: Self.at(0.9))
         #expect(settling.due(at: Self.at(1.4)).isEmpty)
         #expect(settling.due(at: Self.at(1.5)) == ["a"])
     }
@@ -93,35 +93,35 @@ struct SettlingTests {
     @Test("a close hurries a file that a scan had found")
     func hurried() {
         var settling = Settling<String>()
-        settling.note("a", .found, look: Self.look(), at: Self.at(0))
-        settling.note("a", .closed, look: Self.look(), at: Self.at(5))
+        settling.note("a", .found, status: Self.status(), at: Self.at(0))
+        settling.note("a", .closed, status: Self.status(), at: Self.at(5))
         #expect(settling.due(at: Self.at(6)) == ["a"])
-        #expect(settling.looked(at: "a", Self.look(), writer: .nobody, at: Self.at(6)) == .lease)
+        #expect(settling.looked(at: "a", Self.status(), writer: .nobody, at: Self.at(6)) == .lease)
         #expect(settling.due(at: Self.at(100)).isEmpty)
     }
 
     @Test("asks about an open file after 1, 2, 4, 8, 10, 10 seconds; a close asks sooner")
     func busy() {
         var settling = Settling<String>()
-        settling.note("a", .closed, look: Self.look(), at: Self.at(0))
+        settling.note("a", .closed, status: Self.status(), at: Self.at(0))
         var now = 1.0
         for wait in [1.0, 2, 4, 8, 10, 10] {
             #expect(settling.due(at: Self.at(now)) == ["a"])
-            #expect(settling.looked(at: "a", Self.look(), writer: .somebody, at: Self.at(now)) == nil)
+            #expect(settling.looked(at: "a", Self.status(), writer: .somebody, at: Self.at(now)) == nil)
             #expect(settling.due(at: Self.at(now + wait - 0.001)).isEmpty)
             now += wait
         }
-        settling.note("a", .closed, look: Self.look(9), at: Self.at(now))
+        settling.note("a", .closed, status: Self.status(9), at: Self.at(now))
         #expect(settling.due(at: Self.at(now + 1)) == ["a"])
-        #expect(settling.looked(at: "a", Self.look(9), writer: .nobody, at: Self.at(now + 1)) == .lease)
+        #expect(settling.looked(at: "a", Self.status(9), writer: .nobody, at: Self.at(now + 1)) == .lease)
     }
 
     @Test("a file that grows for ever delays no other")
     func independent() {
         var settling = Settling<String>()
-        settling.note("quiet", .closed, look: Self.look(), at: Self.at(0))
+        settling.note("quiet", .closed, status: Self.status(), at: Self.at(0))
         for tick in 0..<9 {
-            settling.note("busy", .closed, look: Self.look(Int64(tick)), at: Self.at(Double(tick) / 10))
+            settling.note("busy", .closed, status: Self.status(Int64(tick)), at: Self.at(Double(tick) / 10))
         }
         #expect(settling.due(at: Self.at(1)) == ["quiet"])
     }
@@ -129,11 +129,11 @@ struct SettlingTests {
     @Test("a forgotten file is not due; one of the same name starts anew")
     func forgotten() {
         var settling = Settling<String>()
-        settling.note("a", .closed, look: Self.look(), at: Self.at(0))
+        settling.note("a", .closed, status: Self.status(), at: Self.at(0))
         settling.forget("a")
         #expect(settling.count == 0)
         #expect(settling.due(at: Self.at(1)).isEmpty)
-        settling.note("a", .heard, look: Self.look(), at: Self.at(2))
+        settling.note("a", .heard, status: Self.status(), at: Self.at(2))
         #expect(settling.due(at: Self.at(11.9)).isEmpty)
         #expect(settling.due(at: Self.at(12)) == ["a"])
     }
@@ -141,7 +141,7 @@ struct SettlingTests {
     @Test("takes no more than there is room for; the rest stays due")
     func limited() {
         var settling = Settling<Int>()
-        for file in 0..<10 { settling.note(file, .closed, look: Self.look(), at: Self.at(0)) }
+        for file in 0..<10 { settling.note(file, .closed, status: Self.status(), at: Self.at(0)) }
         #expect(settling.due(at: Self.at(1), limit: 4).count == 4)
         #expect(settling.due(at: Self.at(1), limit: 100).count == 6)
     }
@@ -167,12 +167,12 @@ struct SettlingTests {
                 isOpen[file] = true
             case 2:
                 isOpen[file] = false
-                settling.note(file, .closed, look: Self.look(versions[file]), at: now)
+                settling.note(file, .closed, status: Self.status(versions[file]), at: now)
                 isClosed[file] = true
             case 3:
-                settling.note(file, .found, look: Self.look(versions[file]), at: now)
+                settling.note(file, .found, status: Self.status(versions[file]), at: now)
             case 4:
-                settling.note(file, .heard, look: Self.look(versions[file]), at: now)
+                settling.note(file, .heard, status: Self.status(versions[file]), at: now)
             case 5:
                 settling.forget(file)
                 isClosed[file] = false
@@ -181,7 +181,7 @@ struct SettlingTests {
             for place in settling.due(at: now) {
                 let writer: OpenWriter =
                     chance.next() % 4 == 0 ? .unknown : isOpen[place] ? .somebody : .nobody
-                guard let by = settling.looked(at: place, Self.look(versions[place]), writer: writer, at: now) else {
+                guard let by = settling.looked(at: place, Self.status(versions[place]), writer: writer, at: now) else {
                     continue
                 }
                 accepted += 1
@@ -194,7 +194,7 @@ struct SettlingTests {
         }
         #expect(accepted > 0)
         // Every remaining file becomes due again: none is forgotten.
-        for file in 0..<5 where settling.contains(file) { settling.note(file, .heard, look: Self.look(), at: now) }
+        for file in 0..<5 where settling.contains(file) { settling.note(file, .heard, status: Self.status(), at: now) }
         #expect(Set(settling.due(at: now.advanced(by: .seconds(60)))) == Set(settling.all.keys))
     }
 

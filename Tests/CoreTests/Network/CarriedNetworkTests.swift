@@ -33,32 +33,34 @@ extension Metering {
 struct CarriedNetworkTests {
     @Test("costs what the worst of those below costs", arguments: ["bridge", "bond", "team", "vlan", "macvlan"])
     func worst(_ kind: String) {
-        let world = Metering(links: [wire, modem, made(kind, "x0", 5, on: [9, 2]), made(kind, "x1", 6, on: [2])])
-        #expect(world.of(5).reason == "metered: x0 stands on wwan0, and wwan0 is a modem (DEVTYPE wwan)")
-        #expect(world.of(5).remedy == #"- {interface: "wwan0", metered: false}"#)
-        #expect(world.of(5).links == [5, 2, 9])
-        #expect(world.of(6).reason == "unmetered: x1 stands on eth0, and eth0 is wired")
+        let inputs = Metering(links: [wire, modem, made(kind, "x0", 5, on: [9, 2]), made(kind, "x1", 6, on: [2])])
+        #expect(inputs.of(5).reason == "metered: x0 stands on wwan0, and wwan0 is a modem (DEVTYPE wwan)")
+        #expect(inputs.of(5).remedy == #"- {interface: "wwan0", metered: false}"#)
+        #expect(inputs.of(5).links == [5, 2, 9])
+        #expect(inputs.of(6).reason == "unmetered: x1 stands on eth0, and eth0 is wired")
     }
 
     @Test("through several floors, and whatever of it is down at the moment")
     func floors() {
         var down = modem
         down.isUsable = false
-        let world = Metering(links: [wire, down, made("bond", "bond0", 5, on: [2, 9]), made("vlan", "v7", 6, on: [5])])
-        #expect(world.of(6).reason == "metered: v7 stands on wwan0, and wwan0 is a modem (DEVTYPE wwan)")
+        let inputs = Metering(links: [
+            wire, down, made("bond", "bond0", 5, on: [2, 9]), made("vlan", "v7", 6, on: [5]),
+        ])
+        #expect(inputs.of(6).reason == "metered: v7 stands on wwan0, and wwan0 is a modem (DEVTYPE wwan)")
     }
 
     @Test("ends where something is said: what is below is not asked about costs")
     func ends() {
-        let world = Metering(
+        let inputs = Metering(
             links: [wire, modem, made("bond", "bond0", 5, on: [9]), made("vlan", "v7", 6, on: [5])],
             rules: [NetworkRule(interface: "bond0", isMetered: false)])
         #expect(
-            world.of(6).reason
+            inputs.of(6).reason
                 == #"unmetered: v7 stands on bond0, and the rule {interface: "bond0", metered: false} says so of bond0"#
         )
-        #expect(world.of(6).remedy == #"- {interface: "bond0", metered: true}"#)
-        #expect(world.of(9).metered == .metered)
+        #expect(inputs.of(6).remedy == #"- {interface: "bond0", metered: true}"#)
+        #expect(inputs.of(9).metered == .metered)
     }
 
     @Test("in a circle, or on itself alone, there is an answer")
@@ -98,31 +100,31 @@ struct CarriedNetworkTests {
     func gateway() {
         let router = "02:00:00:00:00:01"
         let rule = NetworkRule(interface: "eth0", gateway: HardwareAddress(router), isMetered: true)
-        let world = Metering(links: [wire, made("vlan", "v7", 6, on: [2])], rules: [rule])
-        #expect(world.of(6, gateway: router).metered == .metered)
-        #expect(world.of(6, gateway: "02:00:00:00:00:02").metered == .unmetered)
+        let inputs = Metering(links: [wire, made("vlan", "v7", 6, on: [2])], rules: [rule])
+        #expect(inputs.of(6, gateway: router).metered == .metered)
+        #expect(inputs.of(6, gateway: "02:00:00:00:00:02").metered == .unmetered)
     }
 
     @Test("a rule that forbids one of those below forbids it, also where costs are settled above")
     func forbidden() {
-        let world = Metering(
+        let inputs = Metering(
             links: [wire, modem, made("bond", "bond0", 5, on: [2, 9])],
             rules: [
                 NetworkRule(interface: "bond0", isMetered: false, isAllowed: true),
                 NetworkRule(interface: "wwan*", isAllowed: false),
             ])
-        #expect(world.of(5).metered == .unmetered)
+        #expect(inputs.of(5).metered == .unmetered)
         #expect(
-            world.of(5).forbidden
+            inputs.of(5).forbidden
                 == #"bond0 stands on wwan0, and the rule {interface: "wwan*", allowed: false} forbids wwan0"#)
-        #expect(world.of(2).forbidden == nil)
+        #expect(inputs.of(2).forbidden == nil)
     }
 
     @Test("roaming below is roaming")
     func roaming() {
-        let world = Metering(
+        let inputs = Metering(
             links: [modem, made("vlan", "v7", 6, on: [9])], modems: ["wwan0": ModemBearer(isRoaming: true)])
-        #expect(world.of(6).isRoaming)
+        #expect(inputs.of(6).isRoaming)
     }
 }
 
@@ -130,8 +132,8 @@ struct CarriedNetworkTests {
 struct TunnelTests {
     @Test("costs what the route to its peer costs, where that is known")
     func known() {
-        let world = Metering(links: [wire, modem, wireGuard], carriers: [30: [NetworkPath(link: 2)]])
-        #expect(world.of(30).reason == "unmetered: wg0 stands on eth0, and eth0 is wired")
+        let inputs = Metering(links: [wire, modem, wireGuard], carriers: [30: [NetworkPath(link: 2)]])
+        #expect(inputs.of(30).reason == "unmetered: wg0 stands on eth0, and eth0 is wired")
         let other = Metering(
             links: [wire, modem, wireGuard], carriers: [30: [NetworkPath(link: 2), NetworkPath(link: 9)]])
         #expect(other.of(30).metered == .metered)
@@ -147,9 +149,10 @@ struct TunnelTests {
         #expect(free.remedy == #"- {interface: "wg0", metered: false}"#)
         let said = NetworkRule(interface: "wg0", isMetered: false)
         #expect(Metering(links: [wire, wireGuard], rules: [said]).of(30).metered == .unmetered)
-        let world = Metering(links: [wire, modem, wireGuard])
-        #expect(world.of(30).reason == "metered: wg0 may be carried by wwan0, and wwan0 is a modem (DEVTYPE wwan)")
-        #expect(world.of(30).remedy == #"- {interface: "wg0", metered: false}"#, "for wwan0 may not be what carries it")
+        let inputs = Metering(links: [wire, modem, wireGuard])
+        #expect(inputs.of(30).reason == "metered: wg0 may be carried by wwan0, and wwan0 is a modem (DEVTYPE wwan)")
+        #expect(
+            inputs.of(30).remedy == #"- {interface: "wg0", metered: false}"#, "for wwan0 may not be what carries it")
         var (dead, deadEnd) = (modem, modem)
         dead.isUsable = false
         #expect(Metering(links: [wire, dead, wireGuard]).of(30).metered == .unknown)
@@ -183,8 +186,8 @@ struct TunnelTests {
         bridge.leadsOut = true
         var port = wire
         port.leadsOut = false
-        let world = Metering(links: [port, tap, bridge, wireGuard], carriers: [30: [NetworkPath(link: 5)]])
-        #expect(world.of(30).metered == .unmetered)
+        let inputs = Metering(links: [port, tap, bridge, wireGuard], carriers: [30: [NetworkPath(link: 5)]])
+        #expect(inputs.of(30).metered == .unmetered)
         #expect(Metering(links: [port, tap, bridge, wireGuard]).of(30).metered == .unknown)
     }
 
@@ -203,39 +206,39 @@ struct TunnelTests {
 
     @Test("of which nobody knows waits where metered networks do, unless that is allowed of unknown ones")
     func counts() {
-        func way(_ rules: PolicyRules) -> Admission.Way {
-            var world = Admission.World(
+        func way(_ rules: PolicyRules) -> Admission.RouteDecision {
+            var inputs = Admission.PolicyInputs(
                 now: WallTime(milliseconds: 0), monotonic: MonotonicTime(nanoseconds: 0), running: 0, everything: nil)
-            world.network = Metering(links: [wire, wireGuard])
-            let remote = Admission.Remote(
+            inputs.network = Metering(links: [wire, wireGuard])
+            let remote = Admission.DestinationState(
                 name: "nas", slots: 1, running: 0, pause: nil, health: DestinationHealth(),
-                reach: .over([NetworkPath(link: 30)]))
-            return Admission(total: 1, rules: rules).way(to: remote, in: world)
+                reachability: .over([NetworkPath(link: 30)]))
+            return Admission(total: 1, rules: rules).way(to: remote, in: inputs)
         }
         guard case .closed(let holds, true) = way(PolicyRules(metered: .pause)) else {
             Issue.record("it is open")
             return
         }
         #expect(holds.first?.text.contains(#"`- {interface: "wg0", metered: false}` under `networks`"#) == true)
-        guard case .open(let passage) = way(PolicyRules(metered: .pause, meteredUnknown: .allow)) else {
+        guard case .open(let route) = way(PolicyRules(metered: .pause, meteredUnknown: .allow)) else {
             Issue.record("it is closed")
             return
         }
-        #expect(!passage.countsAsMetered)
+        #expect(!route.countsAsMetered)
     }
 
     @Test("what only may carry it forbids it, unless a rule allows the tunnel")
     func forbidden() {
         let forbidding = NetworkRule(interface: "wwan*", isAllowed: false)
         let allowing = NetworkRule(interface: "wg0", isAllowed: true)
-        var world = Metering(links: [wire, modem, wireGuard], rules: [forbidding])
+        var inputs = Metering(links: [wire, modem, wireGuard], rules: [forbidding])
         #expect(
-            world.of(30).forbidden
+            inputs.of(30).forbidden
                 == #"wg0 may be carried by wwan0, and the rule {interface: "wwan*", allowed: false} forbids wwan0"#)
-        world.rules[0].append(allowing)
-        #expect(world.of(30).forbidden == nil)
-        world.carriers = [30: [NetworkPath(link: 9)]]
-        #expect(world.of(30).forbidden != nil, "now it is known to be carried by it")
+        inputs.rules[0].append(allowing)
+        #expect(inputs.of(30).forbidden == nil)
+        inputs.carriers = [30: [NetworkPath(link: 9)]]
+        #expect(inputs.of(30).forbidden != nil, "now it is known to be carried by it")
     }
 }
 
@@ -270,10 +273,10 @@ struct JudgementTests {
             uniqueKeysWithValues: links.filter { _ in below(4) == 0 }.map {
                 ($0.name, NetworkManagerMetered.allCases[below(5)])
             })
-        let world = Metering(links: links, rules: rules, managed: managed)
+        let inputs = Metering(links: links, rules: rules, managed: managed)
         let shuffled = Metering(links: links.reversed(), rules: rules, managed: managed)
         for link in links {
-            let judgement = world.judgement(of: NetworkPath(link: link.index))
+            let judgement = inputs.judgement(of: NetworkPath(link: link.index))
             #expect(judgement == shuffled.judgement(of: NetworkPath(link: link.index)))
             #expect(judgement.reason.hasPrefix("\(judgement.metered.rawValue): "))
             #expect(judgement.links.first == link.index)
@@ -281,7 +284,7 @@ struct JudgementTests {
             // Only a person's rule or NetworkManager may overrule a metered interface below.
             if judgement.source == .guess, judgement.metered == .unmetered, link.kind == "bond" || link.kind == "vlan" {
                 for lower in link.lower where lower != link.index {
-                    let carrier = world.judgement(of: NetworkPath(link: lower))
+                    let carrier = inputs.judgement(of: NetworkPath(link: lower))
                     #expect(carrier.metered != .metered, "\(judgement.reason), but \(carrier.reason)")
                 }
             }

@@ -145,25 +145,25 @@ struct PrecedenceTests {
 
     @Test("a rule goes before NetworkManager, that before ModemManager, and that before what the interface tells")
     func order() {
-        var world = Metering(
+        var inputs = Metering(
             links: [link("wwan0") { $0.deviceType = "wwan" }], rules: [rule], managed: ["wwan0": .guessYes],
             modems: ["wwan0": ModemBearer(isRoaming: true)])
-        #expect(world.of(2).metered == .unmetered)
-        #expect(world.of(2).source == .rule)
-        #expect(world.of(2).reason == #"unmetered: the rule {interface: "wwan*", metered: false} says so of wwan0"#)
-        #expect(world.of(2).remedy == #"- {interface: "wwan*", metered: true}"#)
-        world.rules = []
-        #expect(world.of(2).reason == "metered: NetworkManager guessed it (device wwan0)")
-        #expect(world.of(2).remedy == #"- {interface: "wwan0", metered: false}"#)
-        #expect(world.of(2).isRoaming, "whoever decides")
-        world.managed = ["wwan0": .unknown]
-        #expect(world.of(2).reason == "metered: ModemManager says that wwan0 belongs to a modem, which is roaming")
-        #expect(world.of(2).source == .modemManager)
-        world.modems = ["wwan0": ModemBearer(isRoaming: nil)]
-        #expect(world.of(2).reason == "metered: ModemManager says that wwan0 belongs to a modem")
-        #expect(!world.of(2).isRoaming)
-        world.modems = [:]
-        #expect(world.of(2).reason == "metered: wwan0 is a modem (DEVTYPE wwan)")
+        #expect(inputs.of(2).metered == .unmetered)
+        #expect(inputs.of(2).source == .rule)
+        #expect(inputs.of(2).reason == #"unmetered: the rule {interface: "wwan*", metered: false} says so of wwan0"#)
+        #expect(inputs.of(2).remedy == #"- {interface: "wwan*", metered: true}"#)
+        inputs.rules = []
+        #expect(inputs.of(2).reason == "metered: NetworkManager guessed it (device wwan0)")
+        #expect(inputs.of(2).remedy == #"- {interface: "wwan0", metered: false}"#)
+        #expect(inputs.of(2).isRoaming, "whoever decides")
+        inputs.managed = ["wwan0": .unknown]
+        #expect(inputs.of(2).reason == "metered: ModemManager says that wwan0 belongs to a modem, which is roaming")
+        #expect(inputs.of(2).source == .modemManager)
+        inputs.modems = ["wwan0": ModemBearer(isRoaming: nil)]
+        #expect(inputs.of(2).reason == "metered: ModemManager says that wwan0 belongs to a modem")
+        #expect(!inputs.of(2).isRoaming)
+        inputs.modems = [:]
+        #expect(inputs.of(2).reason == "metered: wwan0 is a modem (DEVTYPE wwan)")
     }
 
     @Test(
@@ -172,25 +172,25 @@ struct PrecedenceTests {
     func roamingUnknown() {
         let modem = link("wwan0") { $0.deviceType = "wwan" }
         let wire = link("eth0") { $0.hasDevice = true }
-        func look(_ rule: NetworkRule, _ bearer: ModemBearer?, at link: NetworkLink) -> Metering.Judgement {
+        func status(_ rule: NetworkRule, _ bearer: ModemBearer?, at link: NetworkLink) -> Metering.Judgement {
             Metering(links: [link], rules: [rule], modems: bearer.map { [link.name: $0] } ?? [:]).of(2)
         }
         let forbids = NetworkRule(isRoaming: true, isAllowed: false)
         let unknown = "the rule {roaming: true, allowed: false} forbids wwan0, and nobody tells whether it roams"
-        #expect(look(forbids, nil, at: modem).forbidden == unknown)
-        #expect(look(forbids, ModemBearer(isRoaming: nil), at: modem).forbidden == unknown)
+        #expect(status(forbids, nil, at: modem).forbidden == unknown)
+        #expect(status(forbids, ModemBearer(isRoaming: nil), at: modem).forbidden == unknown)
         #expect(
-            look(forbids, ModemBearer(isRoaming: nil), at: wire).forbidden != nil, "ModemManager says that it is one")
+            status(forbids, ModemBearer(isRoaming: nil), at: wire).forbidden != nil, "ModemManager says that it is one")
         #expect(
-            look(forbids, ModemBearer(isRoaming: true), at: modem).forbidden
+            status(forbids, ModemBearer(isRoaming: true), at: modem).forbidden
                 == "the rule {roaming: true, allowed: false} forbids wwan0")
-        #expect(look(forbids, ModemBearer(isRoaming: false), at: modem).forbidden == nil)
-        #expect(look(forbids, nil, at: wire).forbidden == nil)
+        #expect(status(forbids, ModemBearer(isRoaming: false), at: modem).forbidden == nil)
+        #expect(status(forbids, nil, at: wire).forbidden == nil)
         let permits = NetworkRule(isRoaming: false, isMetered: false)
-        #expect(look(permits, ModemBearer(isRoaming: false), at: modem).metered == .unmetered)
-        #expect(look(permits, ModemBearer(isRoaming: nil), at: modem).metered == .metered)
+        #expect(status(permits, ModemBearer(isRoaming: false), at: modem).metered == .unmetered)
+        #expect(status(permits, ModemBearer(isRoaming: nil), at: modem).metered == .metered)
         #expect(
-            look(NetworkRule(isRoaming: true, isMetered: true), ModemBearer(isRoaming: nil), at: wire).metered
+            status(NetworkRule(isRoaming: true, isMetered: true), ModemBearer(isRoaming: nil), at: wire).metered
                 == .metered)
     }
 
@@ -213,12 +213,12 @@ struct PrecedenceTests {
     @Test("its guess that a tunnel or a bridge costs nothing is none, since it guesses so of whatever it does not know")
     func guessOfVirtual() {
         for over in [made("wireguard", "v0", 5), made("bridge", "v0", 5, on: [9])] {
-            var world = Metering(links: [modem, over], managed: ["v0": .guessNo])
-            #expect(world.of(5).metered == .metered, "\(over.kind ?? "")")
-            world.managed = ["v0": .no]
-            #expect(world.of(5).metered == .unmetered, "what somebody has set counts")
-            world.managed = ["v0": .guessYes]
-            #expect(world.of(5).source == .networkManager)
+            var inputs = Metering(links: [modem, over], managed: ["v0": .guessNo])
+            #expect(inputs.of(5).metered == .metered, "\(over.kind ?? "")")
+            inputs.managed = ["v0": .no]
+            #expect(inputs.of(5).metered == .unmetered, "what somebody has set counts")
+            inputs.managed = ["v0": .guessYes]
+            #expect(inputs.of(5).source == .networkManager)
         }
         let container = Metering(links: [made("veth", "eth0", 5)], managed: ["eth0": .guessNo])
         #expect(container.of(5).reason == "unmetered: NetworkManager guessed it (device eth0)")
@@ -230,14 +230,14 @@ struct PrecedenceTests {
             NetworkRule(interface: "eth*", isAllowed: false), NetworkRule(interface: "eth1", isMetered: false),
             NetworkRule(interface: "*", isMetered: true, isAllowed: true),
         ]
-        let world = Metering(links: [wire, link("eth1", 4), wifi], rules: rules)
-        #expect(world.of(2).metered == .metered)
-        #expect(world.of(2).forbidden == #"the rule {interface: "eth*", allowed: false} forbids eth0"#)
-        #expect(world.of(4).metered == .unmetered)
-        #expect(world.of(4).forbidden != nil)
-        #expect(world.of(3).metered == .metered)
-        #expect(world.of(3).forbidden == nil)
-        #expect(world.of(3).remedy == #"- {interface: "*", metered: false, allowed: true}"#)
+        let inputs = Metering(links: [wire, link("eth1", 4), wifi], rules: rules)
+        #expect(inputs.of(2).metered == .metered)
+        #expect(inputs.of(2).forbidden == #"the rule {interface: "eth*", allowed: false} forbids eth0"#)
+        #expect(inputs.of(4).metered == .unmetered)
+        #expect(inputs.of(4).forbidden != nil)
+        #expect(inputs.of(3).metered == .metered)
+        #expect(inputs.of(3).forbidden == nil)
+        #expect(inputs.of(3).remedy == #"- {interface: "*", metered: false, allowed: true}"#)
     }
 
     @Test("a rule holds where each of its conditions does")
@@ -280,9 +280,9 @@ struct PrecedenceTests {
         var here = wifi
         func remedy(gateway: String? = nil, _ managed: NetworkManagerMetered = .unknown) -> String? {
             let vlan = made("vlan", "wlan0.5", 7, on: [3])
-            let world = Metering(links: [here, vlan], managed: ["wlan0": managed])
-            #expect(world.of(7, gateway: gateway).remedy == world.of(3, gateway: gateway).remedy, "it stands on that")
-            return world.of(3, gateway: gateway).remedy
+            let inputs = Metering(links: [here, vlan], managed: ["wlan0": managed])
+            #expect(inputs.of(7, gateway: gateway).remedy == inputs.of(3, gateway: gateway).remedy, "it stands on that")
+            return inputs.of(3, gateway: gateway).remedy
         }
         #expect(remedy() == nil)
         #expect(remedy(gateway: "02:00:00:00:00:01") == #"- {gateway: "02:00:00:00:00:01", metered: false}"#)

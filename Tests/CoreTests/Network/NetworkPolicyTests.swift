@@ -18,20 +18,20 @@ private let loop = link("lo", 1) { ($0.medium, $0.hasDevice, $0.leadsOut) = (.lo
 
 private func way(
     _ paths: [Int32], policy: PolicyRules = PolicyRules(), remote rules: PolicyRules = PolicyRules(),
-    folder: PolicyRules? = nil, reach: Reach? = nil
-) -> Admission.Way {
+    folder: PolicyRules? = nil, reachability: Reachability? = nil
+) -> Admission.RouteDecision {
     let admission = Admission(total: 1, rules: policy)
-    let remote = Admission.Remote(
+    let remote = Admission.DestinationState(
         name: "nas", slots: 1, running: 0, pause: nil, health: DestinationHealth(), rules: rules,
-        reach: reach ?? .over(paths.map { NetworkPath(link: $0) }), reachSince: since)
-    let world = Admission.World(
+        reachability: reachability ?? .over(paths.map { NetworkPath(link: $0) }), reachabilitySince: since)
+    let inputs = Admission.PolicyInputs(
         now: since, monotonic: MonotonicTime(nanoseconds: 0), running: 0, everything: nil,
         network: Metering(links: [loop, wire, wifi, modem]))
-    return admission.way(to: remote, from: folder.map { Admission.Origin(name: "door", rules: $0) }, in: world)
+    return admission.way(to: remote, from: folder.map { Admission.FolderState(name: "door", rules: $0) }, in: inputs)
 }
 
-extension Admission.Way {
-    fileprivate var passage: Admission.Passage? { if case .open(let passage) = self { passage } else { nil } }
+extension Admission.RouteDecision {
+    fileprivate var route: Admission.Route? { if case .open(let route) = self { route } else { nil } }
     fileprivate var hold: Hold? { if case .closed(let holds, _) = self { holds.first } else { nil } }
 }
 
@@ -42,34 +42,34 @@ struct WayTests {
     @Test("where nothing depends on a network, no interface is asked for, whatever it costs")
     func careless() {
         for index: Int32 in 2...4 {
-            #expect(way([index]).passage?.interface == nil)
-            #expect(way([index]).passage != nil)
+            #expect(way([index]).route?.interface == nil)
+            #expect(way([index]).route != nil)
         }
-        #expect(way([], policy: PolicyRules(metered: .allow), reach: .unseen("x")).passage != nil)
+        #expect(way([], policy: PolicyRules(metered: .allow), reachability: .unseen("x")).route != nil)
     }
 
     @Test(
         "the kernel's choice is held to, and left for an equal one where it may not be used, or where that one is free")
     func choice() {
-        #expect(way([2, 4], policy: pause).passage?.interface == "eth0")
-        #expect(way([4, 2], policy: pause).passage?.interface == "eth0")
-        #expect(way([4, 2], policy: PolicyRules(metered: .limit(1000))).passage?.interface == "eth0")
-        #expect(way([4], policy: PolicyRules(metered: .limit(1000))).passage?.interface == "wwan0")
-        #expect(way([4], policy: PolicyRules(metered: .limit(1000))).passage?.countsAsMetered == true)
+        #expect(way([2, 4], policy: pause).route?.interface == "eth0")
+        #expect(way([4, 2], policy: pause).route?.interface == "eth0")
+        #expect(way([4, 2], policy: PolicyRules(metered: .limit(1000))).route?.interface == "eth0")
+        #expect(way([4], policy: PolicyRules(metered: .limit(1000))).route?.interface == "wwan0")
+        #expect(way([4], policy: PolicyRules(metered: .limit(1000))).route?.countsAsMetered == true)
         #expect(way([4], policy: pause).hold?.kind == .metered)
     }
 
     @Test("what goes some way that no rule asks about is counted, and waits where a rule comes to ask")
     func unasked() {
-        #expect(way([], reach: .any).passage == .any)
-        #expect(way([], policy: pause, reach: .any).hold?.kind == .metered)
+        #expect(way([], reachability: .any).route == .any)
+        #expect(way([], policy: pause, reachability: .any).hold?.kind == .metered)
     }
 
     @Test("what does not leave the machine is held to nothing, and costs nothing")
     func inside() {
-        #expect(way([1], policy: pause).passage?.interface == nil)
-        #expect(way([1], policy: pause).passage?.cost == .unmetered)
-        #expect(way([], policy: pause, reach: .local).passage == .local)
+        #expect(way([1], policy: pause).route?.interface == nil)
+        #expect(way([1], policy: pause).route?.cost == .unmetered)
+        #expect(way([], policy: pause, reachability: .local).route == .local)
     }
 
     @Test("rules that have no effect at a folder are named, and those that have some are not")
@@ -91,8 +91,8 @@ struct WayTests {
         #expect(way([3], policy: pause).hold?.text.contains("what is unknown counts as metered") == true)
         var lenient = pause
         lenient.meteredUnknown = .allow
-        #expect(way([3], policy: lenient).passage?.interface == "wlan0")
-        #expect(way([3], policy: pause, remote: PolicyRules(meteredUnknown: .allow)).passage != nil)
+        #expect(way([3], policy: lenient).route?.interface == "wlan0")
+        #expect(way([3], policy: pause, remote: PolicyRules(meteredUnknown: .allow)).route != nil)
         #expect(way([3], policy: lenient, remote: PolicyRules(meteredUnknown: .metered)).hold != nil)
         #expect(way([4], policy: lenient).hold != nil)
     }
@@ -104,15 +104,15 @@ struct WayTests {
         }
         var policy = pause
         policy.networks = says(false).networks
-        #expect(way([3], policy: policy).passage != nil)
+        #expect(way([3], policy: policy).route != nil)
         #expect(way([3], policy: policy, remote: says(true)).hold != nil)
-        #expect(way([3], policy: pause, remote: says(false)).passage != nil)
+        #expect(way([3], policy: pause, remote: says(false)).route != nil)
         #expect(way([3], policy: pause, remote: says(false), folder: says(true)).hold != nil)
         let never = PolicyRules(networks: [NetworkRule(interface: "e*", isAllowed: false)])
         let always = PolicyRules(networks: [NetworkRule(interface: "eth0", isAllowed: true)])
         #expect(way([2], policy: never, folder: always).hold?.text.contains("forbids eth0") == true)
         #expect(way([2], policy: always, folder: never).hold?.kind == .metered)
-        #expect(way([2, 3], policy: never).passage?.interface == "wlan0")
+        #expect(way([2, 3], policy: never).route?.interface == "wlan0")
     }
 
     @Test("a hold says whose word it is, what decided, and the line that would change it")
@@ -147,30 +147,31 @@ struct WayTests {
             Quota(period: .day, bytes: 0, network: .metered), Quota(period: .week(startsOn: .mon), bytes: 0),
         ]
         let rules = PolicyRules(metered: .pause, quotas: quotas)
-        func kinds(_ reach: Reach, excused: Set<Excuse> = []) -> [String] {
-            var book = QuotaBook(policy: rules)
+        func kinds(_ reachability: Reachability, exempt: Set<Exemption> = []) -> [String] {
+            var book = QuotaState(policy: rules)
             for recount in book.advance(to: since, in: .utc) { book.recount(recount, spent: .none, at: since) }
-            let remote = Admission.Remote(
-                name: "nas", slots: 1, running: 0, pause: nil, health: DestinationHealth(), reach: reach,
-                reachSince: since)
-            let world = Admission.World(
+            let remote = Admission.DestinationState(
+                name: "nas", slots: 1, running: 0, pause: nil, health: DestinationHealth(), reachability: reachability,
+                reachabilitySince: since)
+            let inputs = Admission.PolicyInputs(
                 now: since, monotonic: MonotonicTime(nanoseconds: 0), running: 0, everything: nil,
                 network: Metering(links: [loop, wire, wifi, modem]), quotas: book)
-            let origin = Admission.Origin(name: "door", excused: excused)
-            return Admission(total: 1, rules: rules).bans(on: remote, from: origin, in: world).map(\.kind.rawValue)
+            let origin = Admission.FolderState(name: "door", exempt: exempt)
+            return Admission(total: 1, rules: rules).hardBlockers(on: remote, from: origin, in: inputs).map(
+                \.kind.rawValue)
         }
-        let over = Reach.over([NetworkPath(link: 4)])
+        let over = Reachability.over([NetworkPath(link: 4)])
         #expect(kinds(over) == ["metered", "quota", "quota"])
-        #expect(kinds(over, excused: [.metered]) == ["quota", "quota"])
-        #expect(kinds(over, excused: [.quota]) == ["metered"])
+        #expect(kinds(over, exempt: [.metered]) == ["quota", "quota"])
+        #expect(kinds(over, exempt: [.quota]) == ["metered"])
         #expect(kinds(.offline("no route")) == ["offline", "quota"])
         #expect(kinds(.local) == [])
     }
 
     @Test("no way there is offline, and a network that nobody could look at is metered for whoever minds")
     func offline() {
-        #expect(way([], reach: .offline("no route")).hold == Hold(.offline, since: since, text: "no route"))
-        #expect(way([], policy: pause, reach: .unseen("x")).hold?.kind == .metered)
+        #expect(way([], reachability: .offline("no route")).hold == Hold(.offline, since: since, text: "no route"))
+        #expect(way([], policy: pause, reachability: .unseen("x")).hold?.kind == .metered)
         #expect(way([], policy: pause).hold?.kind == .offline)
         // An interface that no longer exists.
         #expect(way([9], policy: pause).hold != nil)
@@ -179,12 +180,12 @@ struct WayTests {
 
     @Test("a folder of another machine costs what a person says, else nobody knows")
     func mount() {
-        #expect(way([], policy: pause, reach: .mount(.unknown, text: "x")).hold?.kind == .metered)
-        #expect(way([], policy: pause, reach: .mount(.unmetered, text: "x")).passage?.interface == nil)
-        #expect(way([], policy: pause, reach: .mount(.metered, text: "x")).hold != nil)
-        #expect(way([], reach: .mount(.metered, text: "x")).passage?.ledger == .any)
+        #expect(way([], policy: pause, reachability: .mount(.unknown, text: "x")).hold?.kind == .metered)
+        #expect(way([], policy: pause, reachability: .mount(.unmetered, text: "x")).route?.interface == nil)
+        #expect(way([], policy: pause, reachability: .mount(.metered, text: "x")).hold != nil)
+        #expect(way([], reachability: .mount(.metered, text: "x")).route?.ledger == .any)
         #expect(
-            way([], policy: PolicyRules(metered: .limit(9)), reach: .mount(.metered, text: "x")).passage?.ledger
+            way([], policy: PolicyRules(metered: .limit(9)), reachability: .mount(.metered, text: "x")).route?.ledger
                 == .metered)
     }
 
@@ -227,10 +228,10 @@ struct WayTests {
             // Among routes that can be bound, a free one; bytes that are not bound follow the kernel's route.
             let expected = depends ? open.first { costs($0) == false } ?? open.first : open.first
             switch answer {
-            case .open(let passage):
+            case .open(let route):
                 #expect(expected != nil, "seed \(seed)")
                 let name = expected.map { ["", "", "eth0", "wlan0", "wwan0"][Int($0)] }
-                #expect(passage.interface == (depends ? name : nil), "seed \(seed)")
+                #expect(route.interface == (depends ? name : nil), "seed \(seed)")
             case .closed(let holds, _):
                 #expect(expected == nil && !holds.isEmpty, "seed \(seed)")
             }

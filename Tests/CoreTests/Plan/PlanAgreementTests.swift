@@ -30,14 +30,14 @@ struct PlanAgreementTests {
             var door = PolicyRules()
             if chance(2) { door.quotas = [Quota(period: .day, files: Int64.random(in: 5...20, using: &dice))] }
             if chance(3) { door.bandwidth = [.init(limit: 400_000)] }
-            var book = QuotaBook(
+            var book = QuotaState(
                 policy: policy, destinations: [("nas", nas), ("cloud", PolicyRules())],
                 folders: [("door", door), ("yard", PolicyRules())], least: Quota.least)
             for recount in book.advance(to: now, in: zone) { book.recount(recount, spent: .none, at: now) }
-            func remote(_ name: String, _ rules: PolicyRules, _ pause: Admission.Pause?) -> Admission.Remote {
-                Admission.Remote(
+            func remote(_ name: String, _ rules: PolicyRules, _ pause: Admission.Pause?) -> Admission.DestinationState {
+                Admission.DestinationState(
                     name: name, slots: Int.random(in: 1...3, using: &dice), running: 0, pause: pause,
-                    health: DestinationHealth(), rules: rules, reach: .unseen(""))
+                    health: DestinationHealth(), rules: rules, reachability: .unseen(""))
             }
             func queue(_ folder: String, _ destination: String, _ priority: Int) -> Plan.Queue {
                 Plan.Queue(
@@ -49,11 +49,11 @@ struct PlanAgreementTests {
             let pause = chance(3) ? Admission.Pause(since: now, until: now.advanced(by: .seconds(3600 * 5))) : nil
             question = Plan.Question(
                 admission: Admission(total: Int.random(in: 1...4, using: &dice), rules: policy),
-                world: Admission.World(
+                inputs: Admission.PolicyInputs(
                     now: now, monotonic: MonotonicTime(nanoseconds: 0), zone: zone, running: 0, everything: nil,
                     quotas: book),
                 remotes: [remote("nas", nas, nil), remote("cloud", PolicyRules(), pause)],
-                origins: [Admission.Origin(name: "door", rules: door), Admission.Origin(name: "yard")],
+                origins: [Admission.FolderState(name: "door", rules: door), Admission.FolderState(name: "yard")],
                 folderSlots: chance(3) ? ["yard": 1] : [:],
                 queues: [
                     queue("door", "nas", 0), queue("yard", "nas", chance(3) ? 1 : 0), queue("yard", "cloud", 0),
@@ -150,8 +150,8 @@ struct LiveScheduler {
     }
 
     private let question: Plan.Question
-    private var world: Admission.World
-    private var remotes: [Admission.Remote]
+    private var inputs: Admission.PolicyInputs
+    private var remotes: [Admission.DestinationState]
     private var waiting: [[(place: Int, left: Int64, isBegun: Bool)]]
     private var transfers: [Transfer] = []
     private var turns: [Int]
@@ -162,13 +162,13 @@ struct LiveScheduler {
     /// Queues in which an upload may begin now.
     private var open: Set<Int> = []
 
-    private static let look: Int64 = 30_000
+    private static let status: Int64 = 30_000
     private static let round: Int64 = 1000
     private static let most: Int64 = 8 << 20
 
     init(_ question: Plan.Question) {
         self.question = question
-        world = question.world
+        inputs = question.inputs
         remotes = question.remotes
         lastServed = remotes.count - 1
         waiting = question.queues.map { $0.uploads.enumerated().map { ($0, $1.left, false) } }
@@ -177,15 +177,15 @@ struct LiveScheduler {
 
     mutating func run(until end: WallTime) -> [PlanAgreementTests.Key: WallTime] {
         // Like the daemon, wakes on the minute at which a window opens.
-        var now = world.now
+        var now = inputs.now
         while now < end, !transfers.isEmpty || waiting.contains(where: { !$0.isEmpty }) {
-            world.now = now
-            look()
+            inputs.now = now
+            status()
             claim()
-            var next = min(end, now.advanced(by: .milliseconds(Self.look - now.milliseconds % Self.look)))
+            var next = min(end, now.advanced(by: .milliseconds(Self.status - now.milliseconds % Self.status)))
             if transfers.isEmpty, open.isEmpty { next = max(next, min(end, nextChange)) }
-            while !transfers.isEmpty, world.now < next {
-                send(for: min(Self.round, next.milliseconds - world.now.milliseconds))
+            while !transfers.isEmpty, inputs.now < next {
+                send(for: min(Self.round, next.milliseconds - inputs.now.milliseconds))
             }
             now = next
         }
@@ -194,31 +194,31 @@ struct LiveScheduler {
 
     /// The next change while no upload may be sent.
     private var nextChange: WallTime {
-        let change = question.admission.nextChange(remotes, question.origins, in: world)
-        let stretches = world.quotas.lines.compactMap { $0.stretch?.upperBound }
-        return ([change].compactMap { $0 } + stretches).filter { $0 > world.now }.min() ?? world.now
+        let change = question.admission.nextChange(remotes, question.origins, in: inputs)
+        let stretches = inputs.quotas.lines.compactMap { $0.stretch?.upperBound }
+        return ([change].compactMap { $0 } + stretches).filter { $0 > inputs.now }.min() ?? inputs.now
     }
 
-    private func origin(_ queue: Int) -> Admission.Origin? {
+    private func origin(_ queue: Int) -> Admission.FolderState? {
         question.origins.first { $0.name == question.queues[queue].folder }
     }
     private func remote(_ queue: Int) -> Int {
         remotes.firstIndex { $0.name == question.queues[queue].destination } ?? 0
     }
-    private func kind(_ queue: Int) -> QuotaBook.Class {
-        QuotaBook.Class(question.queues[queue].destination, from: question.queues[queue].folder, isMetered: false)
+    private func kind(_ queue: Int) -> QuotaState.Class {
+        QuotaState.Class(question.queues[queue].destination, from: question.queues[queue].folder, isMetered: false)
     }
 
-    private mutating func look() {
+    private mutating func status() {
         for number in remotes.indices {
-            if let until = remotes[number].pause?.until, until <= world.now { remotes[number].pause = nil }
+            if let until = remotes[number].pause?.until, until <= inputs.now { remotes[number].pause = nil }
         }
-        for recount in world.quotas.advance(to: world.now, in: world.zone) {
-            world.quotas.recount(recount, spent: .none, at: world.now)
+        for recount in inputs.quotas.advance(to: inputs.now, in: inputs.zone) {
+            inputs.quotas.recount(recount, spent: .none, at: inputs.now)
         }
         for transfer in transfers {
-            let holds = question.admission.bans(
-                on: remotes[remote(transfer.key.queue)], from: origin(transfer.key.queue), in: world, isUnderWay: true)
+            let holds = question.admission.hardBlockers(
+                on: remotes[remote(transfer.key.queue)], from: origin(transfer.key.queue), in: inputs, isUnderWay: true)
             if !holds.isEmpty { stop(transfer) }
         }
         askWhatIsOpen()
@@ -228,13 +228,13 @@ struct LiveScheduler {
         open = Set(
             waiting.indices.filter {
                 let isBegun = waiting[$0].first?.isBegun == true
-                return question.admission.bans(on: remotes[remote($0)], from: origin($0), in: world)
+                return question.admission.hardBlockers(on: remotes[remote($0)], from: origin($0), in: inputs)
                     .allSatisfy { isBegun && $0.sparesBegun }
             })
     }
 
     private mutating func stop(_ transfer: Transfer) {
-        world.quotas.settle(transfer.step, Spending(bytes: transfer.sent, files: transfer.files), at: world.now)
+        inputs.quotas.settle(transfer.step, Spending(bytes: transfer.sent, files: transfer.files), at: inputs.now)
         transfers.removeAll { $0.key == transfer.key }
         let queue = transfer.key.queue
         waiting[queue].append((transfer.key.place, transfer.left, true))
@@ -250,8 +250,8 @@ struct LiveScheduler {
             for number in order {
                 var remote = remotes[number]
                 remote.running = transfers.count { self.remote($0.key.queue) == number }
-                world.running = transfers.count
-                guard case .go = question.admission.verdict(for: remote, in: world) else { continue }
+                inputs.running = transfers.count
+                guard case .go = question.admission.verdict(for: remote, in: inputs) else { continue }
                 let offers = waiting.indices.filter { queue in
                     let folder = question.queues[queue].folder
                     let running = transfers.count { question.queues[$0.key.queue].folder == folder }
@@ -282,18 +282,18 @@ struct LiveScheduler {
     }
 
     private mutating func reserve(_ queue: Int, _ wanted: Int64, files: Int64) -> (Int64, Int64)? {
-        let room = world.quotas.room(for: kind(queue))
+        let room = inputs.quotas.room(for: kind(queue))
         let bytes = min(wanted, Self.most, room.bytes ?? .max)
         guard bytes >= min(wanted, Quota.least), files == 0 || room.files ?? 1 >= files else { return nil }
         lastStep += 1
-        world.quotas.open(lastStep, Spending(bytes: bytes, files: files), for: kind(queue), at: world.now)
+        inputs.quotas.open(lastStep, Spending(bytes: bytes, files: files), for: kind(queue), at: inputs.now)
         return (lastStep, bytes)
     }
 
     /// Every transfer draws a piece in its turn, as long as all its limits allow one.
     private mutating func send(for milliseconds: Int64) {
         var budgets = limits().map { (left: $0.rate * milliseconds / 1000, counts: $0.counts) }
-        let end = world.now.advanced(by: .milliseconds(milliseconds))
+        let end = inputs.now.advanced(by: .milliseconds(milliseconds))
         var isMoving = true
         while isMoving {
             isMoving = false
@@ -313,7 +313,7 @@ struct LiveScheduler {
             // A finished transfer frees its slot at once.
             if finish(at: end) { isMoving = true }
         }
-        world.now = end
+        inputs.now = end
     }
 
     /// - Returns: Whether any was finished, or had to stop.
@@ -325,7 +325,7 @@ struct LiveScheduler {
                 stop(transfer)
                 continue
             }
-            world.quotas.settle(transfer.step, Spending(bytes: transfer.sent, files: transfer.files), at: world.now)
+            inputs.quotas.settle(transfer.step, Spending(bytes: transfer.sent, files: transfer.files), at: inputs.now)
             ends[transfer.key] = end
             transfers.removeAll { $0.key == transfer.key }
         }
@@ -340,13 +340,13 @@ struct LiveScheduler {
             let wanted = min(transfer.left, Self.most) - transfer.reserved
             if wanted > 0, let (step, bytes) = reserve(transfer.key.queue, wanted, files: 0) {
                 // The rest of the old step moves into the new one, and so does its file.
-                world.quotas.settle(transfer.step, Spending(bytes: transfer.sent), at: world.now)
-                world.quotas.settle(step, .none, at: world.now)
+                inputs.quotas.settle(transfer.step, Spending(bytes: transfer.sent), at: inputs.now)
+                inputs.quotas.settle(step, .none, at: inputs.now)
                 lastStep += 1
-                world.quotas.open(
+                inputs.quotas.open(
                     lastStep, Spending(bytes: transfer.reserved + bytes, files: transfer.files),
                     for: kind(transfer.key.queue),
-                    at: world.now)
+                    at: inputs.now)
                 transfers[number].step = lastStep
                 transfers[number].reserved += bytes
                 transfers[number].sent = 0
@@ -363,13 +363,13 @@ struct LiveScheduler {
     private func limits() -> [(rate: Int64, counts: (Int) -> Bool)] {
         let queues = question.queues
         var limits: [(rate: Int64, counts: (Int) -> Bool)] = []
-        if let rate = question.admission.rules.limit(in: world) { limits.append((rate, { _ in true })) }
+        if let rate = question.admission.rules.limit(in: inputs) { limits.append((rate, { _ in true })) }
         for remote in remotes {
-            let rates = [question.rates.destinations[remote.name], remote.rules.limit(in: world)].compactMap { $0 }
+            let rates = [question.rates.destinations[remote.name], remote.rules.limit(in: inputs)].compactMap { $0 }
             if let rate = rates.min() { limits.append((rate, { queues[$0].destination == remote.name })) }
         }
         for origin in question.origins {
-            if let rate = origin.rules.limit(in: world) { limits.append((rate, { queues[$0].folder == origin.name })) }
+            if let rate = origin.rules.limit(in: inputs) { limits.append((rate, { queues[$0].folder == origin.name })) }
         }
         return limits
     }

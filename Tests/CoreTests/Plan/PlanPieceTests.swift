@@ -13,7 +13,7 @@ struct PlanPieceTests {
         windows: [Window] = [], trouble: Hold? = nil
     ) -> Plan.Question {
         let rules = PolicyRules(windows: windows, quotas: quotas)
-        var book = QuotaBook(
+        var book = QuotaState(
             policy: rules, destinations: [("s3", PolicyRules())], folders: [("door", PolicyRules())],
             least: Quota.least)
         for recount in book.advance(to: now, in: .utc) {
@@ -26,14 +26,15 @@ struct PlanPieceTests {
         queue.piece = UncutPiece(bytes: piece, keys: ["part_size"])
         return Plan.Question(
             admission: Admission(total: 3, rules: rules),
-            world: Admission.World(
+            inputs: Admission.PolicyInputs(
                 now: now, monotonic: MonotonicTime(nanoseconds: 0), clockTrouble: trouble, running: 0, everything: nil,
                 quotas: book),
             remotes: [
-                Admission.Remote(
-                    name: "s3", slots: 1, running: 0, pause: nil, health: DestinationHealth(), reach: .unseen(""))
+                Admission.DestinationState(
+                    name: "s3", slots: 1, running: 0, pause: nil, health: DestinationHealth(), reachability: .unseen("")
+                )
             ],
-            origins: [Admission.Origin(name: "door")], queues: [queue],
+            origins: [Admission.FolderState(name: "door")], queues: [queue],
             rates: Plan.Rates(destinations: rate.map { ["s3": $0] } ?? [:]))
     }
 
@@ -104,8 +105,8 @@ struct PlanPieceTests {
         var question = Self.question(
             quotas: [Quota(period: .day, bytes: 30 * Self.mb)], sizes: [20 * Self.mb], piece: 20 * Self.mb)
         question.queues[0].uploads[0].isUnderWay = true
-        question.world.quotas.open(
-            7, Spending(bytes: 21_266_384), for: QuotaBook.Class("s3", from: "door", isMetered: false), at: Self.now)
+        question.inputs.quotas.open(
+            7, Spending(bytes: 21_266_384), for: QuotaState.Class("s3", from: "door", isMetered: false), at: Self.now)
         #expect(Plan(question).outcomes.first?.ends == Self.now.advanced(by: .seconds(20)))
     }
 
@@ -123,11 +124,11 @@ struct PlanPieceTests {
     }
 
     @Test("a person's word lets it go while that stands, and after that it is held for good")
-    func excused() throws {
+    func exempt() throws {
         var question = Self.question(
             quotas: [Quota(period: .day, bytes: 10 * Self.mb)], sizes: [50 * Self.mb, 50 * Self.mb],
             piece: 20 * Self.mb)
-        question.queues[0].leaves = [Plan.Leave(.quota, until: Self.now.advanced(by: .seconds(60)))]
+        question.queues[0].grants = [Plan.OverrideGrant(.quota, until: Self.now.advanced(by: .seconds(60)))]
         var ended: [Int] = []
         let plan = Plan(question) { ended.append($0.place) }
         #expect(ended == [0])

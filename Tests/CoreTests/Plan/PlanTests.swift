@@ -11,26 +11,27 @@ struct PlanTests {
 
     private static func question(
         policy: PolicyRules = PolicyRules(), nas: PolicyRules = PolicyRules(), door: PolicyRules = PolicyRules(),
-        total: Int = 3, slots: Int = 2, reach: Reach = .unseen(""), _ queues: [Plan.Queue],
+        total: Int = 3, slots: Int = 2, reachability: Reachability = .unseen(""), _ queues: [Plan.Queue],
         rate: Int64? = 1_000_000, until: WallTime? = nil,
         at now: WallTime = now, zone: Zone = .utc
     ) -> Plan.Question {
-        var book = QuotaBook(
+        var book = QuotaState(
             policy: policy, destinations: [("nas", nas), ("cloud", PolicyRules())],
             folders: [("door", door), ("yard", PolicyRules())])
         for recount in book.advance(to: now, in: zone) { book.recount(recount, spent: .none, at: now) }
-        func remote(_ name: String, _ rules: PolicyRules) -> Admission.Remote {
-            Admission.Remote(
+        func remote(_ name: String, _ rules: PolicyRules) -> Admission.DestinationState {
+            Admission.DestinationState(
                 name: name, slots: slots, running: 0, pause: nil, health: DestinationHealth(), rules: rules,
-                reach: reach)
+                reachability: reachability)
         }
         return Plan.Question(
             admission: Admission(total: total, rules: policy),
-            world: Admission.World(
+            inputs: Admission.PolicyInputs(
                 now: now, monotonic: MonotonicTime(nanoseconds: 0), zone: zone, running: 0, everything: nil,
                 quotas: book),
             remotes: [remote("nas", nas), remote("cloud", PolicyRules())],
-            origins: [Admission.Origin(name: "door", rules: door), Admission.Origin(name: "yard")], queues: queues,
+            origins: [Admission.FolderState(name: "door", rules: door), Admission.FolderState(name: "yard")],
+            queues: queues,
             rates: Plan.Rates(everything: rate), until: until, overhead: 0)
     }
 
@@ -82,9 +83,9 @@ struct PlanTests {
                     Self.queue(Array(repeating: 10_000_000, count: large)),
                     Self.queue(Array(repeating: 3_000, count: small), folder: "yard"),
                 ], rate: 2_000_000)
-            var book = QuotaBook(policy: rules, least: Quota.least)
+            var book = QuotaState(policy: rules, least: Quota.least)
             for recount in book.advance(to: Self.now, in: .utc) { book.recount(recount, spent: .none, at: Self.now) }
-            question.world.quotas = book
+            question.inputs.quotas = book
             question.overhead = 4
             let plan = Plan(question)
             #expect(plan.outcomes.allSatisfy { $0.ends != nil })
@@ -101,8 +102,8 @@ struct PlanTests {
         var queue = Self.queue([1_000_000, 1_000_000, 1_000_000])
         queue.uploads[1].isBegun = true
         var question = Self.question(policy: rules, [queue])
-        question.world.quotas.spend(
-            Spending(files: 1), for: QuotaBook.Class("nas", from: "door", isMetered: false), at: Self.now)
+        question.inputs.quotas.spend(
+            Spending(files: 1), for: QuotaState.Class("nas", from: "door", isMetered: false), at: Self.now)
         var ends: [Int: WallTime] = [:]
         _ = Plan(question) { ends[$0.place] = $0.at }
         #expect(
@@ -128,10 +129,10 @@ struct PlanTests {
 
     @Test("what a person lets off goes until that ends, and waits afterwards; a limit ends as well")
     func exceptions() throws {
-        var excused = Self.queue([20 * Self.gb])
+        var exempt = Self.queue([20 * Self.gb])
         // It is 20:00, and no other upload may be sent before 22:00.
-        excused.leaves = [Plan.Leave(.window, until: utc("2026-11-20T20:30:00"))]
-        var question = Self.question(policy: Self.night, [excused, Self.queue([Self.gb], folder: "yard")])
+        exempt.grants = [Plan.OverrideGrant(.window, until: utc("2026-11-20T20:30:00"))]
+        var question = Self.question(policy: Self.night, [exempt, Self.queue([Self.gb], folder: "yard")])
         question.limits = [Plan.Limit(rate: 500_000, until: utc("2026-11-20T20:10:00"))]
         let plan = Plan(question)
         let first = try #require(plan.steps.first)
@@ -150,9 +151,9 @@ struct PlanTests {
         "an upload that is let off its quota goes though that is used up, and counts; others wait for the next stretch")
     func quotaExcuse() throws {
         let quota = PolicyRules(quotas: [Quota(period: .day, bytes: Self.gb)])
-        var excused = Self.queue([2 * Self.gb])
-        excused.leaves = [Plan.Leave(.quota, until: utc("2026-11-20T23:00:00"))]
-        let plan = Plan(Self.question(policy: quota, [excused, Self.queue([Self.gb], folder: "yard")]))
+        var exempt = Self.queue([2 * Self.gb])
+        exempt.grants = [Plan.OverrideGrant(.quota, until: utc("2026-11-20T23:00:00"))]
+        let plan = Plan(Self.question(policy: quota, [exempt, Self.queue([Self.gb], folder: "yard")]))
         let own = try #require(plan.outcomes.first)
         let others = try #require(plan.outcomes.last)
         #expect(try #require(own.ends) < utc("2026-11-20T21:00:00"))
@@ -195,9 +196,9 @@ struct PlanTests {
         var question = Self.question(nas: rules, [Self.queue([3 * Self.gb, 4 * Self.gb])])
         question.queues[0].uploads[0].isUnderWay = true
         question.queues[0].uploads[0].isBegun = true
-        let kind = QuotaBook.Class("nas", from: "door", isMetered: false)
-        question.world.quotas.spend(Spending(bytes: Self.gb), for: kind, at: Self.now)
-        question.world.quotas.open(1, Spending(bytes: 4 * Self.gb), for: kind, at: Self.now)
+        let kind = QuotaState.Class("nas", from: "door", isMetered: false)
+        question.inputs.quotas.spend(Spending(bytes: Self.gb), for: kind, at: Self.now)
+        question.inputs.quotas.open(1, Spending(bytes: 4 * Self.gb), for: kind, at: Self.now)
         #expect(Plan(question).steps.map(\.bytes) == [4 * Self.gb, 3 * Self.gb])
     }
 
@@ -258,7 +259,7 @@ struct PlanTests {
     func never() throws {
         var question = Self.question([Self.queue([1000]), Self.queue([1000], to: "cloud")], rate: nil)
         question.rates = Plan.Rates(destinations: ["nas": 1000])
-        question.world.everything = Admission.Pause(since: Self.now, until: nil)
+        question.inputs.everything = Admission.Pause(since: Self.now, until: nil)
         let plan = Plan(question)
         #expect(plan.steps.isEmpty)
         #expect(plan.outcomes.map(\.ends) == [nil, nil])
@@ -279,7 +280,7 @@ struct PlanTests {
                     folder: "door", destination: "nas", uploads: [Plan.Upload(left: 1_000_000, isUnderWay: true)]),
                 Plan.Queue(folder: "yard", destination: "nas", uploads: [Plan.Upload(left: 1_000_000, priority: 9)]),
             ])
-        question.world.quotas.open(
+        question.inputs.quotas.open(
             1, Spending(bytes: 8 << 20, files: 1), for: .init("nas", from: "door", isMetered: false), at: Self.now)
         var order: [Int] = []
         let plan = Plan(question) { order.append($0.queue) }
@@ -292,7 +293,7 @@ struct PlanTests {
         var question = Self.question(
             policy: Self.night, [], rate: 100_000_000, until: Self.now.advanced(by: .seconds(20 * 86_400)))
         question.remotes[0].rules.quotas = [Quota(period: .day, bytes: 300 * Self.gb)]
-        question.origins = (0..<50).map { Admission.Origin(name: "f\($0)") }
+        question.origins = (0..<50).map { Admission.FolderState(name: "f\($0)") }
         question.queues = (0..<50).map { number in
             Self.queue(
                 (0..<200).map { Int64($0) * 10_000 + 1 }, folder: "f\(number)", to: number % 2 == 0 ? "nas" : "cloud",

@@ -9,12 +9,12 @@ struct AdmissionRuleTests {
     private struct Case {
         let zone: TestZone
         let admission: Admission
-        let remote: Admission.Remote
-        let folder: Admission.Origin
+        let remote: Admission.DestinationState
+        let folder: Admission.FolderState
         let everything: Admission.Pause?
-        let standstill: Admission.Pause?
+        let globalStop: Admission.Pause?
         let now: WallTime
-        let busy: [BusySource: BusyWord]
+        let busy: [BusySource: BusyAnswer]
 
         init(seed: UInt64) {
             var dice = Dice(seed: seed)
@@ -22,9 +22,9 @@ struct AdmissionRuleTests {
             let near = zone.changes[Int.random(in: 0..<zone.changes.count, using: &dice)].milliseconds
             let now = WallTime(milliseconds: near + Int64.random(in: -3000...3000, using: &dice) * 60_000)
             let sources: [BusySource] = [.file("/run/recording"), .command(["/bin/is-recording"])]
-            let answers: [BusyWord.Answer] = [.free, .free, .busy, .unknown(problem: "hangs", remedy: "kick it")]
+            let answers: [BusyAnswer.Answer] = [.free, .free, .busy, .unknown(problem: "hangs", remedy: "kick it")]
             busy = Dictionary(
-                sources.map { ($0, BusyWord(answers.randomElement(using: &dice) ?? .free, since: now)) }
+                sources.map { ($0, BusyAnswer(answers.randomElement(using: &dice) ?? .free, since: now)) }
             ) { $1 }
             func rules() -> PolicyRules {
                 PolicyRules(
@@ -48,20 +48,20 @@ struct AdmissionRuleTests {
             self.zone = zone
             self.now = now
             admission = Admission(total: Int.random(in: 1...4, using: &dice), rules: rules())
-            remote = Admission.Remote(
+            remote = Admission.DestinationState(
                 name: "nas", slots: Int.random(in: 1...3, using: &dice), running: Int.random(in: 0...3, using: &dice),
                 pause: pause(), health: DestinationHealth(), rules: rules())
-            folder = Admission.Origin(name: "door", pause: pause(), rules: rules())
+            folder = Admission.FolderState(name: "door", pause: pause(), rules: rules())
             everything = pause()
-            standstill = pause()
+            globalStop = pause()
         }
 
-        func world(at now: WallTime, clockTrouble: Hold? = nil) -> Admission.World {
-            var world = Admission.World(
+        func inputs(at now: WallTime, clockTrouble: Hold? = nil) -> Admission.PolicyInputs {
+            var inputs = Admission.PolicyInputs(
                 now: now, monotonic: MonotonicTime(nanoseconds: 0), zone: zone.zone, clockTrouble: clockTrouble,
                 running: remote.running, everything: Self.standing(everything, now), busy: busy)
-            world.standstill = Self.standing(standstill, now)
-            return world
+            inputs.globalStop = Self.standing(globalStop, now)
+            return inputs
         }
 
         /// The daemon forgets a pause that is over.
@@ -69,11 +69,11 @@ struct AdmissionRuleTests {
             pause.flatMap { $0.until.map { $0 <= now } ?? false ? nil : $0 }
         }
 
-        func bans(at now: WallTime) -> [Hold] {
+        func hardBlockers(at now: WallTime) -> [Hold] {
             var (remote, folder) = (remote, folder)
             remote.pause = Self.standing(remote.pause, now)
             folder.pause = Self.standing(folder.pause, now)
-            return admission.bans(on: remote, from: folder, in: world(at: now))
+            return admission.hardBlockers(on: remote, from: folder, in: inputs(at: now))
         }
     }
 
@@ -81,14 +81,14 @@ struct AdmissionRuleTests {
     func never() {
         for seed in 1...500 {
             let one = Case(seed: UInt64(seed))
-            let bans = one.admission.bans(on: one.remote, in: one.world(at: one.now))
-            switch one.admission.verdict(for: one.remote, in: one.world(at: one.now)) {
+            let hardBlockers = one.admission.hardBlockers(on: one.remote, in: one.inputs(at: one.now))
+            switch one.admission.verdict(for: one.remote, in: one.inputs(at: one.now)) {
             case .go(let free):
-                #expect(bans.isEmpty, "seed \(seed)")
+                #expect(hardBlockers.isEmpty, "seed \(seed)")
                 #expect(free <= one.admission.total - one.remote.running, "seed \(seed)")
                 #expect(free <= one.remote.slots - one.remote.running, "seed \(seed)")
-            case .busy: #expect(bans.isEmpty, "seed \(seed)")
-            case .wait(let holds): #expect(holds == bans && !holds.isEmpty, "seed \(seed)")
+            case .busy: #expect(hardBlockers.isEmpty, "seed \(seed)")
+            case .wait(let holds): #expect(holds == hardBlockers && !holds.isEmpty, "seed \(seed)")
             }
         }
     }
@@ -103,14 +103,14 @@ struct AdmissionRuleTests {
                 ("folder door", one.folder.rules),
             ]
             let closed = places.filter { !$1.windows.isEmpty && !$1.windows.contains { $0.holds(day, time) } }
-            let texts = one.bans(at: one.now).filter { $0.kind == .schedule }.map(\.text)
+            let texts = one.hardBlockers(at: one.now).filter { $0.kind == .schedule }.map(\.text)
             #expect(
                 texts == closed.map { "outside the windows of \($0.0): `windows: \(Window.yaml($0.1.windows))`" },
                 "seed \(seed)")
             let held = places.filter { place in
                 place.1.busy.map { one.busy[$0.source]?.isFree != true } ?? false
             }
-            let busy = one.bans(at: one.now).filter { $0.kind == .busy }.map(\.text)
+            let busy = one.hardBlockers(at: one.now).filter { $0.kind == .busy }.map(\.text)
             #expect(busy.count == held.count, "seed \(seed)")
             #expect(zip(busy, held).allSatisfy { $0.hasSuffix("`busy` of \($1.0)") }, "seed \(seed)")
         }
@@ -120,18 +120,18 @@ struct AdmissionRuleTests {
     func nextChange() {
         for seed in 1...150 {
             let one = Case(seed: UInt64(seed))
-            let now = one.bans(at: one.now)
-            let next = one.admission.nextChange([one.remote], [one.folder], in: one.world(at: one.now))
+            let now = one.hardBlockers(at: one.now)
+            let next = one.admission.nextChange([one.remote], [one.folder], in: one.inputs(at: one.now))
             let end = next ?? one.now.advanced(by: .seconds(12 * 86_400))
             var at = WallTime(milliseconds: (one.now.milliseconds / 60_000 + 1) * 60_000)
             while at < end {
-                if one.bans(at: at) != now {
+                if one.hardBlockers(at: at) != now {
                     Issue.record("seed \(seed): \(at) is another than \(one.now), and the next change is \(end)")
                     break
                 }
                 at = at.advanced(by: .seconds(60))
             }
-            if let next { #expect(one.bans(at: next) != now, "seed \(seed)") }
+            if let next { #expect(one.hardBlockers(at: next) != now, "seed \(seed)") }
         }
     }
 
@@ -139,11 +139,11 @@ struct AdmissionRuleTests {
     func until() {
         for seed in 1...300 {
             let one = Case(seed: UInt64(seed))
-            for hold in one.bans(at: one.now) {
+            for hold in one.hardBlockers(at: one.now) {
                 guard let until = hold.until else { continue }
-                let before = one.bans(at: WallTime(milliseconds: until.milliseconds - 1))
+                let before = one.hardBlockers(at: WallTime(milliseconds: until.milliseconds - 1))
                 #expect(before.contains { $0.text == hold.text }, "seed \(seed)")
-                #expect(!one.bans(at: until).contains(hold), "seed \(seed)")
+                #expect(!one.hardBlockers(at: until).contains(hold), "seed \(seed)")
             }
         }
     }
@@ -153,8 +153,8 @@ struct AdmissionRuleTests {
         let trouble = Hold(.clock, since: WallTime(milliseconds: 0), text: "not set")
         for seed in 1...300 {
             let one = Case(seed: UInt64(seed))
-            let holds = one.admission.bans(
-                on: one.remote, from: one.folder, in: one.world(at: one.now, clockTrouble: trouble))
+            let holds = one.admission.hardBlockers(
+                on: one.remote, from: one.folder, in: one.inputs(at: one.now, clockTrouble: trouble))
             let depends = ![one.admission.rules, one.remote.rules, one.folder.rules].allSatisfy(\.isTimeless)
             #expect(holds.count { $0 == trouble } == (depends ? 1 : 0), "seed \(seed)")
             #expect(!holds.contains { $0.kind == .schedule }, "seed \(seed)")
@@ -169,8 +169,8 @@ struct BandwidthRuleTests {
         .init(window: Window(from: 12 * 60, to: 13 * 60), limit: 0),
     ])
 
-    private static func world(_ at: String, _ trouble: Hold? = nil) -> Admission.World {
-        Admission.World(
+    private static func inputs(_ at: String, _ trouble: Hold? = nil) -> Admission.PolicyInputs {
+        Admission.PolicyInputs(
             now: utc("2026-11-20T\(at):00"), monotonic: MonotonicTime(nanoseconds: 0), clockTrouble: trouble,
             running: 0,
             everything: nil)
@@ -182,25 +182,25 @@ struct BandwidthRuleTests {
             ("07:59", 5_000_000), ("08:00", 2_000_000), ("12:30", 0), ("13:00", 2_000_000), ("18:00", 5_000_000),
         ])
     func strictest(_ at: String, _ limit: Int64) {
-        #expect(Self.rules.limit(in: Self.world(at)) == limit)
-        #expect(PolicyRules(bandwidth: [.init(limit: nil)]).limit(in: Self.world(at)) == nil)
+        #expect(Self.rules.limit(in: Self.inputs(at)) == limit)
+        #expect(PolicyRules(bandwidth: [.init(limit: nil)]).limit(in: Self.inputs(at)) == nil)
     }
 
     @Test("nothing a second is a hold, which says until when; another limit is a change and no hold")
     func still() throws {
-        let noon = try #require(Self.rules.holds("policy", in: Self.world("12:30")).first)
+        let noon = try #require(Self.rules.holds("policy", in: Self.inputs("12:30")).first)
         #expect(noon.kind == .schedule)
         #expect(noon.since == utc("2026-11-20T12:00:00"))
         #expect(noon.until == utc("2026-11-20T13:00:00"))
-        #expect(Self.rules.holds("policy", in: Self.world("13:00")).isEmpty)
-        #expect(Self.rules.nextChange(in: Self.world("13:00")) == utc("2026-11-20T18:00:00"))
-        #expect(PolicyRules(bandwidth: [.init(limit: 0)]).holds("policy", in: Self.world("13:00")).first?.until == nil)
+        #expect(Self.rules.holds("policy", in: Self.inputs("13:00")).isEmpty)
+        #expect(Self.rules.nextChange(in: Self.inputs("13:00")) == utc("2026-11-20T18:00:00"))
+        #expect(PolicyRules(bandwidth: [.init(limit: 0)]).holds("policy", in: Self.inputs("13:00")).first?.until == nil)
     }
 
     @Test("with a clock that is not believed the lowest limit counts, whatever its time")
     func clock() {
         let trouble = Hold(.clock, since: WallTime(milliseconds: 0), text: "not set")
-        #expect(Self.rules.limit(in: Self.world("20:00", trouble)) == 0)
-        #expect(Self.rules.nextChange(in: Self.world("20:00", trouble)) == nil)
+        #expect(Self.rules.limit(in: Self.inputs("20:00", trouble)) == 0)
+        #expect(Self.rules.nextChange(in: Self.inputs("20:00", trouble)) == nil)
     }
 }

@@ -10,22 +10,22 @@ struct BusyTests {
     private static let command = BusySource.command(["/bin/is-recording", "--token", "secret"])
 
     private func holds(
-        _ words: [BusySource: BusyWord.Answer], everywhere: BusySource? = nil, remote: BusySource? = nil,
-        folder: BusySource? = nil, excusing excused: Set<Excuse> = []
+        _ words: [BusySource: BusyAnswer.Answer], everywhere: BusySource? = nil, remote: BusySource? = nil,
+        folder: BusySource? = nil, excusing exempt: Set<Exemption> = []
     ) -> [Hold] {
         func rules(_ source: BusySource?) -> PolicyRules { PolicyRules(busy: source.map { BusyRule($0) }) }
-        let world = Admission.World(
+        let inputs = Admission.PolicyInputs(
             now: Self.now, monotonic: MonotonicTime(nanoseconds: 1), running: 0, everything: nil,
-            busy: words.mapValues { BusyWord($0, since: Self.since) })
+            busy: words.mapValues { BusyAnswer($0, since: Self.since) })
         return Admission(total: 3, rules: rules(everywhere)).holds(
-            for: Admission.Remote(
+            for: Admission.DestinationState(
                 name: "nas", slots: 2, running: 0, pause: nil, health: DestinationHealth(), rules: rules(remote)),
-            from: Admission.Origin(name: "cam", rules: rules(folder), excused: excused), in: world)
+            from: Admission.FolderState(name: "cam", rules: rules(folder), exempt: exempt), in: inputs)
     }
 
     @Test("each of the three places holds alone, and says who is busy, since when, and where that is asked")
     func places() {
-        let words = [Self.file: BusyWord.Answer.busy, Self.command: .free]
+        let words = [Self.file: BusyAnswer.Answer.busy, Self.command: .free]
         #expect(
             holds(words, everywhere: Self.file) == [
                 Hold(.busy, since: Self.since, text: "`/run/recording` is there: `busy` of policy")
@@ -43,7 +43,7 @@ struct BusyTests {
 
     @Test("who says neither counts as busy, with what it did and what to do; who was not asked holds as well")
     func unknown() {
-        let broken = BusyWord.Answer.unknown(problem: "ended with exit status 3", remedy: "run it by hand")
+        let broken = BusyAnswer.Answer.unknown(problem: "ended with exit status 3", remedy: "run it by hand")
         let held = holds([Self.command: broken], remote: Self.command)
         #expect(
             held.map(\.text) == [
@@ -59,26 +59,26 @@ struct BusyTests {
     }
 
     @Test("no exception of a person's lets anything off, and nothing is held where nobody asks")
-    func excuses() {
-        let busy = [Self.file: BusyWord.Answer.busy]
+    func exemptions() {
+        let busy = [Self.file: BusyAnswer.Answer.busy]
         #expect(holds(busy, everywhere: Self.file, excusing: [.window, .quota, .metered]).count == 1)
         #expect(holds(busy).isEmpty)
     }
 
     @Test("forbids every byte: removals at a destination as well, unless the folder alone is asked")
-    func bans() {
-        let world = Admission.World(
+    func hardBlockers() {
+        let inputs = Admission.PolicyInputs(
             now: Self.now, monotonic: MonotonicTime(nanoseconds: 1), running: 0, everything: nil,
-            busy: [Self.file: BusyWord(.busy, since: Self.since)])
-        let remote = Admission.Remote(
+            busy: [Self.file: BusyAnswer(.busy, since: Self.since)])
+        let remote = Admission.DestinationState(
             name: "nas", slots: 2, running: 0, pause: nil, health: DestinationHealth(),
             rules: PolicyRules(busy: BusyRule(Self.file)))
         let admission = Admission(total: 3)
-        #expect(admission.bans(on: remote, in: world).map(\.kind) == [.busy])
-        #expect(admission.verdict(for: remote, in: world) == .wait(admission.bans(on: remote, in: world)))
-        let folder = Admission.Origin(name: "cam", rules: PolicyRules(busy: BusyRule(Self.file)))
-        #expect(admission.bans(on: folder, in: world).map(\.kind) == [.busy])
+        #expect(admission.hardBlockers(on: remote, in: inputs).map(\.kind) == [.busy])
+        #expect(admission.verdict(for: remote, in: inputs) == .wait(admission.hardBlockers(on: remote, in: inputs)))
+        let folder = Admission.FolderState(name: "cam", rules: PolicyRules(busy: BusyRule(Self.file)))
+        #expect(admission.hardBlockers(on: folder, in: inputs).map(\.kind) == [.busy])
         // Only an event ends it: no time of the policy does.
-        #expect(admission.nextChange([remote], [folder], in: world) == nil)
+        #expect(admission.nextChange([remote], [folder], in: inputs) == nil)
     }
 }

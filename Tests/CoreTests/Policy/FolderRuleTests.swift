@@ -100,23 +100,23 @@ struct FolderRuleTests {
     @Test("sizes and ages are told apart, and a clock that jumps never loses a file for good")
     func limits() {
         let clocks = ManualClocks()
-        func look(_ size: Int64 = 10, age: Duration = .zero) -> FileLook {
-            FileLook(
+        func status(_ size: Int64 = 10, age: Duration = .zero) -> FileStatus {
+            FileStatus(
                 device: 1, inode: 1, size: size,
                 modified: (clocks.wall().milliseconds - age.inMilliseconds) * 1_000_000, changed: 0, born: nil,
                 mode: 0o100644)
         }
         let sizes = FileLimits(minSize: 10, maxSize: 20)
-        #expect(sizes.objection(to: look(9), now: clocks.wall()) != nil)
-        #expect(sizes.objection(to: look(10), now: clocks.wall()) == nil)
-        #expect(sizes.objection(to: look(20), now: clocks.wall()) == nil)
-        #expect(sizes.objection(to: look(21), now: clocks.wall()) != nil)
+        #expect(sizes.objection(to: status(9), now: clocks.wall()) != nil)
+        #expect(sizes.objection(to: status(10), now: clocks.wall()) == nil)
+        #expect(sizes.objection(to: status(20), now: clocks.wall()) == nil)
+        #expect(sizes.objection(to: status(21), now: clocks.wall()) != nil)
         let ages = FileLimits(minAge: .seconds(60), maxAge: Self.day)
-        let old = look(age: Self.day + .seconds(1)), new = look(), future = look(age: .zero - Self.day)
+        let old = status(age: Self.day + .seconds(1)), new = status(), future = status(age: .zero - Self.day)
         #expect(ages.objection(to: old, now: clocks.wall()) != nil)
         #expect(ages.objection(to: future, now: clocks.wall()) == nil)
         #expect(ages.wait(for: new, unchanged: .zero, now: clocks.wall()) == .seconds(60))
-        #expect(ages.wait(for: look(age: .seconds(59)), unchanged: .zero, now: clocks.wall()) == .seconds(1))
+        #expect(ages.wait(for: status(age: .seconds(59)), unchanged: .zero, now: clocks.wall()) == .seconds(1))
         // By the other clock it is old enough.
         #expect(ages.wait(for: future, unchanged: .seconds(60), now: clocks.wall()) <= .zero)
         // A clock that is a day ahead leaves a new file alone; the file is taken when the clock is right again.

@@ -28,17 +28,18 @@ struct PowerTests {
         var power: Power?
         func isHeld(_ percent: Int?, isFed: Bool = false) -> Bool {
             power = Power(isOnBattery: !isFed, percent: percent, since: Self.now, after: power)
-            let world = Admission.World(
+            let inputs = Admission.PolicyInputs(
                 now: Self.now, monotonic: MonotonicTime(nanoseconds: 1), running: 0, everything: nil, power: power)
             let rules = PolicyRules(minBattery: 30)
-            return !Admission(total: 3).bans(on: Admission.Origin(name: "cam", rules: rules), in: world).isEmpty
+            return !Admission(total: 3).hardBlockers(on: Admission.FolderState(name: "cam", rules: rules), in: inputs)
+                .isEmpty
         }
         #expect([32, 31, 30].map { isHeld($0) } == [false, false, false])
         #expect([29, 30, 31, 30, 31].map { isHeld($0) } == [true, true, true, true, true])
         #expect([32, 31, 30, 29, 31].map { isHeld($0) } == [false, false, false, true, true])
         let hold = PolicyRules(minBattery: 30).powerHolds(
             "policy",
-            in: Admission.World(
+            in: Admission.PolicyInputs(
                 now: Self.now, monotonic: MonotonicTime(nanoseconds: 1), running: 0, everything: nil, power: power))
         #expect(hold.map(\.text) == ["the battery is at 31 %, and it goes on at 32 %: `min_battery: 30%` of policy"])
         #expect(!isHeld(31, isFed: true))
@@ -52,15 +53,15 @@ struct PowerTests {
 
     @Test("holds what a rule of any of the three places forbids, and nothing where nobody knows of a battery")
     func holds() {
-        let remote = Admission.Remote(
+        let remote = Admission.DestinationState(
             name: "nas", slots: 2, running: 0, pause: nil, health: DestinationHealth(),
             rules: PolicyRules(onBattery: .pause))
-        let folder = Admission.Origin(name: "cam", rules: PolicyRules(minBattery: 40))
+        let folder = Admission.FolderState(name: "cam", rules: PolicyRules(minBattery: 40))
         func texts(_ power: Power?) -> [String] {
-            let world = Admission.World(
+            let inputs = Admission.PolicyInputs(
                 now: Self.now, monotonic: MonotonicTime(nanoseconds: 1), running: 0, everything: nil, power: power)
             let holds = Admission(total: 3, rules: PolicyRules(onBattery: .allow, minBattery: 20)).holds(
-                for: remote, from: folder, in: world)
+                for: remote, from: folder, in: inputs)
             #expect(holds.allSatisfy { $0.kind == .power && $0.since == power?.since })
             return holds.map(\.text)
         }

@@ -6,10 +6,10 @@ import Testing
 @Suite("Shares of quotas that are told")
 struct QuotaMarksTests {
     private static let now = utc("2026-11-20T10:00:00")
-    private static let nas = QuotaBook.Class("nas", from: "door", isMetered: true)
+    private static let nas = QuotaState.Class("nas", from: "door", isMetered: true)
 
-    private static func book(_ quota: Quota, after earlier: QuotaBook? = nil, at now: WallTime = now) -> QuotaBook {
-        var book = QuotaBook(policy: PolicyRules(quotas: [quota]), after: earlier)
+    private static func book(_ quota: Quota, after earlier: QuotaState? = nil, at now: WallTime = now) -> QuotaState {
+        var book = QuotaState(policy: PolicyRules(quotas: [quota]), after: earlier)
         let spent = earlier?.lines.first?.spent ?? .none
         for recount in book.advance(to: now, in: .utc) { book.recount(recount, spent: spent, at: now) }
         return book
@@ -94,7 +94,7 @@ struct QuotaMarksTests {
 
     @Test("a rest that nothing can begin with is all of it, and a quota of nothing says nothing")
     func rest() {
-        var book = QuotaBook(
+        var book = QuotaState(
             policy: PolicyRules(quotas: [Quota(period: .day, bytes: 10_000_000), Quota(period: .hour, bytes: 0)]),
             least: Quota.least)
         for recount in book.advance(to: Self.now, in: .utc) { book.recount(recount, spent: .none, at: Self.now) }

@@ -11,13 +11,13 @@ struct QuotaRuleTests {
         struct Sent {
             var at: WallTime
             var spending: Spending
-            var kind: QuotaBook.Class
+            var kind: QuotaState.Class
         }
 
         var dice: Dice
         let zone: TestZone
         var now: WallTime
-        var book: QuotaBook
+        var book: QuotaState
         var sent: [Sent] = []
         var open: [Int64: Sent] = [:]
         private var lastStep: Int64 = 0
@@ -33,11 +33,11 @@ struct QuotaRuleTests {
             func rules() -> PolicyRules {
                 PolicyRules(quotas: (0..<Int.random(in: 0...2, using: &dice)).map { _ in Self.quota(&dice) })
             }
-            book = QuotaBook(
+            book = QuotaState(
                 policy: rules(), destinations: [("nas", rules()), ("cloud", rules())],
                 folders: [("door", rules()), ("yard", rules())])
             self.dice = dice
-            look()
+            status()
         }
 
         private static func quota(_ dice: inout Dice) -> Quota {
@@ -53,24 +53,24 @@ struct QuotaRuleTests {
                 files: which == 1 ? nil : limits.1, network: Bool.random(using: &dice) ? .any : .metered)
         }
 
-        mutating func kind() -> QuotaBook.Class {
-            QuotaBook.Class(
+        mutating func kind() -> QuotaState.Class {
+            QuotaState.Class(
                 Bool.random(using: &dice) ? "nas" : "cloud",
                 from: [nil, "door", "yard"][Int.random(in: 0...2, using: &dice)], isMetered: Bool.random(using: &dice))
         }
 
         static let kinds = ["nas", "cloud"].flatMap { destination in
             [nil, "door", "yard"].flatMap { folder in
-                [false, true].map { QuotaBook.Class(destination, from: folder, isMetered: $0) }
+                [false, true].map { QuotaState.Class(destination, from: folder, isMetered: $0) }
             }
         }
 
         /// The ledger's answer: usage with a later date counts as well.
-        func sum(_ line: QuotaBook.Line, since: WallTime) -> Spending {
+        func sum(_ line: QuotaState.Line, since: WallTime) -> Spending {
             sent.filter { line.counts($0.kind) && $0.at >= since }.map(\.spending).reduce(.none, +)
         }
 
-        mutating func look() {
+        mutating func status() {
             for recount in book.advance(to: now, in: zone.zone) {
                 let all = sent.filter {
                     $0.at >= recount.since
@@ -83,10 +83,10 @@ struct QuotaRuleTests {
         }
 
         /// The book at that time, when nothing more is sent.
-        func book(at moment: WallTime) -> QuotaBook {
+        func book(at moment: WallTime) -> QuotaState {
             var later = self
             later.now = moment
-            later.look()
+            later.status()
             return later.book
         }
 
@@ -96,13 +96,13 @@ struct QuotaRuleTests {
             switch Int.random(in: 0...9, using: &dice) {
             case 0...2:
                 now = now.advanced(by: .seconds(Int64.random(in: 1...7200, using: &dice)))
-                look()
+                status()
             case 3:
                 now = now.advanced(by: .seconds(Int64.random(in: 1...2_000_000, using: &dice)))
-                look()
+                status()
             case 4 where mayGoBack:
                 now = now.advanced(by: .seconds(-Int64.random(in: 1...400_000, using: &dice)))
-                look()
+                status()
             case 4, 5, 6:
                 let kind = kind()
                 lastStep += 1

@@ -7,13 +7,13 @@ import Testing
 struct QuotaTests {
     private static let daily = Quota(period: .day, bytes: 20_000_000_000)
     private static let now = utc("2026-11-20T10:00:00")
-    private static let nas = QuotaBook.Class("nas", from: "door", isMetered: false)
+    private static let nas = QuotaState.Class("nas", from: "door", isMetered: false)
 
     /// With all sums read: there was no usage so far.
     private static func book(
         policy: [Quota] = [], nas: [Quota] = [], door: [Quota] = [], at now: WallTime = now, in zone: Zone = .utc
-    ) -> QuotaBook {
-        var book = QuotaBook(
+    ) -> QuotaState {
+        var book = QuotaState(
             policy: PolicyRules(quotas: policy), destinations: [("nas", PolicyRules(quotas: nas))],
             folders: [("door", PolicyRules(quotas: door))])
         for recount in book.advance(to: now, in: zone) { book.recount(recount, spent: .none, at: now) }
@@ -21,7 +21,7 @@ struct QuotaTests {
     }
 
     /// As in a simulation: there is no usage in the following periods.
-    private static func go(_ book: inout QuotaBook, to now: WallTime) {
+    private static func go(_ book: inout QuotaState, to now: WallTime) {
         for recount in book.advance(to: now, in: .utc) { book.recount(recount, spent: .none, at: now) }
     }
 
@@ -47,7 +47,7 @@ struct QuotaTests {
     @Test("a quota of which too little is left to begin with says how much that is")
     func tooLittle() throws {
         let quota = Quota(period: .hour, bytes: 1_000_000)
-        var book = QuotaBook(policy: PolicyRules(quotas: [quota]), destinations: [], least: Quota.least)
+        var book = QuotaState(policy: PolicyRules(quotas: [quota]), destinations: [], least: Quota.least)
         Self.go(&book, to: Self.now)
         book.spend(Spending(bytes: 950_000), for: Self.nas, at: Self.now)
         #expect(
@@ -105,9 +105,9 @@ struct QuotaTests {
     @Test("a quota of metered networks counts and holds nothing else")
     func metered() {
         var book = Self.book(policy: [Quota(period: .month(startsOn: 15), bytes: 100, network: .metered)])
-        let metered = QuotaBook.Class("nas", from: "door", isMetered: true)
+        let metered = QuotaState.Class("nas", from: "door", isMetered: true)
         book.spend(Spending(bytes: 1_000), for: Self.nas, at: Self.now)
-        #expect(book.room(for: Self.nas) == QuotaBook.Room())
+        #expect(book.room(for: Self.nas) == QuotaState.Room())
         #expect(book.room(for: metered).bytes == 100)
         book.spend(Spending(bytes: 100), for: metered, at: Self.now)
         #expect(
@@ -131,7 +131,7 @@ struct QuotaTests {
 
     @Test("what has not been read counts as used up")
     func unread() throws {
-        var book = QuotaBook(policy: PolicyRules(quotas: [Self.daily]))
+        var book = QuotaState(policy: PolicyRules(quotas: [Self.daily]))
         #expect(book.room(for: Self.nas).bytes == 0)
         #expect(book.holds(for: Self.nas).count == 1)
         let first = try #require(book.advance(to: Self.now, in: .utc).first)
@@ -190,7 +190,7 @@ struct QuotaTests {
         var book = Self.book(policy: [Self.daily], door: [Quota(period: .hour, bytes: 10)])
         book.spend(Spending(bytes: 5), for: Self.nas, at: Self.now)
         book.open(7, Spending(bytes: 3), for: Self.nas, at: Self.now)
-        var next = QuotaBook(
+        var next = QuotaState(
             policy: PolicyRules(quotas: [Self.daily]), destinations: [("nas", PolicyRules(quotas: [Self.daily]))],
             folders: [("door", PolicyRules(quotas: [Quota(period: .hour, bytes: 20)]))], after: book)
         let recounts = next.advance(to: Self.now, in: .utc)
@@ -222,23 +222,24 @@ struct QuotaTests {
         let rules = PolicyRules(quotas: [Self.daily])
         #expect(!rules.isTimeless)
         let trouble = Hold(.clock, since: Self.now, text: "not set")
-        func world(_ trouble: Hold?) -> Admission.World {
-            Admission.World(
+        func inputs(_ trouble: Hold?) -> Admission.PolicyInputs {
+            Admission.PolicyInputs(
                 now: Self.now, monotonic: MonotonicTime(nanoseconds: 0), clockTrouble: trouble, running: 0,
                 everything: nil)
         }
-        #expect(rules.holds("policy", in: world(trouble)) == [trouble])
-        #expect(rules.holds("policy", in: world(nil)).isEmpty)
+        #expect(rules.holds("policy", in: inputs(trouble)) == [trouble])
+        #expect(rules.holds("policy", in: inputs(nil)).isEmpty)
         // The counted period and its end are unknown then: no quota names a time of its own.
-        var told = world(trouble)
+        var told = inputs(trouble)
         told.quotas = Self.book(policy: [Quota(period: .day, bytes: 0)])
-        var remote = Admission.Remote(name: "nas", slots: 1, running: 0, pause: nil, health: DestinationHealth())
-        remote.reach = .over([])
+        var remote = Admission.DestinationState(
+            name: "nas", slots: 1, running: 0, pause: nil, health: DestinationHealth())
+        remote.reachability = .over([])
         let admission = Admission(total: 1, rules: PolicyRules(quotas: [Quota(period: .day, bytes: 0)]))
-        remote.reach = .unseen("")
-        #expect(admission.bans(on: remote, in: told) == [trouble])
+        remote.reachability = .unseen("")
+        #expect(admission.hardBlockers(on: remote, in: told) == [trouble])
         told.clockTrouble = nil
-        #expect(admission.bans(on: remote, in: told).map(\.kind) == [.quota])
-        #expect(rules.nextChange(in: world(nil)) == nil)
+        #expect(admission.hardBlockers(on: remote, in: told).map(\.kind) == [.quota])
+        #expect(rules.nextChange(in: inputs(nil)) == nil)
     }
 }

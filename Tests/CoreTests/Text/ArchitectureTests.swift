@@ -62,10 +62,10 @@ private struct Source {
         var found: [Source] = []
         for name in try Files.names(in: Repository.root.appending(folder)) where !except.contains(name) {
             let path = folder.appending(name)
-            let look = try FileLook(at: Repository.root.appending(path))
-            if look.isDirectory {
+            let status = try FileStatus(at: Repository.root.appending(path))
+            if status.isDirectory {
                 found += try all(in: path)
-            } else if look.isRegular, name.fileExtension == "swift" {
+            } else if status.isRegular, name.fileExtension == "swift" {
                 found.append(Source(bytes: try Files.read(Repository.root.appending(path))))
             }
         }
@@ -200,9 +200,9 @@ struct ArchitectureTests {
                         target = step == ".." ? target.parent : target.appending(FilePath(String(step)))
                     }
                 }
-                let look = try FileLook.ifPresent(at: Repository.root.appending(target))
-                #expect(look != nil, "\(name.display): \(link)")
-                guard look != nil, parts.count > 1 else { continue }
+                let status = try FileStatus.ifPresent(at: Repository.root.appending(target))
+                #expect(status != nil, "\(name.display): \(link)")
+                guard status != nil, parts.count > 1 else { continue }
                 #expect(try Page(target).anchors.contains(String(parts[1])), "\(name.display): \(link)")
             }
         }

@@ -110,8 +110,8 @@ struct BackoffTests {
         "doubles up to its ceiling, and luck takes at most half away",
         arguments: zip([1, 2, 3, 4, 9, 10, 1_000], [5, 10, 20, 40, 1_280, 1_800, 1_800]))
     func waits(after failures: Int, seconds: Int) {
-        #expect(Backoff().wait(afterFailures: failures, luck: 1) == .seconds(seconds))
-        #expect(Backoff().wait(afterFailures: failures, luck: 0) == .seconds(seconds) / 2)
+        #expect(Backoff().wait(afterFailures: failures, jitter: 1) == .seconds(seconds))
+        #expect(Backoff().wait(afterFailures: failures, jitter: 0) == .seconds(seconds) / 2)
     }
 }
 
@@ -160,14 +160,14 @@ struct AdmissionTests {
     static let now = WallTime(milliseconds: 1_000_000)
     static let clock = MonotonicTime(nanoseconds: 1_000_000_000_000)
 
-    static func world(running: Int = 0, everything: Admission.Pause? = nil, at clock: MonotonicTime = clock)
-        -> Admission.World
-    { Admission.World(now: now, monotonic: clock, running: running, everything: everything) }
+    static func inputs(running: Int = 0, everything: Admission.Pause? = nil, at clock: MonotonicTime = clock)
+        -> Admission.PolicyInputs
+    { Admission.PolicyInputs(now: now, monotonic: clock, running: running, everything: everything) }
 
     static func remote(
         slots: Int = 2, running: Int = 0, pause: Admission.Pause? = nil, health: DestinationHealth = DestinationHealth()
-    ) -> Admission.Remote {
-        Admission.Remote(name: "nas", slots: slots, running: running, pause: pause, health: health)
+    ) -> Admission.DestinationState {
+        Admission.DestinationState(name: "nas", slots: slots, running: running, pause: pause, health: health)
     }
 
     static let paused = Admission.Pause(since: now, until: nil)
@@ -182,20 +182,20 @@ struct AdmissionTests {
         arguments: [(3, 0, 2, 0, 2), (3, 2, 2, 0, 1), (1, 0, 2, 0, 1), (3, 1, 2, 1, 1), (10, 2, 5, 2, 3)])
     func slots(_ total: Int, _ running: Int, _ slots: Int, _ there: Int, _ free: Int) {
         let verdict = Admission(total: total).verdict(
-            for: Self.remote(slots: slots, running: there), in: Self.world(running: running))
+            for: Self.remote(slots: slots, running: there), in: Self.inputs(running: running))
         #expect(verdict == .go(free))
     }
 
     @Test("is busy, not held, when only slots are missing")
     func busy() {
-        #expect(Admission(total: 3).verdict(for: Self.remote(running: 2), in: Self.world(running: 2)) == .busy)
-        #expect(Admission(total: 3).verdict(for: Self.remote(), in: Self.world(running: 3)) == .busy)
+        #expect(Admission(total: 3).verdict(for: Self.remote(running: 2), in: Self.inputs(running: 2)) == .busy)
+        #expect(Admission(total: 3).verdict(for: Self.remote(), in: Self.inputs(running: 3)) == .busy)
     }
 
     @Test("names every reason that stands in the way, not only the first")
     func reasons() {
         let verdict = Admission(total: 3).verdict(
-            for: Self.remote(pause: Self.paused, health: Self.down), in: Self.world(everything: Self.paused))
+            for: Self.remote(pause: Self.paused, health: Self.down), in: Self.inputs(everything: Self.paused))
         guard case .wait(let holds) = verdict else {
             Issue.record("went")
             return
@@ -205,8 +205,8 @@ struct AdmissionTests {
 
     @Test("tries a destination that was down with one upload, when the time has come")
     func probe() {
-        let before = Self.world(at: Self.clock.advanced(by: .seconds(59)))
-        let after = Self.world(at: Self.clock.advanced(by: .seconds(60)))
+        let before = Self.inputs(at: Self.clock.advanced(by: .seconds(59)))
+        let after = Self.inputs(at: Self.clock.advanced(by: .seconds(60)))
         let admission = Admission(total: 5)
         #expect(admission.verdict(for: Self.remote(slots: 4, health: Self.down), in: before) != .go(1))
         #expect(admission.verdict(for: Self.remote(slots: 4, health: Self.down), in: after) == .go(1))
@@ -228,7 +228,7 @@ struct AdmissionTests {
     @Test("what a server asked for is waited for; an unnamed fault waits at most five minutes")
     func waits() {
         func wait(_ remedy: Remedy, failures: Int = 1) -> Duration? {
-            DestinationHealth.hold(for: remedy, failures: failures, backoff: Backoff(), luck: 1)?.wait
+            DestinationHealth.hold(for: remedy, failures: failures, backoff: Backoff(), jitter: 1)?.wait
         }
         #expect(wait(.holdDestination(after: .seconds(7))) == .seconds(7))
         #expect(wait(.holdDestination(after: nil), failures: 30) == .seconds(300))
@@ -245,7 +245,7 @@ struct AdmissionTests {
         arguments: [(1, 3600, 300), (2, 3600, 600), (4, 3600, 2400), (30, 7200, 3600), (30, 1800, 1800), (1, 60, 60)])
     func patience(_ failures: Int, _ longest: Int, _ wait: Int) {
         let hold = DestinationHealth.hold(
-            for: .noRoom(after: nil), failures: failures, backoff: Backoff(ceiling: .seconds(longest)), luck: 1)
+            for: .noRoom(after: nil), failures: failures, backoff: Backoff(ceiling: .seconds(longest)), jitter: 1)
         #expect(hold?.kind == .quota)
         #expect(hold?.wait == .seconds(wait))
     }

@@ -12,29 +12,31 @@ struct ClockTrustTests {
     @Test("a clock that shows a time before the program was made is not set, and is believed at once when it is")
     func unset() {
         var trust = ClockTrust(oldest: Self.made)
-        let first = trust.look(wall: utc("1970-01-01T00:01:00"), monotonic: Self.monotonic(60), isSynchronised: nil)
+        let first = trust.evaluate(wall: utc("1970-01-01T00:01:00"), monotonic: Self.monotonic(60), isSynchronised: nil)
         #expect(first?.kind == .clock)
-        let later = trust.look(wall: utc("1970-01-01T01:01:00"), monotonic: Self.monotonic(3660), isSynchronised: nil)
+        let later = trust.evaluate(
+            wall: utc("1970-01-01T01:01:00"), monotonic: Self.monotonic(3660), isSynchronised: nil)
         #expect(later == first, "it is no news with each second")
         #expect(
-            trust.look(wall: utc("2026-11-20T08:00:00"), monotonic: Self.monotonic(3661), isSynchronised: true) == nil)
+            trust.evaluate(wall: utc("2026-11-20T08:00:00"), monotonic: Self.monotonic(3661), isSynchronised: true)
+                == nil)
     }
 
     @Test("a clock that is set by more than a minute is believed when it has stayed so for one", arguments: [-61, 61])
     func jump(_ seconds: Int64) {
         var trust = ClockTrust(oldest: Self.made)
         let start = utc("2026-11-20T08:00:00")
-        #expect(trust.look(wall: start, monotonic: Self.monotonic(0), isSynchronised: nil) == nil)
+        #expect(trust.evaluate(wall: start, monotonic: Self.monotonic(0), isSynchronised: nil) == nil)
         let jumped = start.advanced(by: .seconds(10 + seconds))
-        let hold = trust.look(wall: jumped, monotonic: Self.monotonic(10), isSynchronised: nil)
+        let hold = trust.evaluate(wall: jumped, monotonic: Self.monotonic(10), isSynchronised: nil)
         #expect(hold?.kind == .clock)
         #expect(hold?.until == jumped.advanced(by: .seconds(60)))
         #expect(hold?.text.contains(seconds < 0 ? "back by 61 s" : "forward by 61 s") == true)
-        let soon = trust.look(
+        let soon = trust.evaluate(
             wall: jumped.advanced(by: .seconds(59)), monotonic: Self.monotonic(69), isSynchronised: nil)
         #expect(soon == hold)
         #expect(
-            trust.look(wall: jumped.advanced(by: .seconds(60)), monotonic: Self.monotonic(70), isSynchronised: nil)
+            trust.evaluate(wall: jumped.advanced(by: .seconds(60)), monotonic: Self.monotonic(70), isSynchronised: nil)
                 == nil)
     }
 
@@ -43,7 +45,7 @@ struct ClockTrustTests {
         var trust = ClockTrust(oldest: Self.made)
         let start = utc("2026-11-20T08:00:00")
         for (wall, passed) in [(0, 0), (3600, 3600), (3659, 3600), (90_000, 90_000)] as [(Int64, Int64)] {
-            let found = trust.look(
+            let found = trust.evaluate(
                 wall: start.advanced(by: .seconds(wall)), monotonic: Self.monotonic(passed), isSynchronised: nil)
             #expect(found == nil, "\(wall)")
         }
@@ -53,8 +55,8 @@ struct ClockTrustTests {
     func synchronised() {
         var trust = ClockTrust(oldest: Self.made)
         let now = utc("2026-11-20T08:00:00")
-        #expect(trust.look(wall: now, monotonic: Self.monotonic(0), isSynchronised: false)?.kind == .clock)
-        #expect(trust.look(wall: now, monotonic: Self.monotonic(0), isSynchronised: true) == nil)
-        #expect(trust.look(wall: now, monotonic: Self.monotonic(0), isSynchronised: nil) == nil)
+        #expect(trust.evaluate(wall: now, monotonic: Self.monotonic(0), isSynchronised: false)?.kind == .clock)
+        #expect(trust.evaluate(wall: now, monotonic: Self.monotonic(0), isSynchronised: true) == nil)
+        #expect(trust.evaluate(wall: now, monotonic: Self.monotonic(0), isSynchronised: nil) == nil)
     }
 }

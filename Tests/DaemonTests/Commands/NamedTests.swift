@@ -13,13 +13,13 @@ struct NamedTests {
         scene.remote.mediaID = "media-7"
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a.mp4")
-        try await eventually("it has its name") { try await scene.agent.show(id).upload.remote?.id == "media-7" }
-        let view = try await scene.agent.show("media-7").upload
+        try await eventually("it has its name") { try await scene.daemon.show(id).upload.remote?.id == "media-7" }
+        let view = try await scene.daemon.show("media-7").upload
         #expect(view.id == id && view.list == "ongoing" && view.remote?.verifiedBy == nil && view.remote?.url == nil)
-        #expect(try await scene.agent.list(ListQuery()).uploads.first?.remote?.id == "media-7")
-        _ = try await scene.agent.cancel(Selection(ids: [id]))
+        #expect(try await scene.daemon.list(ListQuery()).uploads.first?.remote?.id == "media-7")
+        _ = try await scene.daemon.cancel(Selection(ids: [id]))
         try await scene.isRunning(0)
-        let over = try await scene.agent.show(id).upload
+        let over = try await scene.daemon.show(id).upload
         #expect(over.state == "cancelled" && over.remote?.id == "media-7" && over.remote?.verifiedBy == nil)
         try await scene.stop()
     }
@@ -30,13 +30,13 @@ struct NamedTests {
         scene.remote.mediaID = "media-7"
         scene.remote.when("opened") { _ in scene.remote.mediaID = "media-8" }
         let whole = try await scene.add("a.mp4")
-        try await scene.reach(.completed, [whole])
-        let view = try await scene.agent.show(whole).upload
+        try await scene.reachability(.completed, [whole])
+        let view = try await scene.daemon.show(whole).upload
         #expect(view.remote?.id == "media-7" && view.remote?.verifiedBy == "script")
         scene.remote.standard = .failNamed(.giveUp)
         let refused = try await scene.add("b.mp4")
-        try await scene.reach(.failed, [refused])
-        let failed = try await scene.agent.show(refused).upload
+        try await scene.reachability(.failed, [refused])
+        let failed = try await scene.daemon.show(refused).upload
         #expect(failed.remote?.id == "media-8" && failed.remote?.verifiedBy == nil)
         try await scene.stop()
     }
@@ -45,11 +45,11 @@ struct NamedTests {
     func credential() async throws {
         let scene = try await AgentScene()
         scene.remote.mediaID = "media-7"
-        scene.remote.renew(CredentialNews(reason: .ending, until: WallTime(milliseconds: 60_000)))
+        scene.remote.renew(CredentialRenewal(reason: .ending, until: WallTime(milliseconds: 60_000)))
         let id = try await scene.add("a.mp4")
-        try await scene.reach(.completed, [id])
+        try await scene.reachability(.completed, [id])
         var told: EventView?
-        for await event in try await scene.agent.events(since: 0) where event.type == "credential" {
+        for await event in try await scene.daemon.events(since: 0) where event.type == "credential" {
             told = event
             break
         }

@@ -10,7 +10,7 @@ import Testing
 /// A daemon with two folders and two destinations without servers, so that every upload waits.
 private struct Scene {
     let folder = TemporaryFolder()
-    let agent: Agent
+    let daemon: Daemon
 
     init() async throws {
         let root = folder.path
@@ -30,7 +30,7 @@ private struct Scene {
             """
         let file = try folder.write("sluice.yaml", Array(text.utf8))
         let settings = try Settings.load(file, types: DestinationTable.builtIn.map(\.type)).settings
-        agent = try await Agent.start(settings, kinds: DestinationTable.builtIn, log: .silent)
+        daemon = try await Daemon.start(settings, kinds: DestinationTable.builtIn, log: .silent)
     }
 
     /// A file that no folder selects, so that only `add` brings it in.
@@ -40,7 +40,7 @@ private struct Scene {
         _ path: String, to: [String] = [], key: String? = nil, context: [String: String] = [:]
     ) async throws -> [UploadView] {
         let bytes = try #require(FilePath(display: path)).bytes
-        return try await agent.add(
+        return try await daemon.add(
             AddRequest(path: hexadecimal(bytes), to: to, key: key, context: context, again: false)
         ).uploads
     }
@@ -48,9 +48,9 @@ private struct Scene {
     /// Provides it while the body runs.
     static func run(_ body: (Scene) async throws -> Void) async throws {
         let scene = try await Scene()
-        let running = Task { try await scene.agent.run() }
+        let running = Task { try await scene.daemon.run() }
         do {
-            try await eventually("it has started", holds: { !scene.agent.isStarting })
+            try await eventually("it has started", holds: { !scene.daemon.isStarting })
             try await body(scene)
         } catch {
             running.cancel()
@@ -75,14 +75,14 @@ struct OperationsTests {
     @Test("a misspelt folder or destination is said so by every verb that takes one, with what was meant")
     func misspelt() async throws {
         try await Scene.run { scene in
-            let agent = scene.agent
+            let daemon = scene.daemon
             let verbs: [(Selection) async throws -> Void] = [
-                { _ = try await agent.pause($0) }, { _ = try await agent.resume($0) },
-                { _ = try await agent.cancel($0) }, { _ = try await agent.retry($0) },
+                { _ = try await daemon.pause($0) }, { _ = try await daemon.resume($0) },
+                { _ = try await daemon.cancel($0) }, { _ = try await daemon.retry($0) },
                 {
                     var query = ListQuery()
                     (query.folder, query.destination) = ($0.folder, $0.destination)
-                    _ = try await agent.list(query)
+                    _ = try await daemon.list(query)
                 },
             ]
             for verb in verbs {
@@ -103,10 +103,10 @@ struct OperationsTests {
                 Selection(ids: ["01M7YAX2"], all: true), Selection(ids: ["01M7YAX2"], duration: 5),
                 Selection(all: true, duration: 0),
             ] {
-                let said = try await refusal { _ = try await scene.agent.pause(selection) }
+                let said = try await refusal { _ = try await scene.daemon.pause(selection) }
                 #expect(said.code == .badRequest, "\(selection)")
             }
-            #expect(try await scene.agent.status().paused.isEmpty)
+            #expect(try await scene.daemon.status().paused.isEmpty)
         }
     }
 
@@ -147,7 +147,7 @@ struct OperationsTests {
             for context in [many, large, ["a b": "v"], ["k": String(repeating: "v", count: 1025)]] {
                 #expect(try await refusal { _ = try await scene.add(path, context: context) }.code == .badRequest)
             }
-            #expect(try await scene.agent.list(ListQuery()).uploads.isEmpty)
+            #expect(try await scene.daemon.list(ListQuery()).uploads.isEmpty)
         }
     }
 
@@ -157,14 +157,14 @@ struct OperationsTests {
             func ids(_ state: String) async throws -> [String] {
                 var query = ListQuery()
                 query.state = state
-                return try await scene.agent.list(query).uploads.map(\.id)
+                return try await scene.daemon.list(query).uploads.map(\.id)
             }
             let held = try #require(try await scene.add(try scene.file("front/held.bin"), to: ["nas"]).first).id
             let paused = try #require(try await scene.add(try scene.file("back/paused.bin"), to: ["archive"]).first).id
-            _ = try await scene.agent.pause(Selection(ids: [paused]))
+            _ = try await scene.daemon.pause(Selection(ids: [paused]))
             try await eventually("both wait") { try await ids("waiting") == [paused, held] }
             #expect(try await ids("paused") == [paused])
-            _ = try await scene.agent.resume(Selection(ids: [paused]))
+            _ = try await scene.daemon.resume(Selection(ids: [paused]))
             #expect(try await ids("paused") == [])
             let said = try await refusal { _ = try await ids("wating") }
             #expect(said == Refusal(.badRequest, "no state is called `wating`: did you mean `waiting`?"))
@@ -180,7 +180,7 @@ struct OperationsTests {
                 _ = try await scene.add(path)
             }
             func found(_ reference: String) async throws -> String {
-                try await scene.agent.show(reference).upload.path
+                try await scene.daemon.show(reference).upload.path
             }
             #expect(try await found(#"cl\xff"#) == odd)
             #expect(try await found(#"day/cl\xff"#) == odd)

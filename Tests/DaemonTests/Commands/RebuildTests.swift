@@ -54,7 +54,7 @@ struct RebuildTests {
         }
 
         /// Opens the database for the body, and closes it before and afterwards.
-        func look<R: Sendable>(_ body: (isolated Store) async throws -> R) async throws -> R {
+        func status<R: Sendable>(_ body: (isolated Store) async throws -> R) async throws -> R {
             let store = try await Store.open(settings.state, clocks: SystemClocks(), sorting: .oldestFirst)
             let result = try await body(store)
             await store.close()
@@ -62,7 +62,7 @@ struct RebuildTests {
         }
 
         func states() async throws -> [String: UploadState] {
-            let rows = try await look { try await $0.rows(Store.Filter()) }
+            let rows = try await status { try await $0.rows(Store.Filter()) }
             return Dictionary(rows.map { ($0.asset.identity.relative.display, $0.upload.state) }) { first, _ in first }
         }
 
@@ -90,7 +90,7 @@ struct RebuildTests {
         #expect(
             try await scene.states() == ["held": .completed, "deep/held": .completed, "absent": .staging])
         // The release continues from here, as after any upload.
-        let due = try await scene.look { try $0.releasable(limit: 10).map(\.asset.identity.relative.display) }
+        let due = try await scene.status { try $0.releasable(limit: 10).map(\.asset.identity.relative.display) }
         #expect(Set(due) == ["held", "deep/held"])
     }
 
@@ -105,7 +105,7 @@ struct RebuildTests {
         try scene.folder.write("cam/b", noise(51))
         _ = try await scene.rebuild { $0.undecided = undecided }
         #expect(try await scene.states() == ["a": state, "b": state])
-        let actions = try await scene.look { try await $0.rows(Store.Filter()).map(\.asset.action) }
+        let actions = try await scene.status { try await $0.rows(Store.Filter()).map(\.asset.action) }
         #expect(actions == Array(repeating: undecided == .assumeSent ? .leave : .delete, count: 2))
         // The answer concerns the kind and not the file: asked once, and no file is read for nothing.
         #expect(scene.remote.asked <= 2)
@@ -141,7 +141,7 @@ struct RebuildTests {
         let report = try await scene.rebuild()
         #expect(report.assumed == ["nas": 29])
         #expect(report.undecided == ["nas": 1])
-        let (actions, pauses, spent) = try await scene.look { store in
+        let (actions, pauses, spent) = try await scene.status { store in
             (
                 try await store.rows(Store.Filter()).filter { $0.upload.state == .completed }.map(\.asset.action),
                 try store.pauses(), try store.spent(since: WallTime(milliseconds: 0), networks: [.metered])
@@ -183,12 +183,12 @@ struct RebuildTests {
         let report = try await scene.rebuild()
         #expect(report.copies == 1 && report.unmatched.count == 1)
         #expect(try Files.read(scene.folder.path.appending("staging/recovered/4")) == noise(60))
-        let asset = try await scene.look { try $0.asset(3) }
+        let asset = try await scene.status { try $0.asset(3) }
         #expect(asset?.state == .staged)
         #expect(try await scene.states() == ["known": .queued])
         // No new asset gets the number of a copy.
         try await #expect(
-            scene.look {
+            scene.status {
                 try $0.connection.first("SELECT max(seq) FROM sqlite_sequence WHERE name = 'asset'") { $0.integer(0) }
             } ?? 0 > 4)
     }
@@ -197,15 +197,16 @@ struct RebuildTests {
     func caught() async throws {
         let scene = try Scene(action: .delete)
         let source = try scene.folder.write("cam/clip.mp4", noise(50))
-        let look = try FileLook(at: source)
+        let status = try FileStatus(at: source)
         let identity = StoredIdentity(
-            folder: "cam", relative: "clip.mp4", size: 50, modified: look.modified, inode: look.inode, born: look.born,
+            folder: "cam", relative: "clip.mp4", size: 50, modified: status.modified, inode: status.inode,
+            born: status.born,
             fileSystem: nil)
         let staging = StagingArea(folder: scene.settings.staging.path, method: .copy)
         _ = try staging.prepare()
         let token = ReleaseToken(random: [1, 2, 3, 4, 5, 6, 7, 8])
-        var origin = Origin(
-            identity, root: source.parent, changed: look.changed,
+        var origin = CopyOrigin(
+            identity, root: source.parent, changed: status.changed,
             uploads: [
                 .init(
                     id: "01M7YG9YF40Z35FRX0N0BNM6EQ", destination: "nas", name: "other name", key: nil,
@@ -213,14 +214,14 @@ struct RebuildTests {
             ])
         origin.release = token
         let copy = try staging.copy(
-            Wanted(SourceFile(source), identity, changed: look.changed), as: "5", origin: origin)
+            Wanted(SourceFile(source), identity, changed: status.changed), as: "5", origin: origin)
         try staging.publish([copy])
         try Files.rename(source, to: source.parent.appending(token.name(of: 5)))
         scene.remote.find(.absent, except: ["other name": Self.held])
         let report = try await scene.rebuild()
         #expect(report.givenBack.count == 1 && report.held == ["nas": 1] && report.toSend == [:])
         #expect(try Files.read(source) == noise(50))
-        let upload = try await scene.look { try $0.upload("01M7YG9YF40Z35FRX0N0BNM6EQ") }
+        let upload = try await scene.status { try $0.upload("01M7YG9YF40Z35FRX0N0BNM6EQ") }
         #expect(upload?.state == .completed)
         #expect(upload?.context == ["who": "me"])
     }
@@ -229,9 +230,10 @@ struct RebuildTests {
     func exported() async throws {
         let scene = try Scene(action: .delete)
         let source = try scene.folder.write("cam/clip.mov", noise(50))
-        let look = try FileLook(at: source)
+        let status = try FileStatus(at: source)
         let identity = StoredIdentity(
-            folder: "cam", relative: "clip.mov", size: 50, modified: look.modified, inode: look.inode, born: look.born,
+            folder: "cam", relative: "clip.mov", size: 50, modified: status.modified, inode: status.inode,
+            born: status.born,
             fileSystem: nil)
         let staging = StagingArea(folder: scene.settings.staging.path)
         _ = try staging.prepare()
@@ -239,9 +241,9 @@ struct RebuildTests {
             command: try CommandWords(["sh", "-c", "head -c 20 \"$1\" > \"$2\"", "sh", "{input}", "{output}"]),
             output: "clip.mp4", timeout: .seconds(20), minSize: 1, folder: "cam", relative: "clip.mov")
         let made = try staging.export(
-            Wanted(SourceFile(source), identity, changed: look.changed), as: "5", export,
-            origin: Origin(
-                identity, root: source.parent, changed: look.changed,
+            Wanted(SourceFile(source), identity, changed: status.changed), as: "5", export,
+            origin: CopyOrigin(
+                identity, root: source.parent, changed: status.changed,
                 uploads: [
                     .init(
                         id: "01M7YG9YF40Z35FRX0N0BNM6EQ", destination: "nas", name: "clip.mp4", key: nil, context: [:])
@@ -252,14 +254,14 @@ struct RebuildTests {
         scene.remote.find(.absent)
         let report = try await scene.rebuild()
         #expect(report.unmatched.isEmpty && report.copies == 1 && report.toSend == ["nas": 1])
-        let rows = try await scene.look { try await $0.rows(Store.Filter()) }
+        let rows = try await scene.status { try await $0.rows(Store.Filter()) }
         #expect(rows.count == 1)
         let row = try #require(rows.first)
         #expect(row.upload.size == 20 && row.asset.stagedSize == 20 && row.asset.size == 50)
-        #expect(row.asset.keeping == .export && row.asset.action == .delete)
-        let agent = try await Agent.start(scene.settings, kinds: [scene.kind], log: .silent)
-        let work = Task { try await agent.run() }
-        try await eventually("it is sent, and the source goes") { try FileLook.ifPresent(at: source) == nil }
+        #expect(row.asset.stagingMode == .export && row.asset.action == .delete)
+        let daemon = try await Daemon.start(scene.settings, kinds: [scene.kind], log: .silent)
+        let work = Task { try await daemon.run() }
+        try await eventually("it is sent, and the source goes") { try FileStatus.ifPresent(at: source) == nil }
         work.cancel()
         try await work.value
         #expect(scene.remote.contents == [Array(noise(50).prefix(20))])
@@ -271,10 +273,10 @@ struct RebuildTests {
         scene.remote.find(.absent)
         _ = try await scene.rebuild()
         try scene.folder.write("staging/77", noise(70))
-        let agent = try await Agent.start(scene.settings, kinds: [scene.kind], log: .silent)
-        let work = Task { try await agent.run() }
+        let daemon = try await Daemon.start(scene.settings, kinds: [scene.kind], log: .silent)
+        let work = Task { try await daemon.run() }
         let place = scene.folder.path.appending("staging/recovered/77")
-        try await eventually("the copy is set aside", holds: { try FileLook.ifPresent(at: place) != nil })
+        try await eventually("the copy is set aside", holds: { try FileStatus.ifPresent(at: place) != nil })
         work.cancel()
         try await work.value
         #expect(try Files.read(place) == noise(70))

@@ -27,18 +27,18 @@ struct ReceivingTests {
     func once() async throws {
         let scene = try await AgentScene()
         scene.remote.standard = .waitUploading
-        let reply = try await scene.agent.receive(
+        let reply = try await scene.daemon.receive(
             ReceiveRequest(name: "clip.mp4", context: ["trip": "alps"]), pieces([noise(1000), noise(500)]))
         let made = try #require(reply.uploads.first)
         #expect(made.path == "/dev/stdin/clip.mp4" && made.folder == "-" && made.size == 1500)
-        #expect(made.keeping == "received" && made.context == ["trip": "alps"])
+        #expect(made.stagingMode == "received" && made.context == ["trip": "alps"])
         try await scene.isRunning(1)
         #expect(try scene.copies.count == 1)
         scene.remote.letGo()
-        try await scene.reach(.completed, [made.id])
+        try await scene.reachability(.completed, [made.id])
         try await eventually("the copy is gone") { try scene.copies.isEmpty }
         try await eventually("nothing is left to be done") {
-            try await scene.agent.show(made.id).upload.sourceState == "done"
+            try await scene.daemon.show(made.id).upload.sourceState == "done"
         }
         try await scene.stop()
     }
@@ -47,20 +47,20 @@ struct ReceivingTests {
     func coming() async throws {
         let scene = try await AgentScene()
         let count = Mutex(0)
-        let agent = scene.agent
-        _ = try await agent.receive(ReceiveRequest(name: "clip.mp4")) {
+        let daemon = scene.daemon
+        _ = try await daemon.receive(ReceiveRequest(name: "clip.mp4")) {
             let number = count.withLock { count in
                 count += 1
                 return count
             }
             if number == 1 { return noise(1000) }
-            let run = try #require(try await agent.status().staging.running?.first)
+            let run = try #require(try await daemon.status().staging.running?.first)
             #expect(run.work == "receiving" && run.path == "/dev/stdin/clip.mp4")
             #expect(run.done == 1000 && run.total == 0 && run.eta == nil)
             return nil
         }
         #expect(count.withLock { $0 } == 2)
-        #expect(try await agent.status().staging.running == nil)
+        #expect(try await daemon.status().staging.running == nil)
         try await scene.stop()
     }
 
@@ -68,11 +68,11 @@ struct ReceivingTests {
     func cut(_ count: Int) async throws {
         let scene = try await AgentScene()
         await #expect(throws: Cut()) {
-            try await scene.agent.receive(
+            try await scene.daemon.receive(
                 ReceiveRequest(name: "a"), pieces(Array(repeating: noise(100_000), count: count), then: Cut()))
         }
         #expect(try scene.copies.isEmpty)
-        #expect(try await scene.agent.list(ListQuery()).uploads.isEmpty)
+        #expect(try await scene.daemon.list(ListQuery()).uploads.isEmpty)
         try await scene.stop()
     }
 
@@ -82,7 +82,7 @@ struct ReceivingTests {
         for size in [nil, 2_000_000] as [Int64?] {
             let asked = Atomic(0)
             let error = try await #require(throws: Refusal.self) {
-                try await scene.agent.receive(ReceiveRequest(name: "big", size: size)) {
+                try await scene.daemon.receive(ReceiveRequest(name: "big", size: size)) {
                     asked.wrappingAdd(1, ordering: .relaxed)
                     return noise(100_000)
                 }
@@ -93,9 +93,9 @@ struct ReceivingTests {
             #expect(times == (size == nil ? 11 : 0))
             #expect(try scene.copies.isEmpty)
         }
-        let reply = try await scene.agent.receive(
+        let reply = try await scene.daemon.receive(
             ReceiveRequest(name: "fits"), pieces(Array(repeating: noise(100_000), count: 10)))
-        try await scene.reach(.completed, reply.uploads.map(\.id))
+        try await scene.reachability(.completed, reply.uploads.map(\.id))
         try await scene.stop()
     }
 
@@ -104,17 +104,17 @@ struct ReceivingTests {
         let scene = try await AgentScene(cap: 1_000_000)
         let (gate, opener) = AsyncStream<Void>.makeStream()
         let isFirst = Atomic(true)
-        async let reply = scene.agent.receive(ReceiveRequest(name: "a", size: 900_000)) {
+        async let reply = scene.daemon.receive(ReceiveRequest(name: "a", size: 900_000)) {
             guard isFirst.exchange(false, ordering: .relaxed) else { return nil }
             for await _ in gate { break }
             return noise(900_000)
         }
         try await eventually("it has begun") { try scene.copies.count == 1 }
         let file = try await scene.add("file", size: 200_000)
-        try await eventually("the file waits for room") { await scene.agent.stager.isShort }
+        try await eventually("the file waits for room") { await scene.daemon.stager.isShort }
         #expect(try await scene.state(file) == .staging)
         opener.yield()
-        try await scene.reach(.completed, try await reply.uploads.map(\.id) + [file])
+        try await scene.reachability(.completed, try await reply.uploads.map(\.id) + [file])
         try await scene.stop()
     }
 
@@ -133,7 +133,7 @@ struct ReceivingTests {
     func refused(_ request: ReceiveRequest, _ words: String) async throws {
         let scene = try await AgentScene()
         let error = try await #require(throws: Refusal.self) {
-            try await scene.agent.receive(request) { throw Cut() }
+            try await scene.daemon.receive(request) { throw Cut() }
         }
         #expect(error.code == .badRequest)
         #expect(error.message.contains(words), "\(error.message)")
@@ -144,9 +144,9 @@ struct ReceivingTests {
     func key() async throws {
         let scene = try await AgentScene()
         scene.remote.standard = .waitUploading
-        let first = try await scene.agent.receive(ReceiveRequest(name: "a", key: "k"), pieces([noise(10)]))
+        let first = try await scene.daemon.receive(ReceiveRequest(name: "a", key: "k"), pieces([noise(10)]))
         let error = try await #require(throws: Refusal.self) {
-            try await scene.agent.receive(ReceiveRequest(name: "b", key: "k")) { throw Cut() }
+            try await scene.daemon.receive(ReceiveRequest(name: "b", key: "k")) { throw Cut() }
         }
         #expect(error.code == .conflict && error.id == first.uploads.first?.id)
         scene.remote.letGo()
@@ -159,17 +159,17 @@ struct ReceivingTests {
         scene.remote.standard = .waitUploading
         let content = noise(1000)
         let made = try #require(
-            try await scene.agent.receive(ReceiveRequest(name: "clip.mp4"), pieces([content])).uploads.first)
+            try await scene.daemon.receive(ReceiveRequest(name: "clip.mp4"), pieces([content])).uploads.first)
         try await scene.isRunning(1)
-        _ = try await scene.agent.cancel(Selection(ids: [made.id]))
+        _ = try await scene.daemon.cancel(Selection(ids: [made.id]))
         let rescued = scene.folder.path.appending("staging/rescued")
         try await eventually("the copy is rescued") {
-            try FileLook.ifPresent(at: rescued) != nil && Files.names(in: rescued).count == 1
+            try FileStatus.ifPresent(at: rescued) != nil && Files.names(in: rescued).count == 1
         }
         let name = try #require(try Files.names(in: rescued).first)
         #expect(name.display.hasSuffix("-clip.mp4"))
         #expect(try Files.read(rescued.appending(name)) == content)
-        await #expect(throws: Refusal.self) { try await scene.agent.retry(Selection(ids: [made.id])) }
+        await #expect(throws: Refusal.self) { try await scene.daemon.retry(Selection(ids: [made.id])) }
         scene.remote.letGo()
         try await scene.stop()
     }

@@ -25,7 +25,7 @@ struct ReloadTests {
             settings.destinations[0].policy.concurrency = 4
             settings.destinations[0].place = "elsewhere:1:1"
         }
-        let view = try await scene.agent.reload()
+        let view = try await scene.daemon.reload()
         #expect(view.applied)
         #expect(
             view.changes.map(\.words) == [
@@ -34,9 +34,9 @@ struct ReloadTests {
             ])
         #expect(scene.remote.running.count == 1)
         scene.remote.letGo()
-        try await scene.reach(.completed, [id])
+        try await scene.reachability(.completed, [id])
         #expect(scene.remote.began == ["a"])
-        #expect(try await scene.agent.reload().changes.isEmpty)
+        #expect(try await scene.daemon.reload().changes.isEmpty)
         try await scene.stop()
     }
 
@@ -47,13 +47,13 @@ struct ReloadTests {
         let id = try await scene.add("a")
         try await scene.isRunning(1)
         scene.written.edit { $0.destinations[0].values["token"] = .text("another") }
-        #expect(try await scene.agent.reload().changes.map(\.words) == ["destination nas changed (token)"])
+        #expect(try await scene.daemon.reload().changes.map(\.words) == ["destination nas changed (token)"])
         try await eventually("it began again") { scene.remote.began.count == 2 }
         scene.remote.letGo()
-        try await scene.reach(.completed, [id])
+        try await scene.reachability(.completed, [id])
         // The object that the first attempt made, and no second one.
         #expect(scene.remote.objects == ["a"])
-        #expect(try await scene.agent.house.store.upload(id)?.attempt == 0)
+        #expect(try await scene.daemon.house.store.upload(id)?.attempt == 0)
         try await scene.stop()
     }
 
@@ -68,16 +68,16 @@ struct ReloadTests {
             settings.destinations[0].name = "other"
             for number in settings.folders.indices { settings.folders[number].uploadTo = ["other"] }
         }
-        _ = try await scene.agent.reload()
-        try await scene.reach(.queued, [id])
-        let hold = try #require(try await scene.agent.show(id).upload.holds.first)
+        _ = try await scene.daemon.reload()
+        try await scene.reachability(.queued, [id])
+        let hold = try #require(try await scene.daemon.show(id).upload.holds.first)
         #expect(hold.kind == "destination")
         #expect(hold.text.contains("destination nas is not in the configuration"))
-        #expect(try await scene.agent.status().warnings.contains { $0.contains("destination nas") })
+        #expect(try await scene.daemon.status().warnings.contains { $0.contains("destination nas") })
         scene.written.edit { $0 = before }
-        _ = try await scene.agent.reload()
+        _ = try await scene.daemon.reload()
         scene.remote.letGo()
-        try await scene.reach(.completed, [id])
+        try await scene.reachability(.completed, [id])
         #expect(scene.remote.objects == ["a"])
         try await scene.stop()
     }
@@ -85,7 +85,7 @@ struct ReloadTests {
     @Test("what only a restart can change is refused by its key, and nothing else is applied with it")
     func fixed() async throws {
         let scene = try await AgentScene()
-        let before = scene.agent.house.settings
+        let before = scene.daemon.house.settings
         scene.written.edit { settings in
             settings.state = "/elsewhere"
             settings.staging.path = "/elsewhere/staging"
@@ -93,26 +93,26 @@ struct ReloadTests {
             settings.folders.removeAll()
             settings.policy.order = .largestFirst
         }
-        let view = try await scene.agent.reload()
+        let view = try await scene.daemon.reload()
         #expect(!view.applied)
         #expect(view.errors.map(\.key) == ["state", "staging.path", "control.socket"])
         #expect(view.errors.allSatisfy { $0.place == "/s.yaml" && $0.text.contains("restart to apply it") })
         #expect(view.changes.isEmpty)
-        #expect(scene.agent.house.settings == before)
+        #expect(scene.daemon.house.settings == before)
         try await scene.stop()
     }
 
     @Test("a mistake, and a destination that cannot be made, leave the old in force, transfers included")
     func refused() async throws {
         let scene = try await AgentScene()
-        let before = scene.agent.house.settings
+        let before = scene.daemon.house.settings
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a")
         try await scene.isRunning(1)
         let problem = ConfigProblem(
             severity: .error, file: "/s.yaml", line: 2, column: 3, key: "folders", text: "is wrong", excerpt: "  ^")
         scene.written.spoil(ConfigErrors(problems: [problem]))
-        let view = try await scene.agent.reload()
+        let view = try await scene.daemon.reload()
         #expect(
             view
                 == ReloadView(
@@ -127,13 +127,13 @@ struct ReloadTests {
                     name: "new", type: "scripted", values: ["bad": .flag(true)], policy: PolicyOverrides(),
                     place: "/s.yaml:9:1"))
         }
-        let unusable = try await scene.agent.reload()
+        let unusable = try await scene.daemon.reload()
         #expect(!unusable.applied)
         #expect(unusable.errors.map(\.place) == ["/s.yaml:9:1"])
         #expect(unusable.errors.map(\.key) == ["destinations.new.bad"])
-        #expect(scene.agent.house.settings == before)
+        #expect(scene.daemon.house.settings == before)
         scene.remote.letGo()
-        try await scene.reach(.completed, [id])
+        try await scene.reachability(.completed, [id])
         #expect(scene.remote.began == ["a"])
         try await scene.stop()
     }
@@ -141,14 +141,14 @@ struct ReloadTests {
     @Test("a daemon that is leaving refuses, and the old stays")
     func leaving() async throws {
         let scene = try await AgentScene()
-        let before = scene.agent.house.settings
+        let before = scene.daemon.house.settings
         scene.written.edit { settings in
             settings.folders.removeAll()
             settings.destinations[0].values["token"] = .text("x")
         }
-        scene.agent.isStopping.store(true, ordering: .releasing)
-        await #expect(throws: Refusal.self) { try await scene.agent.reload() }
-        #expect(scene.agent.house.settings == before)
+        scene.daemon.isStopping.store(true, ordering: .releasing)
+        await #expect(throws: Refusal.self) { try await scene.daemon.reload() }
+        #expect(scene.daemon.house.settings == before)
         try await scene.stop()
     }
 
@@ -162,14 +162,14 @@ struct ReloadTests {
             for number in 1...200 {
                 group.addTask {
                     scene.written.edit { $0.policy.perDestination = number % 64 + 1 }
-                    return try await scene.agent.reload().applied
+                    return try await scene.daemon.reload().applied
                 }
             }
             for try await applied in group { #expect(applied) }
         }
-        #expect(scene.agent.house.settings == scene.written.settings)
+        #expect(scene.daemon.house.settings == scene.written.settings)
         scene.remote.letGo()
-        try await scene.reach(.completed, [id])
+        try await scene.reachability(.completed, [id])
         #expect(scene.remote.began == ["a"])
         try await scene.stop()
     }
@@ -179,21 +179,21 @@ struct ReloadTests {
         let scene = try await AgentScene()
         scene.remote.standard = .waitUploading
         scene.written.edit { $0.policy.total = 1 }
-        _ = try await scene.agent.reload()
+        _ = try await scene.daemon.reload()
         // In parallel, either of the first two could be copied first and take the slot.
         var ids = try await [scene.add("0")]
         try await scene.isRunning(1)
         for number in 1..<4 { ids.append(try await scene.add("\(number)")) }
-        try await scene.reach(.queued, Array(ids[1...]))
+        try await scene.reachability(.queued, Array(ids[1...]))
         #expect(scene.remote.running.count == 1)
         scene.written.edit { $0.policy.total = 3 }
-        _ = try await scene.agent.reload()
+        _ = try await scene.daemon.reload()
         try await scene.isRunning(3)
         scene.written.edit { $0.policy.total = 1 }
-        _ = try await scene.agent.reload()
+        _ = try await scene.daemon.reload()
         #expect(scene.remote.running.count == 3)
         scene.remote.letGo()
-        try await scene.reach(.completed, ids)
+        try await scene.reachability(.completed, ids)
         #expect(scene.remote.began.count == 4)
         try await scene.stop()
     }
@@ -201,17 +201,17 @@ struct ReloadTests {
     @Test("another order sorts what waits already")
     func order() async throws {
         let scene = try await AgentScene()
-        _ = try await scene.agent.pause(Selection(all: true))
+        _ = try await scene.daemon.pause(Selection(all: true))
         var ids: [String] = []
         for size in [300, 100, 200] { ids.append(try await scene.add("\(size)", size: size)) }
-        try await scene.reach(.queued, ids)
+        try await scene.reachability(.queued, ids)
         scene.written.edit { settings in
             settings.policy.order = .smallestFirst
             settings.policy.total = 1
         }
-        _ = try await scene.agent.reload()
-        _ = try await scene.agent.resume(Selection(all: true))
-        try await scene.reach(.completed, ids)
+        _ = try await scene.daemon.reload()
+        _ = try await scene.daemon.resume(Selection(all: true))
+        try await scene.reachability(.completed, ids)
         #expect(scene.remote.began == ["100", "200", "300"])
         try await scene.stop()
     }
@@ -221,17 +221,17 @@ struct ReloadTests {
         let scene = try await AgentScene(retry: .seconds(3600))
         scene.remote.standard = .fail(.holdDestination(after: nil))
         let id = try await scene.add("a")
-        try await eventually("the destination is held") { await scene.agent.dispatcher.hold(of: "nas") != nil }
-        _ = try await scene.agent.pause(Selection(folder: "solo"))
+        try await eventually("the destination is held") { await scene.daemon.scheduler.hold(of: "nas") != nil }
+        _ = try await scene.daemon.pause(Selection(folder: "solo"))
         scene.written.edit { $0.folders[0].priority = 3 }
-        _ = try await scene.agent.reload()
-        #expect(await scene.agent.dispatcher.hold(of: "nas") != nil)
-        #expect(try await scene.agent.status().paused.map(\.name) == ["solo"])
+        _ = try await scene.daemon.reload()
+        #expect(await scene.daemon.scheduler.hold(of: "nas") != nil)
+        #expect(try await scene.daemon.status().paused.map(\.name) == ["solo"])
         #expect(scene.remote.began.count == 1)
         scene.remote.standard = .take
         scene.written.edit { $0.destinations[0].values["url"] = .text("http://right/") }
-        _ = try await scene.agent.reload()
-        try await scene.reach(.completed, [id])
+        _ = try await scene.daemon.reload()
+        try await scene.reachability(.completed, [id])
         try await scene.stop()
     }
 
@@ -241,11 +241,11 @@ struct ReloadTests {
         scene.remote.standard = .fail(.authenticate)
         let id = try await scene.add("a")
         try await eventually("the destination is held") {
-            await scene.agent.dispatcher.hold(of: "nas")?.kind == .auth
+            await scene.daemon.scheduler.hold(of: "nas")?.kind == .auth
         }
         scene.remote.standard = .take
-        _ = try await scene.agent.reload()
-        try await scene.reach(.completed, [id])
+        _ = try await scene.daemon.reload()
+        try await scene.reachability(.completed, [id])
         try await scene.stop()
     }
 }

@@ -20,7 +20,7 @@ struct RescanTests {
 
     private func uploads(_ scene: AgentScene, are count: Int) async throws {
         try await eventually("\(count) uploads are completed") {
-            try await scene.agent.house.store.tallies().filter { $0.state == .completed }.reduce(0) { $0 + $1.uploads }
+            try await scene.daemon.house.store.tallies().filter { $0.state == .completed }.reduce(0) { $0 + $1.uploads }
                 == count
         }
     }
@@ -42,13 +42,13 @@ struct RescanTests {
         }
         try await uploads(scene, are: 1)
         try write(other, noise(50))
-        let reply = try await scene.agent.rescan(RescanRequest(folder: "cam", wait: true))
+        let reply = try await scene.daemon.rescan(RescanRequest(folder: "cam", wait: true))
         #expect(reply.done)
         #expect(reply.folders.map(\.name) == ["cam"])
         #expect(reply.folders.first?.files == 1)
         #expect(reply.folders.first?.new == 1)
         try await uploads(scene, are: 2)
-        let again = try await scene.agent.rescan(RescanRequest(wait: true))
+        let again = try await scene.daemon.rescan(RescanRequest(wait: true))
         #expect(again.folders.map(\.name) == ["cam", "solo"])
         #expect(again.folders.map(\.files) == [1, 0])
         #expect(again.folders.map(\.new) == [0, 0])
@@ -66,7 +66,7 @@ struct RescanTests {
         }
         try await uploads(scene, are: 1)
         try write(other, noise(50))
-        let reply = try await scene.agent.rescan(RescanRequest())
+        let reply = try await scene.daemon.rescan(RescanRequest())
         #expect(!reply.done)
         #expect(reply.folders.allSatisfy { $0.files == nil && $0.new == nil })
         try await uploads(scene, are: 2)
@@ -78,7 +78,7 @@ struct RescanTests {
         let scene = try await scene()
         #expect(rmdir(scene.folder.path.appending("solo").display) == 0)
         let replies = try await withThrowingTaskGroup(of: RescanReply.self) { group in
-            for _ in 0..<20 { group.addTask { try await scene.agent.rescan(RescanRequest(wait: true)) } }
+            for _ in 0..<20 { group.addTask { try await scene.daemon.rescan(RescanRequest(wait: true)) } }
             return try await group.reduce(into: []) { $0.append($1) }
         }
         #expect(replies.count == 20)
@@ -92,18 +92,18 @@ struct RescanTests {
     @Test("a folder that nobody knows is refused, with the nearest that there is")
     func unknown() async throws {
         let scene = try await scene()
-        await #expect(throws: Refusal.self) { try await scene.agent.rescan(RescanRequest(folder: "camm", wait: true)) }
+        await #expect(throws: Refusal.self) { try await scene.daemon.rescan(RescanRequest(folder: "camm", wait: true)) }
         try await scene.stop()
     }
 
     @Test("who no longer waits, or a daemon that stops, ends the wait")
     func cancelled() async throws {
         let scene = try await scene()
-        let waiting = Task { try await scene.agent.rescan(RescanRequest(wait: true)) }
+        let waiting = Task { try await scene.daemon.rescan(RescanRequest(wait: true)) }
         waiting.cancel()
         // Either it was over before, or it ends now; it does not hang.
         _ = await waiting.result
         try await scene.stop()
-        await #expect(throws: Refusal.self) { try await scene.agent.rescan(RescanRequest(wait: true)) }
+        await #expect(throws: Refusal.self) { try await scene.daemon.rescan(RescanRequest(wait: true)) }
     }
 }

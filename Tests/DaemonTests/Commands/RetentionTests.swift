@@ -12,14 +12,14 @@ struct RetentionTests {
     private func list(_ scene: AgentScene, _ list: String) async throws -> [String] {
         var query = ListQuery()
         query.list = list
-        return try await scene.agent.list(query).uploads.map(\.id)
+        return try await scene.daemon.list(query).uploads.map(\.id)
     }
 
     /// An upload that failed, with its copy.
     private func fail(_ scene: AgentScene, _ name: String) async throws -> String {
         scene.remote.set(.fail(.giveUp), for: FilePath(name))
         let id = try await scene.add(name)
-        try await scene.reach(.failed, [id])
+        try await scene.reachability(.failed, [id])
         return id
     }
 
@@ -34,34 +34,34 @@ struct RetentionTests {
             settings.lists.history = .seconds(100)
         }
         let done = try await scene.add("done.mp4")
-        try await scene.reach(.completed, [done])
+        try await scene.reachability(.completed, [done])
         clocks.advance(by: .seconds(5))
         let failed = try await fail(scene, "failed.mp4")
         // The clock is set.
         clocks.step(by: .seconds(20_000 * 86_400))
-        scene.agent.house.listBell.ring()
-        let view = try await scene.agent.show(done).upload
+        scene.daemon.house.historySignal.signal()
+        let view = try await scene.daemon.show(done).upload
         #expect(view.expiresAt == clocks.wall().advanced(by: .seconds(5)).description)
         clocks.advance(by: .seconds(5))
-        scene.agent.house.listBell.ring()
-        try await scene.reach(.removed, [done])
+        scene.daemon.house.historySignal.signal()
+        try await scene.reachability(.removed, [done])
         #expect(try await list(scene, "completed").isEmpty)
         #expect(try await list(scene, "failed") == [failed])
         #expect(try await list(scene, "history") == [done])
-        let gone = try await scene.agent.show(done).upload
+        let gone = try await scene.daemon.show(done).upload
         #expect(gone.state == "completed" && gone.list == "history" && gone.progress.fraction == 1)
-        #expect(try await scene.agent.status().counts == Counts(failed: 1))
+        #expect(try await scene.daemon.status().counts == Counts(failed: 1))
         clocks.advance(by: .seconds(55))
-        scene.agent.house.listBell.ring()
-        try await scene.reach(.removed, [failed])
-        #expect(try await scene.agent.show(failed).upload.error?.code == "scripted")
+        scene.daemon.house.historySignal.signal()
+        try await scene.reachability(.removed, [failed])
+        #expect(try await scene.daemon.show(failed).upload.error?.code == "scripted")
         // Its source exists: the copy is not needed.
         try await eventually("its copy is gone") { try scene.copies.isEmpty }
         try await eventually("its source stays") {
-            try await scene.agent.show(failed).upload.sourceState == "kept: an upload of it has failed"
+            try await scene.daemon.show(failed).upload.sourceState == "kept: an upload of it has failed"
         }
         clocks.advance(by: .seconds(35))
-        scene.agent.house.listBell.ring()
+        scene.daemon.house.historySignal.signal()
         try await eventually("the oldest is forgotten") { try await scene.state(done) == nil }
         #expect(try await scene.state(failed) == .removed)
         try await scene.stop()
@@ -76,10 +76,10 @@ struct RetentionTests {
         try Files.remove(path)
         if source != "gone" { try scene.folder.write("cam/clip.mp4", noise(100, seed: 9)) }
         let selection = Selection(ids: [id])
-        _ = try await verb == "remove" ? scene.agent.remove(selection) : scene.agent.cancel(selection)
+        _ = try await verb == "remove" ? scene.daemon.remove(selection) : scene.daemon.cancel(selection)
         let shelf = scene.folder.path.appending("staging/rescued")
         let note = try await eventually("it is told where the copy is") {
-            let state = try await scene.agent.show(id).upload.sourceState
+            let state = try await scene.daemon.show(id).upload.sourceState
             return state.hasPrefix("kept: it was sent nowhere") ? state : nil
         }
         let names = try Files.names(in: shelf)
@@ -89,7 +89,7 @@ struct RetentionTests {
         #expect(try Files.read(place) == content)
         // And it is named, for a person who wants it back.
         if source == "gone" {
-            let refusal = await #expect(throws: Refusal.self) { try await scene.agent.retry(selection) }
+            let refusal = await #expect(throws: Refusal.self) { try await scene.daemon.retry(selection) }
             #expect(refusal?.code == .sourceMissing && refusal?.message.contains(place.display) == true)
         }
         try await scene.stop()
@@ -101,14 +101,14 @@ struct RetentionTests {
         let id = try await fail(scene, "clip.mp4")
         let shelf = try scene.folder.write("staging/rescued", [])
         try Files.remove(scene.folder.path.appending("cam/clip.mp4"))
-        _ = try await scene.agent.remove(Selection(ids: [id]))
+        _ = try await scene.daemon.remove(Selection(ids: [id]))
         try await eventually("it is said") {
-            try await scene.agent.show(id).upload.sourceState.contains("cannot be moved to a safe place")
+            try await scene.daemon.show(id).upload.sourceState.contains("cannot be moved to a safe place")
         }
         let other = try await scene.add("other.mp4")
-        try await scene.reach(.completed, [other])
+        try await scene.reachability(.completed, [other])
         try await eventually("the other is released") {
-            try FileLook.ifPresent(at: scene.folder.path.appending("cam/other.mp4")) == nil
+            try FileStatus.ifPresent(at: scene.folder.path.appending("cam/other.mp4")) == nil
         }
         try await eventually("its copy alone is left") { try scene.copies.filter { $0 != "rescued" }.count == 1 }
         try Files.remove(shelf)
@@ -119,25 +119,25 @@ struct RetentionTests {
     func again() async throws {
         let scene = try await AgentScene()
         let id = try await fail(scene, "clip.mp4")
-        _ = try await scene.agent.remove(Selection(ids: [id]))
-        #expect(try await scene.agent.remove(Selection(ids: [id])).uploads.map(\.list) == ["history"])
+        _ = try await scene.daemon.remove(Selection(ids: [id]))
+        #expect(try await scene.daemon.remove(Selection(ids: [id])).uploads.map(\.list) == ["history"])
         try await eventually("its copy is gone") { try scene.copies.isEmpty }
         scene.remote.set(.waitUploading, for: "clip.mp4")
         let path = scene.folder.path.appending("cam/clip.mp4").display
-        #expect(try await scene.agent.retry(Selection(ids: [path])).uploads.map(\.generation) == [2])
+        #expect(try await scene.daemon.retry(Selection(ids: [path])).uploads.map(\.generation) == [2])
         try await scene.isRunning(1)
-        for verb in [scene.agent.remove, scene.agent.retry] {
+        for verb in [scene.daemon.remove, scene.daemon.retry] {
             let refusal = try? await verb(Selection(ids: [id]))
             #expect(refusal == nil || refusal?.uploads.first?.generation == 2)
         }
-        let refusal = await #expect(throws: Refusal.self) { try await scene.agent.remove(Selection(ids: [id])) }
+        let refusal = await #expect(throws: Refusal.self) { try await scene.daemon.remove(Selection(ids: [id])) }
         #expect(refusal?.code == .conflict && refusal?.message.contains("remove is for what is over") == true)
         scene.remote.letGo()
-        try await scene.reach(.completed, [id])
-        _ = try await scene.agent.remove(Selection(ids: [id]))
-        let over = await #expect(throws: Refusal.self) { try await scene.agent.retry(Selection(ids: [id])) }
+        try await scene.reachability(.completed, [id])
+        _ = try await scene.daemon.remove(Selection(ids: [id]))
+        let over = await #expect(throws: Refusal.self) { try await scene.daemon.retry(Selection(ids: [id])) }
         #expect(over?.code == .conflict && over?.message.contains("add --again") == true)
-        let cancel = await #expect(throws: Refusal.self) { try await scene.agent.cancel(Selection(ids: [id])) }
+        let cancel = await #expect(throws: Refusal.self) { try await scene.daemon.cancel(Selection(ids: [id])) }
         #expect(cancel?.message.contains("completed and in the history") == true)
         #expect(scene.remote.objects == ["clip.mp4"])
         try await scene.stop()
@@ -147,30 +147,30 @@ struct RetentionTests {
     func flush() async throws {
         let scene = try await AgentScene()
         let done = try await scene.add("done.mp4")
-        try await scene.reach(.completed, [done])
+        try await scene.reachability(.completed, [done])
         let failed = try await fail(scene, "failed.mp4")
         scene.remote.standard = .waitUploading
         let running = [try await scene.add("1"), try await scene.add("2"), try await scene.add("3")]
         try await scene.isRunning(3)
-        #expect(try await scene.agent.flush(FlushRequest(list: "failed", folder: "solo")).count == 0)
-        #expect(try await scene.agent.flush(FlushRequest(list: "failed", folder: "cam")).count == 1)
+        #expect(try await scene.daemon.flush(FlushRequest(list: "failed", folder: "solo")).count == 0)
+        #expect(try await scene.daemon.flush(FlushRequest(list: "failed", folder: "cam")).count == 1)
         #expect(try await scene.state(failed) == .removed)
         #expect(try await scene.state(done) == .completed)
-        let seq = await scene.agent.house.store.seq
-        #expect(try await scene.agent.flush(FlushRequest()).count == 1)
+        let seq = await scene.daemon.house.store.seq
+        #expect(try await scene.daemon.flush(FlushRequest()).count == 1)
         #expect(try await list(scene, "history") == [failed, done])
         #expect(try await Set(list(scene, "ongoing")) == Set(running))
-        let events = try await scene.agent.house.store.events(after: seq, limit: 10)
+        let events = try await scene.daemon.house.store.events(after: seq, limit: 10)
         #expect(events.map(\.type).filter { $0 != "source" } == ["removed", "flushed"])
         #expect(events.first { $0.type == "flushed" }?.detail == ["lists": "completed failed cancelled", "count": "1"])
         for list in ["ongoing", "history", "x"] {
             let refusal = await #expect(throws: Refusal.self) {
-                try await scene.agent.flush(FlushRequest(list: list))
+                try await scene.daemon.flush(FlushRequest(list: list))
             }
             #expect(refusal?.code == .badRequest)
         }
         scene.remote.letGo()
-        try await scene.reach(.completed, running)
+        try await scene.reachability(.completed, running)
         try await scene.stop()
     }
 
@@ -179,12 +179,12 @@ struct RetentionTests {
         let clocks = ManualClocks()
         let scene = try await AgentScene(clocks: clocks)
         let done = try await scene.add("done.mp4")
-        try await scene.reach(.completed, [done])
+        try await scene.reachability(.completed, [done])
         clocks.advance(by: .seconds(30))
         scene.written.edit { $0.lists.completed.time = .seconds(20) }
-        let view = try await scene.agent.reload()
+        let view = try await scene.daemon.reload()
         #expect(view.changes.map(\.words) == ["retention changed (completed)"])
-        try await scene.reach(.removed, [done])
+        try await scene.reachability(.removed, [done])
         try await scene.stop()
     }
 }

@@ -29,25 +29,25 @@ struct EvaluationTests {
         var ids: [String] = []
         for round in 0..<4 {
             for number in 0..<50 { ids.append(try await scene.add("\(round).mp4", in: "f\(number)")) }
-            try await scene.reach(.queued, ids)
+            try await scene.reachability(.queued, ids)
             #expect(try await questions(scene) == 50)
         }
         #expect(scene.remote.began.isEmpty)
         // The upload that waits for the earliest change is evaluated then, and not before.
         scene.goOn(clocks, to: try Times.local(22))
-        try await scene.reach(.completed, ids)
+        try await scene.reachability(.completed, ids)
         #expect(try await questions(scene) == 0)
         try await scene.stop()
     }
 
     /// The evaluations of one pass.
     private func questions(_ scene: AgentScene) async throws -> Int {
-        let (dispatcher, bell) = (scene.agent.dispatcher, scene.agent.house.dispatchBell)
-        try await eventually("the dispatcher waits") { bell.isWaiting }
-        let before = await dispatcher.evaluations
-        let looks = await dispatcher.looks
-        bell.ring()
-        try await eventually("it has looked again") { await dispatcher.looks > looks && bell.isWaiting }
-        return (await dispatcher.evaluations - before) / (await dispatcher.looks - looks)
+        let (scheduler, signal) = (scene.daemon.scheduler, scene.daemon.house.schedulingSignal)
+        try await eventually("the dispatcher waits") { signal.isWaiting }
+        let before = await scheduler.evaluations
+        let looks = await scheduler.looks
+        signal.signal()
+        try await eventually("it has looked again") { await scheduler.looks > looks && signal.isWaiting }
+        return (await scheduler.evaluations - before) / (await scheduler.looks - looks)
     }
 }

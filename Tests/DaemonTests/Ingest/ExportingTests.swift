@@ -30,7 +30,7 @@ struct ExportingTests {
     }
 
     private func row(_ scene: AgentScene, _ id: String) async throws -> UploadRow {
-        try #require(try await scene.agent.house.store.row(id))
+        try #require(try await scene.daemon.house.store.row(id))
     }
 
     @Test("what the command makes is sent under its own name and size, and the source goes when that is verified")
@@ -38,17 +38,17 @@ struct ExportingTests {
         let scene = try await scene("head -c 700 \"$1\" > \"$2\"", after: .delete)
         let path = try scene.folder.write("cam/day 1/clip.mov", noise(2000))
         let id = try await scene.add(path)
-        try await scene.reach(.completed, [id])
+        try await scene.reachability(.completed, [id])
         #expect(scene.remote.objects == ["day 1/clip.mp4"])
         #expect(scene.remote.contents == [Array(noise(2000).prefix(700))])
         let row = try await row(scene, id)
         #expect(row.upload.size == 700 && row.upload.mediaType == "video/mp4")
         #expect(row.asset.size == 2000 && row.asset.stagedSize == 700)
         try await eventually("the source is released, and the copy gone") {
-            let isGone = try FileLook.ifPresent(at: path) == nil
+            let isGone = try FileStatus.ifPresent(at: path) == nil
             return try isGone && scene.copies.isEmpty
         }
-        try await eventually("nothing counts as staged") { try await scene.agent.house.store.stagedBytes() == 0 }
+        try await eventually("nothing counts as staged") { try await scene.daemon.house.store.stagedBytes() == 0 }
         try await scene.stop()
     }
 
@@ -60,14 +60,14 @@ struct ExportingTests {
         let id = try await scene.add(path)
         try await scene.isRunning(1)
         let file = try Descriptor.open(path, for: .updating)
-        let look = try FileLook(at: path)
+        let status = try FileStatus(at: path)
         try file.write([1, 2, 3], named: path)
-        try file.setModified(look.modified, named: path)
+        try file.setModified(status.modified, named: path)
         try file.close(named: path)
         scene.remote.letGo()
-        try await scene.reach(.completed, [id])
+        try await scene.reachability(.completed, [id])
         try await eventually("the release is over") { try await row(scene, id).asset.sourceState == .kept }
-        #expect(try FileLook.ifPresent(at: path) != nil)
+        #expect(try FileStatus.ifPresent(at: path) != nil)
         try await scene.stop()
     }
 
@@ -77,14 +77,14 @@ struct ExportingTests {
             "test -e \"$(readlink -f \"$1\").ok\" && cp \"$1\" \"$2\" || {{ echo no such codec >&2; exit 7; }}")
         let path = try scene.folder.write("cam/clip.mov", noise(2000))
         let id = try await scene.add(path)
-        try await scene.reach(.failed, [id])
+        try await scene.reachability(.failed, [id])
         let failure = try #require(try await row(scene, id).failure)
         #expect(failure.code == "export_failed")
         #expect(failure.message.contains("status 7") && failure.message.contains("no such codec"))
         #expect(try scene.copies.isEmpty)
         try scene.folder.write("cam/clip.mov.ok", [])
-        _ = try await scene.agent.retry(Selection(ids: [id]))
-        try await scene.reach(.completed, [id])
+        _ = try await scene.daemon.retry(Selection(ids: [id]))
+        try await scene.reachability(.completed, [id])
         try await scene.stop()
     }
 
@@ -93,17 +93,17 @@ struct ExportingTests {
         let scene = try await scene("", program: "no-such-program-anywhere")
         let waits = try await scene.add("clip.mov", size: 2000)
         try await eventually("it says what is missing") {
-            let holds = try await scene.agent.show(waits).upload.holds
+            let holds = try await scene.daemon.show(waits).upload.holds
             return holds.contains { $0.text.contains("no-such-program-anywhere") }
         }
-        #expect(try await scene.agent.status().warnings.contains { $0.contains("no-such-program-anywhere") })
+        #expect(try await scene.daemon.status().warnings.contains { $0.contains("no-such-program-anywhere") })
         let other = try await scene.add("other.mov", in: "solo")
-        try await scene.reach(.completed, [other])
+        try await scene.reachability(.completed, [other])
         let mended = try Self.export("cp \"$1\" \"$2\"")
         scene.written.edit { $0.folders[0].export = mended }
-        _ = try await scene.agent.reload()
-        try await scene.reach(.completed, [waits])
-        #expect(try await scene.agent.status().warnings.isEmpty)
+        _ = try await scene.daemon.reload()
+        try await scene.reachability(.completed, [waits])
+        #expect(try await scene.daemon.status().warnings.isEmpty)
         try await scene.stop()
     }
 
@@ -113,18 +113,18 @@ struct ExportingTests {
         let path = try scene.folder.write("cam/clip.mov", noise(2000))
         let id = try await scene.add(path)
         try await eventually("its progress is known") {
-            try await scene.agent.show(id).upload.staging?.fraction == 0.4
+            try await scene.daemon.show(id).upload.staging?.fraction == 0.4
         }
-        #expect(try await scene.agent.show(id).upload.staging?.work == "exporting")
-        #expect(try await scene.agent.status().staging.running?.map(\.path) == [path.display])
-        let events = try await scene.agent.board.progress(scene.agent)
+        #expect(try await scene.daemon.show(id).upload.staging?.work == "exporting")
+        #expect(try await scene.daemon.status().staging.running?.map(\.path) == [path.display])
+        let events = try await scene.daemon.board.progress(scene.daemon)
         #expect(events.map { $0.op?.id } == [id])
         let other = try await scene.add("other.mov", in: "solo")
-        try await scene.reach(.completed, [other])
+        try await scene.reachability(.completed, [other])
         let pid = Int32(
             String(decoding: try Files.read(FilePath(bytes: path.bytes + Array(".pid".utf8))).dropLast(), as: UTF8.self)
         )
-        _ = try await scene.agent.cancel(Selection(ids: [id]))
+        _ = try await scene.daemon.cancel(Selection(ids: [id]))
         try await eventually("the command is gone") { kill(try #require(pid), 0) == -1 }
         try await eventually("nothing is left of it") { try scene.copies.isEmpty }
         #expect(try await scene.state(id) == .cancelled)
@@ -136,7 +136,7 @@ struct ExportingTests {
         let scene = try await scene("echo $$ > \"$(readlink -f \"$1\").pid\"; echo 40%; exec sleep 600")
         let path = try scene.folder.write("cam/clip.mov", noise(2000))
         let id = try await scene.add(path)
-        try await eventually("it runs") { try await scene.agent.show(id).upload.staging?.fraction == 0.4 }
+        try await eventually("it runs") { try await scene.daemon.show(id).upload.staging?.fraction == 0.4 }
         let pid = Int32(
             String(decoding: try Files.read(FilePath(bytes: path.bytes + Array(".pid".utf8))).dropLast(), as: UTF8.self)
         )
@@ -148,16 +148,16 @@ struct ExportingTests {
     func settingGone() async throws {
         let scene = try await scene("", program: "no-such-program-anywhere")
         let id = try await scene.add("clip.mov", size: 2000)
-        try await eventually("it is held") { try await !scene.agent.show(id).upload.holds.isEmpty }
+        try await eventually("it is held") { try await !scene.daemon.show(id).upload.holds.isEmpty }
         scene.written.edit { $0.folders[0].export = nil }
-        _ = try await scene.agent.reload()
+        _ = try await scene.daemon.reload()
         try await eventually("it says what is missing now") {
-            try await scene.agent.show(id).upload.holds.contains { $0.text.contains("no `export` any more") }
+            try await scene.daemon.show(id).upload.holds.contains { $0.text.contains("no `export` any more") }
         }
         #expect(try await scene.state(id) == .staging)
-        _ = try await scene.agent.cancel(Selection(ids: [id]))
-        _ = try await scene.agent.reload()
-        #expect(try await scene.agent.status().warnings.isEmpty, "nothing waits for it any more")
+        _ = try await scene.daemon.cancel(Selection(ids: [id]))
+        _ = try await scene.daemon.reload()
+        #expect(try await scene.daemon.status().warnings.isEmpty, "nothing waits for it any more")
         try await scene.stop()
     }
 }

@@ -11,12 +11,12 @@ struct HindsightTests {
     func events() async throws {
         let clocks = ManualClocks()
         let scene = try await AgentScene(clocks: clocks)
-        _ = try await scene.agent.pause(Selection(destination: "nas"))
+        _ = try await scene.daemon.pause(Selection(destination: "nas"))
         let id = try await scene.add("a.mp4")
-        try await scene.reach(.queued, [id])
+        try await scene.reachability(.queued, [id])
         func events() async throws -> [EventView] {
             var found: [EventView] = []
-            for await event in try await scene.agent.events(since: 0) where event.op?.id == id {
+            for await event in try await scene.daemon.events(since: 0) where event.op?.id == id {
                 found.append(event)
                 if event.type == "state", event.detail["to"] == "queued" { break }
             }
@@ -26,11 +26,11 @@ struct HindsightTests {
         let old = try await events()
         #expect(!old.isEmpty)
         #expect(old.allSatisfy { $0.op?.holds.isEmpty == true && $0.op?.state == "queued" })
-        #expect(try await scene.agent.show(id).upload.holds.map(\.text) == ["destination nas is paused"])
+        #expect(try await scene.daemon.show(id).upload.holds.map(\.text) == ["destination nas is paused"])
         let other = try await scene.add("b.mp4")
-        try await scene.reach(.queued, [other])
+        try await scene.reachability(.queued, [other])
         var new: EventView?
-        for await event in try await scene.agent.events(since: 0)
+        for await event in try await scene.daemon.events(since: 0)
         where event.op?.id == other && event.detail["to"] == "queued" {
             new = event
             break
@@ -42,27 +42,27 @@ struct HindsightTests {
     @Test("what was allowed to an upload ends with it, and what was allowed to others and to its folder stays")
     func exceptions() async throws {
         let scene = try await AgentScene()
-        _ = try await scene.agent.pause(Selection(destination: "nas"))
+        _ = try await scene.daemon.pause(Selection(destination: "nas"))
         var ids: [String] = []
         for name in ["a.mp4", "b.mp4"] { ids.append(try await scene.add(name)) }
-        try await scene.reach(.queued, ids)
-        _ = try await scene.agent.allow(AllowRequest(ids: ids, kinds: ["quota", "window"], duration: 3600), by: "me")
-        _ = try await scene.agent.allow(AllowRequest(folder: "cam", kinds: ["quota"], duration: 3600), by: "me")
-        _ = try await scene.agent.pause(Selection(ids: [ids[1]]))
-        #expect(try await scene.agent.status().exceptions?.count == 5)
-        _ = try await scene.agent.resume(Selection(destination: "nas"))
-        try await scene.reach(.completed, [ids[0]])
+        try await scene.reachability(.queued, ids)
+        _ = try await scene.daemon.allow(AllowRequest(ids: ids, kinds: ["quota", "window"], duration: 3600), by: "me")
+        _ = try await scene.daemon.allow(AllowRequest(folder: "cam", kinds: ["quota"], duration: 3600), by: "me")
+        _ = try await scene.daemon.pause(Selection(ids: [ids[1]]))
+        #expect(try await scene.daemon.status().exceptions?.count == 5)
+        _ = try await scene.daemon.resume(Selection(destination: "nas"))
+        try await scene.reachability(.completed, [ids[0]])
         try await eventually("what is over is not shown") {
-            try await scene.agent.status().exceptions?.map { $0.name ?? "" }.sorted()
+            try await scene.daemon.status().exceptions?.map { $0.name ?? "" }.sorted()
                 == [ids[1], ids[1], "cam"].sorted()
         }
-        #expect(try await scene.agent.why(ids[0]).answers.first?.exceptions?.map(\.scope) == ["folder"])
-        _ = try await scene.agent.cancel(Selection(ids: [ids[1]]))
+        #expect(try await scene.daemon.why(ids[0]).answers.first?.exceptions?.map(\.scope) == ["folder"])
+        _ = try await scene.daemon.cancel(Selection(ids: [ids[1]]))
         try await eventually("nor is what was cancelled") {
-            try await scene.agent.status().exceptions?.map(\.scope) == ["folder"]
+            try await scene.daemon.status().exceptions?.map(\.scope) == ["folder"]
         }
         try await eventually("its source is said to stay") {
-            try await scene.agent.show(ids[1]).upload.sourceState == "kept"
+            try await scene.daemon.show(ids[1]).upload.sourceState == "kept"
         }
         try await scene.stop()
     }

@@ -27,12 +27,12 @@ struct InPlaceTests {
     }
 
     private func row(_ scene: AgentScene, _ id: String) async throws -> UploadRow {
-        try #require(try await scene.agent.house.store.row(id))
+        try #require(try await scene.daemon.house.store.row(id))
     }
 
     /// All uploads of the file, oldest first.
     private func uploads(_ scene: AgentScene, of path: FilePath) async throws -> [UploadRow] {
-        try await scene.agent.house.store.rows(Store.Filter()).filter { $0.asset.path == path }
+        try await scene.daemon.house.store.rows(Store.Filter()).filter { $0.asset.path == path }
             .sorted { $0.upload.id < $1.upload.id }
     }
 
@@ -40,11 +40,11 @@ struct InPlaceTests {
     func plain() async throws {
         let scene = try await scene()
         let id = try await scene.add("a.mp4", size: 3 << 20)
-        try await scene.reach(.completed, [id])
+        try await scene.reachability(.completed, [id])
         #expect(try scene.copies.isEmpty)
-        #expect(try await scene.agent.house.store.stagedBytes() == 0)
+        #expect(try await scene.daemon.house.store.stagedBytes() == 0)
         #expect(scene.remote.contents == [noise(3 << 20)])
-        #expect(try await row(scene, id).asset.keeping == .inPlace)
+        #expect(try await row(scene, id).asset.stagingMode == .inPlace)
         try await scene.stop()
     }
 
@@ -58,10 +58,10 @@ struct InPlaceTests {
         let inPlace = try await scene.add("a.mp4")
         let copied = try await scene.add("b.mp4", in: "solo")
         try await scene.isRunning(2)
-        #expect(try await row(scene, inPlace).asset.keeping == .inPlace)
+        #expect(try await row(scene, inPlace).asset.stagingMode == .inPlace)
         #expect(try scene.copies == [try await row(scene, copied).asset.stagedName])
         scene.remote.letGo()
-        try await scene.reach(.completed, [inPlace, copied])
+        try await scene.reachability(.completed, [inPlace, copied])
         try await scene.stop()
     }
 
@@ -78,7 +78,7 @@ struct InPlaceTests {
         }
         let path = try scene.folder.write("cam/a.mp4", noise(1000))
         let id = try await taken(scene, path)
-        try await scene.reach(.cancelled, [id])
+        try await scene.reachability(.cancelled, [id])
         #expect(try await row(scene, id).failure?.code == "source_changed")
         try await eventually("the new version is there") {
             try await uploads(scene, of: path).last { $0.upload.id != id && $0.upload.state == .completed } != nil
@@ -106,16 +106,16 @@ struct InPlaceTests {
         scene.remote.set(.waitUploading, for: "a.mp4")
         let path = try scene.folder.write("cam/a.mp4", noise(1000))
         let id = try await taken(scene, path)
-        try await eventually("the old one is being sent") { scene.agent.house.live[id]?.phase == .uploading }
+        try await eventually("the old one is being sent") { scene.daemon.house.live[id]?.phase == .uploading }
         if isPaused {
-            _ = try await scene.agent.pause(Selection(ids: [id]))
+            _ = try await scene.daemon.pause(Selection(ids: [id]))
             try await eventually("it is paused") { try await scene.state(id) == .queued }
         }
         scene.remote.set(.take, for: "a.mp4")
         let next = noise(700, seed: 77)
         try Files.rename(try scene.folder.write("next", next), to: path)
         // The old upload cannot continue: it is stopped.
-        try await scene.reach(.cancelled, [id])
+        try await scene.reachability(.cancelled, [id])
         #expect(try await row(scene, id).failure?.code == "source_changed")
         try await eventually("the new version is there, and released") {
             let last = try await uploads(scene, of: path).last
@@ -131,15 +131,15 @@ struct InPlaceTests {
     func sameLook(_ isRewritten: Bool) async throws {
         let scene = try await scene(watches: true)
         scene.remote.when("opened") { order in
-            let look = try? FileLook(at: order.file.path)
-            guard let file = try? Descriptor.open(order.file.path, for: .updating), let look else { return }
+            let status = try? FileStatus(at: order.file.path)
+            guard let file = try? Descriptor.open(order.file.path, for: .updating), let status else { return }
             if isRewritten { try? file.write([9, 9, 9], named: order.file.path) }
-            try? file.setModified(look.modified, named: order.file.path)
+            try? file.setModified(status.modified, named: order.file.path)
             try? file.setMode(0o640, named: order.file.path)
         }
         let path = try scene.folder.write("cam/a.mp4", noise(1000))
         let id = try await taken(scene, path)
-        try await scene.reach(isRewritten ? .cancelled : .completed, [id])
+        try await scene.reachability(isRewritten ? .cancelled : .completed, [id])
         try await eventually("one version is there") {
             try await uploads(scene, of: path).last?.upload.state == .completed
         }
@@ -152,13 +152,13 @@ struct InPlaceTests {
     @Test("a source that is removed before it is sent fails by name")
     func removed() async throws {
         let scene = try await scene()
-        _ = try await scene.agent.pause(Selection(all: true))
+        _ = try await scene.daemon.pause(Selection(all: true))
         let path = try scene.folder.write("cam/a.mp4", noise(1000))
         let id = try await scene.add(path)
-        try await scene.reach(.queued, [id])
+        try await scene.reachability(.queued, [id])
         try Files.remove(path)
-        _ = try await scene.agent.resume(Selection(all: true))
-        try await scene.reach(.failed, [id])
+        _ = try await scene.daemon.resume(Selection(all: true))
+        try await scene.reachability(.failed, [id])
         #expect(try await row(scene, id).failure?.code == "source_missing")
         #expect(scene.remote.objects.isEmpty)
         try await scene.stop()
@@ -169,7 +169,7 @@ struct InPlaceTests {
         let scene = try await scene()
         scene.remote.when("sent") { try? Files.remove($0.file.path) }
         let id = try await scene.add("a.mp4", size: 1000)
-        try await scene.reach(.completed, [id])
+        try await scene.reachability(.completed, [id])
         #expect(try await row(scene, id).upload.remote?.warnings.contains { $0.contains("was removed") } == true)
         try await scene.stop()
     }
@@ -179,7 +179,7 @@ struct InPlaceTests {
         let scene = try await scene()
         scene.remote.when("opened") { try? Files.remove($0.file.path) }
         let id = try await scene.add("a.mp4", size: 1000)
-        try await scene.reach(.completed, [id])
+        try await scene.reachability(.completed, [id])
         #expect(try await row(scene, id).upload.remote?.warnings.contains { $0.contains("was removed") } == true)
         try await scene.stop()
     }
@@ -187,25 +187,25 @@ struct InPlaceTests {
     @Test("a source whose disk is away holds its upload as absent, which is no failure")
     func away() async throws {
         let scene = try await scene()
-        _ = try await scene.agent.pause(Selection(all: true))
+        _ = try await scene.daemon.pause(Selection(all: true))
         let id = try await scene.add("a.mp4", size: 1000)
-        try await scene.reach(.queued, [id])
+        try await scene.reachability(.queued, [id])
         let cam = scene.folder.path.appending("cam")
         let elsewhere = scene.folder.path.appending("elsewhere")
         try Files.rename(cam, to: elsewhere)
-        _ = try await scene.agent.resume(Selection(all: true))
+        _ = try await scene.daemon.resume(Selection(all: true))
         // The view with the wait, since the next view may be after another try.
         let shown = try await eventually("it waits for its source") {
-            let view = try await scene.agent.show(id).upload
+            let view = try await scene.daemon.show(id).upload
             return view.holds.contains { $0.kind == "absent" } ? view : nil
         }
         #expect(shown.state == "waiting")
         #expect(shown.attempt == 0)
         #expect(scene.remote.objects.isEmpty)
         try Files.rename(elsewhere, to: cam)
-        _ = try await scene.agent.resume(Selection(ids: [id]))
-        try await scene.reach(.completed, [id])
-        #expect(try await scene.agent.show(id).upload.holds.isEmpty)
+        _ = try await scene.daemon.resume(Selection(ids: [id]))
+        try await scene.reachability(.completed, [id])
+        #expect(try await scene.daemon.show(id).upload.holds.isEmpty)
         try await scene.stop()
     }
 
@@ -213,12 +213,12 @@ struct InPlaceTests {
     func bundles() async throws {
         let scene = try await scene()
         scene.remote.takesTogether(Bundling(largest: 256 << 10, files: 32, bytes: 8 << 20))
-        _ = try await scene.agent.pause(Selection(all: true))
+        _ = try await scene.daemon.pause(Selection(all: true))
         var ids: [String] = []
         for number in 0..<5 { ids.append(try await scene.add("\(number).mp4", size: 500 + number)) }
-        try await scene.reach(.queued, ids)
-        _ = try await scene.agent.resume(Selection(all: true))
-        try await scene.reach(.completed, ids)
+        try await scene.reachability(.queued, ids)
+        _ = try await scene.daemon.resume(Selection(all: true))
+        try await scene.reachability(.completed, ids)
         #expect(scene.remote.bundles.isEmpty)
         #expect(scene.remote.objects.count == 5)
         try await scene.stop()
@@ -231,13 +231,13 @@ struct InPlaceTests {
         let path = try scene.folder.write("cam/a.mp4", noise(1000))
         let id = try await scene.add(path)
         try await scene.isRunning(1)
-        _ = try await scene.agent.cancel(Selection(ids: [id]))
-        try await scene.reach(.cancelled, [id])
+        _ = try await scene.daemon.cancel(Selection(ids: [id]))
+        try await scene.reachability(.cancelled, [id])
         scene.remote.letGo()
         try await eventually("the asset is dropped") { try await row(scene, id).asset.state == .dropped }
         #expect(try Files.read(path) == noise(1000))
-        _ = try await scene.agent.retry(Selection(ids: [id]))
-        try await scene.reach(.completed, [id])
+        _ = try await scene.daemon.retry(Selection(ids: [id]))
+        try await scene.reachability(.completed, [id])
         try await scene.stop()
     }
 }

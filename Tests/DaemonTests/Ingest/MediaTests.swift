@@ -18,18 +18,18 @@ struct RecordingTests {
         let scene = try await AgentScene()
         let path = try scene.folder.write("cam/a.jpg", picture())
         let plain = try await scene.add(path)
-        try await scene.reach(.completed, [plain])
-        let media = try await scene.agent.show(plain).media
+        try await scene.reachability(.completed, [plain])
+        let media = try await scene.daemon.show(plain).media
         #expect(media?.recordedAt == "2024-05-01T10:20:30.000Z")
         #expect(media?.camera == "Acme Still 5")
         #expect([media?.width, media?.height] == [48, 64])
 
         let named = try Template("{recorded:%Y}/{camera}/{width}x{height}/{name}")
         scene.written.edit { $0.folders[0].name = named }
-        _ = try await scene.agent.reload()
+        _ = try await scene.daemon.reload()
         let id = try await scene.add(try scene.folder.write("cam/b.jpg", picture() + [0]))
-        try await scene.reach(.completed, [id])
-        #expect(try await scene.agent.house.store.upload(id)?.name == "2024/Acme Still 5/48x64/b.jpg")
+        try await scene.reachability(.completed, [id])
+        #expect(try await scene.daemon.house.store.upload(id)?.name == "2024/Acme Still 5/48x64/b.jpg")
         try await scene.stop()
     }
 
@@ -38,8 +38,8 @@ struct RecordingTests {
         let scene = try await AgentScene()
         let template = try named
         scene.written.edit { $0.folders[0].name = template }
-        _ = try await scene.agent.reload()
-        let intake = Intake(house: scene.agent.house)
+        _ = try await scene.daemon.reload()
+        let intake = Intake(house: scene.daemon.house)
         let video = try settled("a.jpg", picture(), scene)
         try await intake.take([try settled("a.xml", [1], scene), video], asUnit: true)
         try await intake.take([try settled("a.srt", [2], scene)], asUnit: true, with: "a.jpg")
@@ -52,12 +52,12 @@ struct RecordingTests {
 
     /// A file of the folder `cam`, as the watcher would deliver it.
     private func settled(_ name: FilePath, _ content: [UInt8], _ scene: AgentScene) throws -> SettledFile {
-        let look = try FileLook(at: try scene.folder.write(FilePath("cam").appending(name), content))
+        let status = try FileStatus(at: try scene.folder.write(FilePath("cam").appending(name), content))
         let identity = StoredIdentity(
-            folder: "cam", relative: name, size: look.size, modified: look.modified, inode: nil, born: nil,
+            folder: "cam", relative: name, size: status.size, modified: status.modified, inode: nil, born: nil,
             fileSystem: nil)
         return SettledFile(
-            folder: "cam", root: scene.folder.path.appending("cam"), relative: name, look: look, identity: identity,
+            folder: "cam", root: scene.folder.path.appending("cam"), relative: name, status: status, identity: identity,
             settledBy: .lease)
     }
 
@@ -66,8 +66,8 @@ struct RecordingTests {
         let scene = try await AgentScene()
         let text = try await scene.add(try scene.folder.write("cam/a.txt", picture()))
         let noise = try await scene.add("a.jpg")
-        try await scene.reach(.completed, [text, noise])
-        for id in [text, noise] { #expect(try await scene.agent.show(id).media == nil) }
+        try await scene.reachability(.completed, [text, noise])
+        for id in [text, noise] { #expect(try await scene.daemon.show(id).media == nil) }
         try await scene.stop()
     }
 }

@@ -26,7 +26,7 @@ struct ReleaserTests {
             let record = try await house.store.asset(asset)
             return record?.state == .dropped && record?.sourceNote?.contains("is not mounted") == true
         }
-        #expect(try FileLook.ifPresent(at: house.staging.path(FilePath("\(asset)"))) == nil)
+        #expect(try FileStatus.ifPresent(at: house.staging.path(FilePath("\(asset)"))) == nil)
         #expect(try await house.store.asset(asset)?.sourceState == .releasing)
         #expect(try await house.store.releasable(limit: 10).map(\.asset.id) == [asset])
         try Files.rename(elsewhere, to: drop)
@@ -34,7 +34,7 @@ struct ReleaserTests {
         try await Self.release(house, until: "the source is released") {
             try await house.store.asset(asset)?.sourceState == .released
         }
-        #expect(try FileLook.ifPresent(at: path) == nil)
+        #expect(try FileStatus.ifPresent(at: path) == nil)
         #expect(try await house.store.releasable(limit: 10).isEmpty)
     }
 
@@ -74,7 +74,7 @@ struct ReleaserTests {
         let path = try folder.write("other/d.mp4", Self.content)
         let new = try await Self.complete(path, of: folder.path.appending("other"), in: house)
         _ = await house.store.effort(.runs)
-        house.releaseBell.ring()
+        house.releaseSignal.signal()
         try await eventually("the new one is released") {
             try await house.store.asset(new)?.sourceState == .released
         }
@@ -93,26 +93,27 @@ struct ReleaserTests {
             policy: PolicySettings(total: 1, perDestination: 1, order: .oldestFirst, retry: Backoff()),
             control: ControlSettings(socket: folder.path.appending("control.sock")))
         return House(
-            setup: Setup(settings: settings, staging: staging, destinations: [:], since: clocks.wall()),
+            setup: RuntimeConfiguration(settings: settings, staging: staging, destinations: [:], since: clocks.wall()),
             store: try await Store.open(settings.state, clocks: clocks, sorting: .oldestFirst), clocks: clocks,
             log: .silent)
     }
 
     /// Recorded with `delete`, staged, and its only upload verified.
     private static func complete(_ path: FilePath, of root: FilePath, in house: House) async throws -> Int64 {
-        let look = try FileLook(at: path)
+        let status = try FileStatus(at: path)
         let identity = StoredIdentity(
-            folder: "cam", relative: path.name, size: look.size, modified: look.modified, inode: look.inode, born: nil,
+            folder: "cam", relative: path.name, size: status.size, modified: status.modified, inode: status.inode,
+            born: nil,
             fileSystem: nil)
-        let order = Arrival.Order(
+        let order = NewAsset.Order(
             destination: "nas", name: path.name, mediaType: "video/mp4", key: nil, context: [:], metadata: [:])
-        let arrival = Arrival(
+        let arrival = NewAsset(
             file: SettledFile(
-                folder: "cam", root: root, relative: path.name, look: look, identity: identity, settledBy: .lease),
+                folder: "cam", root: root, relative: path.name, status: status, identity: identity, settledBy: .lease),
             action: .delete, priority: 0, orders: [order])
         guard case .recorded(let asset, _)? = try await house.store.record([arrival]).first else { throw Unexpected() }
         let copied = try house.staging.copy(
-            Wanted(SourceFile(path), identity, changed: look.changed), as: FilePath("\(asset)"))
+            Wanted(SourceFile(path), identity, changed: status.changed), as: FilePath("\(asset)"))
         try house.staging.publish([copied])
         try await house.store.staged([Store.Copied(asset: asset, sha256: copied.sha256)])
         guard let claim = try await house.store.claim("nas", passingOver: []) else { throw Unexpected() }

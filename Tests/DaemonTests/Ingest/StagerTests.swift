@@ -28,7 +28,7 @@ private struct Scene {
             policy: PolicySettings(total: 1, perDestination: 1, order: .oldestFirst, retry: Backoff()),
             control: ControlSettings(socket: root.appending("control.sock")))
         house = House(
-            setup: Setup(settings: settings, staging: staging, destinations: [:], since: clocks.wall()),
+            setup: RuntimeConfiguration(settings: settings, staging: staging, destinations: [:], since: clocks.wall()),
             store: try await Store.open(settings.state, clocks: clocks, sorting: .oldestFirst), clocks: clocks,
             log: Log(level: .info, format: .plain) { [said] line in
                 said.content.withLock { $0.append(String(decoding: line, as: UTF8.self)) }
@@ -41,19 +41,20 @@ private struct Scene {
 
     /// - Parameter fileSystem: The recorded file system of the file; `nil` for unknown.
     func record(
-        _ name: String, size: Int, fileSystem: String? = nil, keeping: Keeping = .copy
+        _ name: String, size: Int, fileSystem: String? = nil, stagingMode: StagingMode = .copy
     ) async throws -> (path: FilePath, upload: String) {
         let path = try folder.write(FilePath("drop/" + name), noise(size))
-        let look = try FileLook(at: path)
+        let status = try FileStatus(at: path)
         let file = SettledFile(
-            folder: "cam", root: folder.path.appending("drop"), relative: FilePath(name), look: look,
+            folder: "cam", root: folder.path.appending("drop"), relative: FilePath(name), status: status,
             identity: StoredIdentity(
-                folder: "cam", relative: FilePath(name), size: look.size, modified: look.modified, inode: look.inode,
+                folder: "cam", relative: FilePath(name), size: status.size, modified: status.modified,
+                inode: status.inode,
                 born: nil, fileSystem: fileSystem), settledBy: .lease)
-        let order = Arrival.Order(
+        let order = NewAsset.Order(
             destination: "nas", name: FilePath(name), mediaType: "video/mp4", key: nil, context: [:], metadata: [:])
         let outcome = try await house.store.record([
-            Arrival(file: file, action: .keep, priority: 0, orders: [order], keeping: keeping)
+            NewAsset(file: file, action: .keep, priority: 0, orders: [order], stagingMode: stagingMode)
         ])
         guard case .recorded(_, let uploads)? = outcome.first, let upload = uploads.first else { throw Unexpected() }
         return (path, upload)
@@ -90,7 +91,7 @@ struct StagerTests {
         let first = try await scene.record("first", size: 6_000)
         let second = try await scene.record("second", size: 6_000)
         let third = try await scene.record("third", size: 6_000)
-        let here = try await scene.record("here", size: 50_000, keeping: .inPlace)
+        let here = try await scene.record("here", size: 50_000, stagingMode: .inPlace)
         let stager = Stager(house: scene.house) { _, _ in }
         let running = Task { try await stager.run() }
         defer { running.cancel() }
@@ -106,7 +107,7 @@ struct StagerTests {
             try scene.house.staging.remove(FilePath("\(asset)"))
             _ = try await scene.house.store.cancel([done.upload])
             try await scene.house.store.finishReleases([(asset, .kept)])
-            scene.house.stagerBell.ring()
+            scene.house.stagingSignal.signal()
         }
         try await eventually("the last one fits") {
             try await scene.state(third.upload) == .queued && scene.house.troubles["staging"] == nil
@@ -126,11 +127,11 @@ struct StagerTests {
         defer { running.cancel() }
         try await eventually("one is staged") { try await scene.state(first.upload) == .queued }
         for round in 0..<300 {
-            scene.house.stagerBell.ring()
+            scene.house.stagingSignal.signal()
             try await eventually("nobody looks any more") {
                 let rings = scene.house.rest.rings
                 let isAtRest = await stager.isAtRest
-                return isAtRest && scene.house.stagerBell.isWaiting && scene.house.rest.rings == rings
+                return isAtRest && scene.house.stagingSignal.isWaiting && scene.house.rest.rings == rings
             }
             let text = try #require(scene.house.troubles["staging"]?.text)
             try #require(text.contains("\(second.path.display), which is next"), "round \(round): \(text)")
@@ -147,8 +148,8 @@ struct StagerTests {
         defer { running.cancel() }
         try await eventually("it is short") { scene.house.troubles["staging"] != nil }
         for number in 0..<100 {
-            let here = try await scene.record("here-\(number)", size: 10, keeping: .inPlace)
-            scene.house.stagerBell.ring()
+            let here = try await scene.record("here-\(number)", size: 10, stagingMode: .inPlace)
+            scene.house.stagingSignal.signal()
             if number % 10 == 9 {
                 try await eventually("it went on") { try await scene.state(here.upload) == .queued }
             }

@@ -10,14 +10,14 @@ import Testing
 @testable import Daemon
 
 /// The programs that have a file open for writing, as a test sets them.
-private final class ScriptedWriters: WriterAsking {
+private final class ScriptedWriters: WriterDetecting {
     let answer: Mutex<WriterSearch.Answer>
     init(_ answer: WriterSearch.Answer) { self.answer = Mutex(answer) }
 
     func ask(
         _ relative: FilePath, in folder: borrowing OpenFolder
-    ) throws(SystemError) -> (look: FileLook, answer: WriterSearch.Answer) {
-        (try folder.look(at: relative), answer.withLock { $0 })
+    ) throws(SystemError) -> (status: FileStatus, answer: WriterSearch.Answer) {
+        (try folder.status(at: relative), answer.withLock { $0 })
     }
 }
 
@@ -57,20 +57,22 @@ struct UnsureReleaseTests {
                 policy: PolicySettings(total: 1, perDestination: 1, order: .oldestFirst, retry: Backoff()),
                 control: ControlSettings(socket: folder.path.appending("control.sock")))
             house = House(
-                setup: Setup(settings: settings, staging: staging, destinations: [:], since: clocks.wall()),
+                setup: RuntimeConfiguration(
+                    settings: settings, staging: staging, destinations: [:], since: clocks.wall()),
                 store: try await Store.open(settings.state, clocks: clocks, sorting: .oldestFirst), clocks: clocks,
                 log: .silent)
             path = try folder.write("drop/a.mp4", content)
-            let look = try FileLook(at: path)
+            let status = try FileStatus(at: path)
             let identity = StoredIdentity(
-                folder: "cam", relative: "a.mp4", size: look.size, modified: look.modified, inode: look.inode,
+                folder: "cam", relative: "a.mp4", size: status.size, modified: status.modified, inode: status.inode,
                 born: nil, fileSystem: nil)
-            let arrival = Arrival(
+            let arrival = NewAsset(
                 file: SettledFile(
-                    folder: "cam", root: drop, relative: "a.mp4", look: look, identity: identity, settledBy: settledBy),
+                    folder: "cam", root: drop, relative: "a.mp4", status: status, identity: identity,
+                    settledBy: settledBy),
                 action: action, priority: 0,
                 orders: [
-                    Arrival.Order(
+                    NewAsset.Order(
                         destination: "nas", name: "a.mp4", mediaType: "video/mp4", key: nil, context: [:],
                         metadata: [:])
                 ])
@@ -79,7 +81,7 @@ struct UnsureReleaseTests {
             }
             self.asset = asset
             let copied = try staging.copy(
-                Wanted(SourceFile(path), identity, changed: look.changed), as: FilePath("\(asset)"))
+                Wanted(SourceFile(path), identity, changed: status.changed), as: FilePath("\(asset)"))
             try staging.publish([copied])
             try await house.store.staged([Store.Copied(asset: asset, sha256: copied.sha256)])
             guard let claim = try await house.store.claim("nas", passingOver: []) else { throw Unexpected() }
@@ -112,15 +114,15 @@ struct UnsureReleaseTests {
         }
 
         func isOver() async throws -> Bool { try await house.store.releasable(limit: 10).isEmpty }
-        var stands: Bool { get throws { try FileLook.ifPresent(at: path) != nil } }
+        var stands: Bool { get throws { try FileStatus.ifPresent(at: path) != nil } }
         var isKnown: Bool { get async throws { try await house.store.isKnown("cam", "a.mp4") != nil } }
 
         /// Writes other bytes, and keeps the size and the time.
         func rewrite() throws {
-            let look = try FileLook(at: path)
+            let status = try FileStatus(at: path)
             let file = try Descriptor.open(path, for: .updating)
             try file.write(noise(100, seed: 3), named: path)
-            try file.setModified(look.modified, named: path)
+            try file.setModified(status.modified, named: path)
             try file.close(named: path)
         }
 
@@ -139,7 +141,7 @@ struct UnsureReleaseTests {
         _ = scene.house.unsureReleases.clear("cam")
         try Files.remove(scene.path)
         let running = Task { try await Releaser(house: scene.house, writers: scene.writers) { _, _ in }.run() }
-        try await eventually("the releaser rests") { scene.house.releaseBell.isWaiting }
+        try await eventually("the releaser rests") { scene.house.releaseSignal.isWaiting }
         running.cancel()
         #expect(scene.house.unsureReleases.all.isEmpty)
     }
@@ -235,9 +237,9 @@ struct UnsureReleaseTests {
         let deleting = try await Scene(.unknown(doubt), .delete)
         try await deleting.release(until: "it is released") { try await deleting.source().state == .released }
         #expect(try !deleting.stands)
-        let keeping = try await Scene(.unknown(doubt), .keep)
-        try await keeping.release(until: "it is kept") { try await keeping.source().state == .kept }
-        #expect(try keeping.stands)
+        let stagingMode = try await Scene(.unknown(doubt), .keep)
+        try await stagingMode.release(until: "it is kept") { try await stagingMode.source().state == .kept }
+        #expect(try stagingMode.stands)
     }
 
     @Test("what waits is judged by what a reload says, and status forgets the folder")
@@ -252,7 +254,7 @@ struct UnsureReleaseTests {
         setup.settings.folders[0].releaseUnsure = .delete
         scene.house.replace(setup)
         try await releaser.judgeAnew(["cam"])
-        scene.house.releaseBell.ring()
+        scene.house.releaseSignal.signal()
         try await eventually("it is released") { try await scene.source().state == .released }
         #expect(scene.house.unsureReleases.all.isEmpty)
     }

@@ -17,24 +17,24 @@ struct MetricsTests {
     @Test("what happened is counted where it happened, by destination, result and reason")
     func counts() async throws {
         let scene = try await AgentScene(cap: 1_000_000)
-        var view = try await scene.agent.metrics()
+        var view = try await scene.daemon.metrics()
         #expect(number(view, .uploads, "nas", "completed") == 0)
         #expect(number(view, .files, "cam") == 0)
         #expect(view.numbers[.lastSuccess] == nil)
         #expect(view.numbers[.durations] == nil)
         let good = try await scene.add("good", size: 5000)
-        try await scene.reach(.completed, [good])
+        try await scene.reachability(.completed, [good])
         scene.remote.set(.fail(.giveUp), for: "bad")
         let bad = try await scene.add("bad", size: 70)
-        try await scene.reach(.failed, [bad])
+        try await scene.reachability(.failed, [bad])
         scene.remote.standard = .waitUploading
         let cancelled = try await scene.add("c", size: 30)
         try await scene.isRunning(1)
-        _ = try await scene.agent.cancel(Selection(ids: [cancelled]))
-        try await scene.reach(.cancelled, [cancelled])
+        _ = try await scene.daemon.cancel(Selection(ids: [cancelled]))
+        try await scene.reachability(.cancelled, [cancelled])
         let running = try await scene.add("d", in: "solo", size: 40)
-        try await scene.reach(.uploading, [running])
-        view = try await scene.agent.metrics()
+        try await scene.reachability(.uploading, [running])
+        view = try await scene.daemon.metrics()
         #expect(number(view, .uploads, "nas", "completed") == 1)
         #expect(number(view, .uploads, "nas", "failed") == 1)
         #expect(number(view, .uploads, "nas", "cancelled") == 1)
@@ -64,10 +64,10 @@ struct MetricsTests {
     @Test("what waits is told by what holds it, and a pause of everything shows")
     func holds() async throws {
         let scene = try await AgentScene()
-        _ = try await scene.agent.pause(Selection())
+        _ = try await scene.daemon.pause(Selection())
         let ids = [try await scene.add("a"), try await scene.add("b", in: "solo")]
-        try await scene.reach(.queued, ids)
-        let view = try await scene.agent.metrics()
+        try await scene.reachability(.queued, ids)
+        let view = try await scene.daemon.metrics()
         #expect(number(view, .held, "nas", "global") == 2)
         #expect(number(view, .paused) == 1)
         #expect(number(view, .destinationOpen, "nas") == 0)
@@ -80,7 +80,7 @@ struct MetricsTests {
         let scene = try await AgentScene { settings in
             settings.policy.rules = PolicyRules(quotas: [Quota(period: .day, bytes: 1000, files: 9)])
         }
-        func view() async throws -> MetricsView { try await scene.agent.metrics() }
+        func view() async throws -> MetricsView { try await scene.daemon.metrics() }
         try await eventually("the ledger is read") {
             number(try await view(), .quotaUsedBytes, "policy", "1 kB a day") == 0
         }
@@ -88,10 +88,10 @@ struct MetricsTests {
         #expect(number(try await view(), .quotaLimitFiles, "policy", "9 files a day") == 9)
         #expect(number(try await view(), .reloadSuccess) == 1)
         scene.written.spoil(ConfigErrors(problems: []))
-        _ = try await scene.agent.reload()
+        _ = try await scene.daemon.reload()
         #expect(number(try await view(), .reloadSuccess) == 0)
         scene.written.spoil(nil)
-        _ = try await scene.agent.reload()
+        _ = try await scene.daemon.reload()
         #expect(number(try await view(), .reloadSuccess) == 1)
         try await scene.stop()
     }
@@ -103,22 +103,22 @@ struct MetricsTests {
             settings.policy.rules = PolicyRules(quotas: [Quota(period: .day, bytes: 1000)])
         }
         let account = SpendingAccount(destination: "nas", folder: nil, network: .unmetered)
-        try await scene.agent.house.store.pay([Payment(account, Spending(bytes: 360))])
+        try await scene.daemon.house.store.pay([Payment(account, Spending(bytes: 360))])
         let day: Duration = .seconds(86_400)
-        #expect(number(try await scene.agent.metrics(), .quotaUsedBytes, "policy", "1 kB a day") ?? -1 >= 0)
+        #expect(number(try await scene.daemon.metrics(), .quotaUsedBytes, "policy", "1 kB a day") ?? -1 >= 0)
         clocks.advance(by: day * 2)
-        #expect(number(try await scene.agent.metrics(), .quotaUsedBytes, "policy", "1 kB a day") == 0)
-        try await scene.agent.house.store.pay([Payment(account, Spending(bytes: 40))])
+        #expect(number(try await scene.daemon.metrics(), .quotaUsedBytes, "policy", "1 kB a day") == 0)
+        try await scene.daemon.house.store.pay([Payment(account, Spending(bytes: 40))])
         clocks.advance(by: day * 2)
-        try await scene.agent.house.store.pay([Payment(account, Spending(bytes: 50))])
-        #expect(number(try await scene.agent.metrics(), .quotaUsedBytes, "policy", "1 kB a day") == 50)
+        try await scene.daemon.house.store.pay([Payment(account, Spending(bytes: 50))])
+        #expect(number(try await scene.daemon.metrics(), .quotaUsedBytes, "policy", "1 kB a day") == 50)
         try await scene.stop()
     }
 
     @Test("each number belongs to a metric of the table, whose names follow Prometheus' conventions")
     func names() async throws {
         let scene = try await AgentScene()
-        let view = try await scene.agent.metrics()
+        let view = try await scene.daemon.metrics()
         #expect(Set(view.numbers.keys).isSubset(of: Metric.all))
         #expect(Set(Metric.all).count == Metric.all.count)
         for metric in Metric.all {
@@ -164,25 +164,25 @@ struct MetricsTests {
     func files() async throws {
         let scene = try await AgentScene(reporting: Self.reporting)
         let (text, status) = (scene.folder.path.appending("a.prom"), scene.folder.path.appending("s.json"))
-        try await eventually("nobody wakes for it") { scene.agent.house.reportBell.isWaiting }
+        try await eventually("nobody wakes for it") { scene.daemon.house.metricsSignal.isWaiting }
         scene.written.edit {
             $0.metrics = MetricsSettings(textfile: text, statusFile: status, every: .seconds(3600))
         }
-        #expect(try await scene.agent.reload().changes.map(\.keys) == [["textfile", "status_file", "every"]])
-        try await eventually("both are there") { try FileLook.ifPresent(at: status) != nil }
+        #expect(try await scene.daemon.reload().changes.map(\.keys) == [["textfile", "status_file", "every"]])
+        try await eventually("both are there") { try FileStatus.ifPresent(at: status) != nil }
         #expect(try Files.read(text) == Array("true\n".utf8))
-        for path in [text, status] { #expect(try FileLook(at: path).mode & 0o7777 == 0o644) }
-        let before = try FileLook(at: text).inode
+        for path in [text, status] { #expect(try FileStatus(at: path).mode & 0o7777 == 0o644) }
+        let before = try FileStatus(at: text).inode
         scene.written.edit { $0.metrics.every = .milliseconds(20) }
-        _ = try await scene.agent.reload()
-        try await eventually("it is written again and again") { try FileLook(at: text).inode != before }
+        _ = try await scene.daemon.reload()
+        try await eventually("it is written again and again") { try FileStatus(at: text).inode != before }
         scene.written.edit { $0.metrics = MetricsSettings() }
-        _ = try await scene.agent.reload()
-        try await eventually("it sleeps") { scene.agent.house.reportBell.isWaiting }
+        _ = try await scene.daemon.reload()
+        try await eventually("it sleeps") { scene.daemon.house.metricsSignal.isWaiting }
         for path in [text, status] { try Files.remove(path) }
-        _ = try await scene.agent.reload()
-        try await eventually("it sleeps") { scene.agent.house.reportBell.isWaiting }
-        #expect(try FileLook.ifPresent(at: text) == nil)
+        _ = try await scene.daemon.reload()
+        try await eventually("it sleeps") { scene.daemon.house.metricsSignal.isWaiting }
+        #expect(try FileStatus.ifPresent(at: text) == nil)
         try await scene.stop()
     }
 
@@ -191,17 +191,17 @@ struct MetricsTests {
         let scene = try await AgentScene(reporting: Self.reporting) { _ in }
         let text = scene.folder.path.appending("none/a.prom")
         scene.written.edit { $0.metrics = MetricsSettings(textfile: text, every: .milliseconds(20)) }
-        _ = try await scene.agent.reload()
+        _ = try await scene.daemon.reload()
         try await eventually("it is said") {
-            try await scene.agent.status().warnings.contains { $0.hasPrefix("metrics.textfile cannot be written: ") }
+            try await scene.daemon.status().warnings.contains { $0.hasPrefix("metrics.textfile cannot be written: ") }
         }
-        #expect(number(try await scene.agent.metrics(), .troubles) == 1)
+        #expect(number(try await scene.daemon.metrics(), .troubles) == 1)
         let id = try await scene.add("a")
-        try await scene.reach(.completed, [id])
+        try await scene.reachability(.completed, [id])
         try Files.makeFolders(text.parent)
         try await eventually("it is written, and nothing is said any more") {
-            let isThere = try FileLook.ifPresent(at: text) != nil
-            let warnings = try await scene.agent.status().warnings
+            let isThere = try FileStatus.ifPresent(at: text) != nil
+            let warnings = try await scene.daemon.status().warnings
             return isThere && warnings.isEmpty
         }
         #expect(try Files.names(in: text.parent).count <= 2)

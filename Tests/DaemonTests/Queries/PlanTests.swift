@@ -15,8 +15,8 @@ struct PlanTests {
         let clocks = try Times.clocks(12)
         let scene = try await AgentScene(clocks: clocks) { $0.policy.rules = Times.night }
         let ids = [try await scene.add("a.mp4", size: 3000), try await scene.add("b.mp4", size: 5000)]
-        try await scene.reach(.queued, ids)
-        let plan = try await scene.agent.plan(PlanQuery(rate: 100))
+        try await scene.reachability(.queued, ids)
+        let plan = try await scene.daemon.plan(PlanQuery(rate: 100))
         let step = try #require(plan.steps.first)
         #expect(plan.steps.count == 1)
         #expect(step.from == (try Times.local(22)).description)
@@ -32,8 +32,8 @@ struct PlanTests {
     func rates() async throws {
         let clocks = try Times.clocks(12)
         let scene = try await AgentScene(clocks: clocks) { $0.policy.rules = Times.night }
-        try await scene.reach(.queued, [try await scene.add("a.mp4", size: 3000)])
-        let unknown = try await scene.agent.plan(PlanQuery())
+        try await scene.reachability(.queued, [try await scene.add("a.mp4", size: 3000)])
+        let unknown = try await scene.daemon.plan(PlanQuery())
         #expect(unknown.steps.isEmpty)
         #expect(unknown.rates == [PlanRateView(destination: "nas", source: "unknown")])
         #expect(unknown.notes.first?.contains("--rate '2 MB/s'") == true)
@@ -41,20 +41,20 @@ struct PlanTests {
         #expect(unknown.queues.first?.obstacles.map(\.kind) == ["speed"])
         #expect(unknown.queues.first?.ends == nil)
         let (store, account) = (
-            scene.agent.house.store, SpendingAccount(destination: "nas", folder: "cam", network: .any)
+            scene.daemon.house.store, SpendingAccount(destination: "nas", folder: "cam", network: .any)
         )
         try await store.pay([Payment(account, Spending(bytes: 1_040 * 3600))])
         // Very few bytes in an hour show nothing about the speed.
-        #expect(try await scene.agent.plan(PlanQuery()).rates == unknown.rates)
+        #expect(try await scene.daemon.plan(PlanQuery()).rates == unknown.rates)
         try await store.pay([Payment(account, Spending(bytes: 103_999 * 1_040 / 1_000 * 3600))])
-        let known = try await scene.agent.plan(PlanQuery())
+        let known = try await scene.daemon.plan(PlanQuery())
         #expect(known.rates.map(\.source) == ["usage"])
         #expect(known.rates.first?.rate.map { (100_000...105_000).contains($0) } == true)
         #expect(known.steps.first?.bytes == 3000)
         // A measurement of an earlier run.
         try await store.keep(speed: 500_000, to: "nas")
         #expect(
-            try await scene.agent.plan(PlanQuery()).rates
+            try await scene.daemon.plan(PlanQuery()).rates
                 == [PlanRateView(destination: "nas", rate: 500_000, source: "measured")])
         try await scene.stop()
     }
@@ -63,8 +63,8 @@ struct PlanTests {
     func clock() async throws {
         let clocks = ManualClocks(wall: WallTime(milliseconds: 0))
         let scene = try await AgentScene(clocks: clocks) { $0.policy.rules = Times.night }
-        try await scene.reach(.queued, [try await scene.add("a.mp4", size: 3000)])
-        let plan = try await scene.agent.plan(PlanQuery(rate: 100))
+        try await scene.reachability(.queued, [try await scene.add("a.mp4", size: 3000)])
+        let plan = try await scene.daemon.plan(PlanQuery(rate: 100))
         let queue = try #require(plan.queues.first)
         #expect(queue.obstacles.map(\.kind) == ["clock"])
         #expect(queue.obstacles.first?.text.hasPrefix("the clock is not set") == true)
@@ -78,7 +78,7 @@ struct PlanTests {
         let clocks = try Times.clocks(12)
         let scene = try await AgentScene(clocks: clocks)
         for until in [try Times.local(12), try Times.local(12).advanced(by: .seconds(400 * 86_400))] {
-            await #expect(throws: Refusal.self) { try await scene.agent.plan(PlanQuery(until: until)) }
+            await #expect(throws: Refusal.self) { try await scene.daemon.plan(PlanQuery(until: until)) }
         }
         try await scene.stop()
     }

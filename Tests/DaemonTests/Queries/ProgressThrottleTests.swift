@@ -34,8 +34,8 @@ struct ProgressThrottleTests {
     func many() {
         var throttle = ProgressThrottle()
         var counts: [String: Int] = [:]
-        for look in 0..<64 {
-            let told = throttle.due(Self.running(64, sent: Int64(look) * 10_000), now: Self.at(Int64(look) * 500))
+        for round in 0..<64 {
+            let told = throttle.due(Self.running(64, sent: Int64(round) * 10_000), now: Self.at(Int64(round) * 500))
             #expect(told.count == ProgressThrottle.mostAtOnce)
             for id in told { counts[id, default: 0] += 1 }
         }

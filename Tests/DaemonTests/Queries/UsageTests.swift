@@ -17,8 +17,8 @@ struct UsageTests {
             settings.folders[0].policy.rules = PolicyRules(quotas: [Quota(period: .hour, bytes: 50, network: .metered)])
         }
         let id = try await scene.add("a.mp4")
-        try await scene.reach(.completed, [id])
-        let store = scene.agent.house.store
+        try await scene.reachability(.completed, [id])
+        let store = scene.daemon.house.store
         let account = SpendingAccount(destination: "old", folder: nil, network: .unmetered)
         let metered = SpendingAccount(destination: "nas", folder: "cam", network: .metered)
         try await store.pay(
@@ -26,7 +26,7 @@ struct UsageTests {
             reserving: [Reservation(account, Spending(bytes: 30))])
         var query = UsageQuery()
         query.by = "destination"
-        let view = try await scene.agent.usage(query)
+        let view = try await scene.daemon.usage(query)
         #expect(view.days.count == 7)
         #expect(view.months.count == 3)
         let sent = try #require(view.days.last)
@@ -48,15 +48,15 @@ struct UsageTests {
         #expect(view.quotas[0].until == view.days.last?.until)
         query.by = nil
         query.folder = "cam"
-        let folder = try await scene.agent.usage(query)
+        let folder = try await scene.daemon.usage(query)
         #expect(folder.days.last?.bytes == 40)
         #expect(folder.days.last?.parts == nil)
         query.folder = "solo"
-        #expect(try await scene.agent.usage(query).quotas.map(\.place) == ["policy", "policy"])
+        #expect(try await scene.daemon.usage(query).quotas.map(\.place) == ["policy", "policy"])
         // A name that is only in the ledger is known, too.
         query.folder = nil
         query.destination = "old"
-        #expect(try await scene.agent.usage(query).days.last?.bytes == 360)
+        #expect(try await scene.daemon.usage(query).days.last?.bytes == 360)
         try await scene.stop()
     }
 
@@ -64,17 +64,17 @@ struct UsageTests {
     func underWay() async throws {
         let clocks = ManualClocks()
         let scene = try await AgentScene(clocks: clocks)
-        let ledger = scene.agent.house.ledger
+        let ledger = scene.daemon.house.ledger
         func sent() async throws -> [Int64] {
-            let (status, usage) = (try await scene.agent.status(), try await scene.agent.usage(UsageQuery()))
+            let (status, usage) = (try await scene.daemon.status(), try await scene.daemon.usage(UsageQuery()))
             let nas = try #require(status.destinations.first)
             let today = try #require(usage.days.last)
             return [nas.sentToday, nas.receivedToday, today.bytes, today.received]
         }
         for isFree in [true, false] {
-            let account = Account(
+            let account = QuotaAccount(
                 SpendingAccount(destination: "nas", folder: "cam", network: isFree ? .local : .any),
-                QuotaBook.Class("nas", from: "cam", isMetered: false), step: nil, isFree: isFree, in: ledger)
+                QuotaState.Class("nas", from: "cam", isMetered: false), step: nil, isFree: isFree, in: ledger)
             // A reservation is made for it, before the first byte is sent.
             try await account.prepare(for: 500)
             account.spend(500)
@@ -91,14 +91,14 @@ struct UsageTests {
     @Test("taking a limit back says which was taken back, and an empty list where there was none")
     func limits() async throws {
         let scene = try await AgentScene()
-        let agent = scene.agent
-        let set = try await agent.limit(LimitRequest(rate: 1000, duration: 60), by: "anna")
+        let daemon = scene.daemon
+        let set = try await daemon.limit(LimitRequest(rate: 1000, duration: 60), by: "anna")
         #expect(set.ended == nil && set.exceptions.map(\.rate) == [1000])
-        let off = try await agent.limit(LimitRequest(rate: nil, duration: nil), by: "anna")
+        let off = try await daemon.limit(LimitRequest(rate: nil, duration: nil), by: "anna")
         #expect(off.ended?.map(\.rate) == [1000] && off.exceptions.isEmpty)
-        #expect(try await agent.limit(LimitRequest(rate: nil, duration: nil), by: "anna").ended == [])
-        _ = try await agent.allow(AllowRequest(folder: "cam", kinds: ["window"], duration: 60), by: "anna")
-        let end = try await agent.allow(
+        #expect(try await daemon.limit(LimitRequest(rate: nil, duration: nil), by: "anna").ended == [])
+        _ = try await daemon.allow(AllowRequest(folder: "cam", kinds: ["window"], duration: 60), by: "anna")
+        let end = try await daemon.allow(
             AllowRequest(folder: "cam", kinds: ["window", "quota"], duration: 0), by: "anna")
         #expect(end.ended?.map(\.kind) == ["window"])
         try await scene.stop()
@@ -108,14 +108,14 @@ struct UsageTests {
     func upkeep() async throws {
         let clocks = ManualClocks()
         let scene = try await AgentScene(clocks: clocks)
-        let store = scene.agent.house.store
+        let store = scene.daemon.house.store
         let account = SpendingAccount(destination: "nas", folder: "cam", network: .any)
         let hour = Period.hour.interval(around: clocks.wall(), in: .local).lowerBound
         let day = Period.day.interval(around: clocks.wall().advanced(by: .seconds(50 * 86_400)), in: .local).lowerBound
         try await store.pay([Payment(account, Spending(bytes: 400))])
         #expect(try await store.usage(since: WallTime(milliseconds: 0)).map(\.at) == [hour])
         clocks.advance(by: .seconds(50 * 86_400))
-        scene.agent.house.upkeepBell.ring()
+        scene.daemon.house.maintenanceSignal.signal()
         try await eventually("the hour became its day") {
             try await store.usage(since: WallTime(milliseconds: 0)).map(\.at)
                 == [Period.day.interval(around: hour, in: .local).lowerBound]
@@ -130,7 +130,7 @@ struct UsageTests {
         func message(_ change: (inout UsageQuery) -> Void) async throws -> String {
             var query = UsageQuery()
             change(&query)
-            do { _ = try await scene.agent.usage(query) } catch let refusal as Refusal { return refusal.message }
+            do { _ = try await scene.daemon.usage(query) } catch let refusal as Refusal { return refusal.message }
             return ""
         }
         #expect(try await message { $0.destination = "nass" } == "no destination is called `nass`; did you mean `nas`?")

@@ -18,7 +18,7 @@ struct WhyTests {
             $0.folders[0].watch.exclude = []
         }
         let path = folder.path.appending("nas/cam/a.mp4").display
-        let answer = try #require(try await scene.agent.why(path).answers.first)
+        let answer = try #require(try await scene.daemon.why(path).answers.first)
         #expect(answer.state == "unknown")
         #expect(answer.text == "its disk does not answer")
         dead.release()
@@ -33,9 +33,9 @@ struct WhyTests {
             $0.folders[0].watch.path = folder.path.appending("nas/cam")
         }
         try await eventually("it is known", within: .seconds(50)) {
-            scene.agent.watcher.states().contains { $0.folder == "cam" && $0.isStuck }
+            scene.daemon.watcher.states().contains { $0.folder == "cam" && $0.isStuck }
         }
-        let report = try await scene.agent.check(CheckRequest(folder: "cam"))
+        let report = try await scene.daemon.check(CheckRequest(folder: "cam"))
         let found = report.checks.filter { $0.about == "folder" }
         #expect(found.map(\.verdict) == [.warning])
         #expect(found.first?.detail.contains("has not answered") == true)
@@ -46,7 +46,7 @@ struct WhyTests {
     @Test("what is known to be silent is not asked, though it would answer by now")
     func notAsked() async throws {
         let scene = try await AgentScene()
-        let (settings, request) = (scene.agent.house.settings, CheckRequest(folder: "cam"))
+        let (settings, request) = (scene.daemon.house.settings, CheckRequest(folder: "cam"))
         let asked = await LocalChecks.all(settings, request, silent: [])
         #expect(asked.findings.map(\.verdict) == [.ok])
         let known = await LocalChecks.all(settings, request, silent: ["cam"])
@@ -60,18 +60,18 @@ struct WhyTests {
         let scene = try await AgentScene()
         let path = scene.folder.path.appending("cam")
         let answer = try await eventually("it is looked through") {
-            let answer = try await scene.agent.why(path.display).answers.first
+            let answer = try await scene.daemon.why(path.display).answers.first
             return answer?.text.hasSuffix("it is watched") == true ? answer : nil
         }
         #expect(answer.state == "folder" && answer.folder == "cam" && answer.holds.isEmpty)
         #expect(answer.text == "it is the folder cam, whose files go to nas: it is watched")
-        _ = try await scene.agent.pause(Selection(destination: "nas"))
-        _ = try await scene.agent.pause(Selection(folder: "cam"))
-        let held = try #require(try await scene.agent.why(path.display + "/").answers.first)
+        _ = try await scene.daemon.pause(Selection(destination: "nas"))
+        _ = try await scene.daemon.pause(Selection(folder: "cam"))
+        let held = try #require(try await scene.daemon.why(path.display + "/").answers.first)
         #expect(held.holds.map(\.text) == ["destination nas is paused", "folder cam is paused"])
         try Files.rename(path, to: scene.folder.path.appending("away"))
         try await eventually("it is absent") {
-            try await scene.agent.why(path.display).answers.first?.text.contains("it is absent: ") == true
+            try await scene.daemon.why(path.display).answers.first?.text.contains("it is absent: ") == true
         }
         try await scene.stop()
     }
@@ -84,7 +84,7 @@ struct WhyTests {
         let scene = try await AgentScene(retry: .seconds(86_400), clocks: clocks) { $0.policy.rules = Times.night }
         scene.remote.standard = .fail(.again(after: nil))
         let id = try await scene.add("a.mp4")
-        func holds() async throws -> [HoldView] { try await scene.agent.why(id).answers.first?.holds ?? [] }
+        func holds() async throws -> [HoldView] { try await scene.daemon.why(id).answers.first?.holds ?? [] }
         let own = try await eventually("it has failed") { try await holds().first { $0.kind == "backoff" } }
         #expect(own.text.hasSuffix("; the next attempt waits by `retry: {first: 1d, max: 4d}`"), "\(own.text)")
         scene.goOn(clocks, to: try Times.local(23).advanced(by: .seconds(36_000)))
@@ -104,16 +104,16 @@ struct WhyTests {
         let cam = scene.folder.path.appending("cam")
         // A file that arrives before that was there before.
         try await eventually("the folder is watched") {
-            try await scene.agent.why(cam.display).answers.first?.text.hasSuffix("it is watched")
+            try await scene.daemon.why(cam.display).answers.first?.text.hasSuffix("it is watched")
         }
         try Files.replace(cam.appending("a.mp4"), with: [1, 2, 3])
         let path = cam.appending("a.mp4").display
         try await eventually("it waits for its marker") {
-            try await scene.agent.why(path).answers.first?.text.contains("marker") == true
+            try await scene.daemon.why(path).answers.first?.text.contains("marker") == true
         }
         try Files.rename(cam, to: scene.folder.path.appending("away"))
         let answer = try await eventually("its folder is gone") {
-            let answer = try await scene.agent.why(path).answers.first
+            let answer = try await scene.daemon.why(path).answers.first
             return answer?.text.contains("absent: ") == true ? answer : nil
         }
         #expect(!answer.text.contains("marker"), "\(answer.text)")

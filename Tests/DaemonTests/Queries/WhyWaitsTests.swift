@@ -16,14 +16,14 @@ struct WhyWaitsTests {
         }
         let cam = scene.folder.path.appending("cam")
         try await eventually("the folder is watched") {
-            try await scene.agent.why(cam.display).answers.first?.text.hasSuffix("it is watched")
+            try await scene.daemon.why(cam.display).answers.first?.text.hasSuffix("it is watched")
         }
         return (scene, cam)
     }
 
     private func hold(of path: FilePath, _ scene: AgentScene, _ kind: String) async throws -> HoldView {
         try await eventually("it waits") {
-            try await scene.agent.why(path.display).answers.first?.holds.first { $0.kind == kind }
+            try await scene.daemon.why(path.display).answers.first?.holds.first { $0.kind == kind }
         }
     }
 
@@ -41,7 +41,7 @@ struct WhyWaitsTests {
         let hold = try await hold(of: cam.appending("a.mp4"), scene, "settling")
         #expect(hold.text.hasSuffix(": `settle.quiet_for: 1h`"), "\(hold.text)")
         #expect((3600...3602).contains(try length(hold)), "\(hold)")
-        let answer = try #require(try await scene.agent.why(cam.appending("a.mp4").display).answers.first)
+        let answer = try #require(try await scene.daemon.why(cam.appending("a.mp4").display).answers.first)
         #expect(answer.state == "settling" && answer.text == "it settles: \(hold.text)")
         try await scene.stop()
     }
@@ -51,7 +51,7 @@ struct WhyWaitsTests {
         let (scene, cam) = try await watching { $0.watch.limits.minAge = .seconds(7200) }
         try Files.replace(cam.appending("a.mp4"), with: [1])
         let hold = try await eventually("it waits for its age") {
-            let hold = try await scene.agent.why(cam.appending("a.mp4").display).answers.first?.holds.first
+            let hold = try await scene.daemon.why(cam.appending("a.mp4").display).answers.first?.holds.first
             return hold?.text.contains("min_age") == true ? hold : nil
         }
         #expect(hold.text == "it is too young: `min_age: 2h`")
@@ -64,7 +64,7 @@ struct WhyWaitsTests {
         let (scene, cam) = try await watching { $0.watch.marker = MarkerName("{name}.done") }
         try Files.replace(cam.appending("a.mp4"), with: [1])
         let hold = try await eventually("it waits for its marker") {
-            let hold = try await scene.agent.why(cam.appending("a.mp4").display).answers.first?.holds.first
+            let hold = try await scene.daemon.why(cam.appending("a.mp4").display).answers.first?.holds.first
             return hold?.text.contains("marker") == true ? hold : nil
         }
         #expect(hold.text == "a.mp4.done is not there yet: `settle.marker: \"{name}.done\"`")
@@ -79,7 +79,7 @@ struct WhyWaitsTests {
         let file = try Descriptor.open(path, for: .creating)
         try file.write([1, 2, 3], named: path)
         let hold = try await eventually("it is open", within: .seconds(30)) {
-            let hold = try await scene.agent.why(path.display).answers.first?.holds.first
+            let hold = try await scene.daemon.why(path.display).answers.first?.holds.first
             return hold?.text.hasPrefix("somebody has it open") == true ? hold : nil
         }
         #expect(hold.text.contains("`settle.writers: lease`; it is asked again"), "\(hold.text)")
@@ -105,7 +105,7 @@ struct WhyWaitsTests {
         }
         try Files.replace(place.appending("b.xml"), with: [1])
         let sidecar = try await eventually("nobody comes") {
-            let hold = try await other.agent.why(place.appending("b.xml").display).answers.first?.holds.first
+            let hold = try await other.daemon.why(place.appending("b.xml").display).answers.first?.holds.first
             return hold?.text.contains("sidecar") == true ? hold : nil
         }
         #expect(sidecar.text == "a sidecar file that waits for its b.*: `group.sidecars: [xml, srt]`")
@@ -116,11 +116,11 @@ struct WhyWaitsTests {
     @Test("an upload that finds no room in staging names the key and what it allows")
     func staging() async throws {
         let scene = try await AgentScene(cap: 1000)
-        _ = try await scene.agent.pause(Selection(destination: "nas"))
-        try await scene.reach(.queued, [try await scene.add("a.mp4", size: 600)])
+        _ = try await scene.daemon.pause(Selection(destination: "nas"))
+        try await scene.reachability(.queued, [try await scene.add("a.mp4", size: 600)])
         let id = try await scene.add("b.mp4", size: 600)
         let hold = try await eventually("it waits for room") {
-            try await scene.agent.why(id).answers.first?.holds.first { $0.kind == "disk" }
+            try await scene.daemon.why(id).answers.first?.holds.first { $0.kind == "disk" }
         }
         #expect(hold.text.contains("of at most 1.0 kB (`staging.max_size`)"), "\(hold.text)")
         try await scene.stop()
@@ -153,7 +153,7 @@ struct WhyWaitsTests {
             scene.remote.standard = .fail(remedy)
             let id = try await scene.add("a.mp4")
             let hold = try await eventually("it is held") {
-                try await scene.agent.why(id).answers.first?.holds.first { $0.kind == kind }
+                try await scene.daemon.why(id).answers.first?.holds.first { $0.kind == kind }
             }
             #expect(hold.text.hasSuffix(words), "\(hold.text)")
             #expect(hold.until != nil)

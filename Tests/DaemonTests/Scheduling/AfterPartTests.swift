@@ -30,36 +30,36 @@ struct AfterPartTests {
     }
 
     /// Waits until policy has been evaluated again, more than once.
-    private func look(_ scene: AgentScene) async throws {
+    private func status(_ scene: AgentScene) async throws {
         for _ in 0..<2 {
-            let before = await scene.agent.dispatcher.looks
-            scene.agent.house.dispatchBell.ring()
-            try await eventually("it has looked") { await scene.agent.dispatcher.looks > before }
+            let before = await scene.daemon.scheduler.looks
+            scene.daemon.house.schedulingSignal.signal()
+            try await eventually("it has looked") { await scene.daemon.scheduler.looks > before }
         }
     }
 
     private func holds(_ scene: AgentScene, _ id: String) async throws -> [String] {
-        try await scene.agent.show(id).upload.holds.map(\.kind)
+        try await scene.daemon.show(id).upload.holds.map(\.kind)
     }
 
     @Test("what is on its way arrives, nothing new begins, and it goes on from there", arguments: Scope.allCases)
     func ends(_ scope: Scope) async throws {
         let (scene, id) = try await begun()
-        let reply = try await scene.agent.pause(Self.selection(scope, id, afterPart: true))
+        let reply = try await scene.daemon.pause(Self.selection(scope, id, afterPart: true))
         if scope == .one { #expect(reply.uploads.first?.state == "uploading") }
         let other = scope == .one ? nil : try await scene.add("b.mp4")
-        try await look(scene)
+        try await status(scene)
         #expect(try await scene.state(id) == .uploading)
         #expect(scene.remote.began == ["a.mp4"] && scene.remote.running == ["a.mp4"])
         // It is held already, and shown so.
         #expect(try await holds(scene, id) == [scope == .one ? "operator" : "global"])
         scene.remote.step()
-        try await scene.reach(.queued, [id])
-        try await look(scene)
+        try await scene.reachability(.queued, [id])
+        try await status(scene)
         #expect(scene.remote.parts == [0, 1] && scene.remote.began == ["a.mp4"])
-        #expect(try await scene.agent.house.store.upload(id)?.acked == 200)
-        #expect(try await scene.agent.show(id).upload.state == "waiting")
-        _ = try await scene.agent.resume(Self.selection(scope, id))
+        #expect(try await scene.daemon.house.store.upload(id)?.acked == 200)
+        #expect(try await scene.daemon.show(id).upload.state == "waiting")
+        _ = try await scene.daemon.resume(Self.selection(scope, id))
         try await eventually("it goes on behind that") { scene.remote.parts.contains(2) }
         scene.remote.letGo()
         try await eventually("all has arrived") {
@@ -75,8 +75,8 @@ struct AfterPartTests {
         arguments: Tier.sample(Scope.allCases))
     func resumed(_ scope: Scope) async throws {
         let (scene, id) = try await begun()
-        _ = try await scene.agent.pause(Self.selection(scope, id, afterPart: true))
-        _ = try await scene.agent.resume(Self.selection(scope, id))
+        _ = try await scene.daemon.pause(Self.selection(scope, id, afterPart: true))
+        _ = try await scene.daemon.resume(Self.selection(scope, id))
         try await eventually("all has arrived") {
             scene.remote.step()
             return try await scene.state(id) == .completed
@@ -88,11 +88,11 @@ struct AfterPartTests {
     @Test("a second pause of something else stands when the first is taken back")
     func two() async throws {
         let (scene, id) = try await begun()
-        _ = try await scene.agent.pause(Self.selection(.all, id, afterPart: true))
-        _ = try await scene.agent.pause(Self.selection(.one, id, afterPart: true))
-        _ = try await scene.agent.resume(Self.selection(.all, id))
+        _ = try await scene.daemon.pause(Self.selection(.all, id, afterPart: true))
+        _ = try await scene.daemon.pause(Self.selection(.one, id, afterPart: true))
+        _ = try await scene.daemon.resume(Self.selection(.all, id))
         scene.remote.step()
-        try await scene.reach(.queued, [id])
+        try await scene.reachability(.queued, [id])
         #expect(scene.remote.parts == [0, 1])
         #expect(try await holds(scene, id) == ["operator"])
         try await scene.stop()
@@ -101,23 +101,23 @@ struct AfterPartTests {
     @Test("a pause without it cuts what was to arrive", arguments: Scope.allCases)
     func cut(_ scope: Scope) async throws {
         let (scene, id) = try await begun()
-        _ = try await scene.agent.pause(Self.selection(scope, id, afterPart: true))
-        try await look(scene)
-        _ = try await scene.agent.pause(Self.selection(scope, id))
-        try await scene.reach(.queued, [id])
-        #expect(try await scene.agent.house.store.upload(id)?.acked == 100)
+        _ = try await scene.daemon.pause(Self.selection(scope, id, afterPart: true))
+        try await status(scene)
+        _ = try await scene.daemon.pause(Self.selection(scope, id))
+        try await scene.reachability(.queued, [id])
+        #expect(try await scene.daemon.house.store.upload(id)?.acked == 100)
         try await scene.stop()
     }
 
     @Test("what policy forbids meanwhile is cut at once")
     func forbidden() async throws {
         let (scene, id) = try await begun()
-        _ = try await scene.agent.pause(Self.selection(.all, id, afterPart: true))
-        try await look(scene)
+        _ = try await scene.daemon.pause(Self.selection(.all, id, afterPart: true))
+        try await status(scene)
         #expect(try await scene.state(id) == .uploading)
-        _ = try await scene.agent.limit(LimitRequest(rate: 0, duration: 600), by: "test")
-        try await scene.reach(.queued, [id])
-        #expect(try await scene.agent.house.store.upload(id)?.acked == 100)
+        _ = try await scene.daemon.limit(LimitRequest(rate: 0, duration: 600), by: "test")
+        try await scene.reachability(.queued, [id])
+        #expect(try await scene.daemon.house.store.upload(id)?.acked == 100)
         try await scene.stop()
     }
 
@@ -126,8 +126,8 @@ struct AfterPartTests {
         let (scene, id) = try await begun()
         var selection = Self.selection(.all, id, afterPart: true)
         selection.duration = 1
-        _ = try await scene.agent.pause(selection)
-        try await eventually("the pause is over") { try await scene.agent.status().paused.isEmpty }
+        _ = try await scene.daemon.pause(selection)
+        try await eventually("the pause is over") { try await scene.daemon.status().paused.isEmpty }
         try await eventually("all has arrived") {
             scene.remote.step()
             return try await scene.state(id) == .completed
@@ -139,9 +139,9 @@ struct AfterPartTests {
     @Test("a stop in between leaves it paused where it stood")
     func stopped() async throws {
         let (scene, id) = try await begun()
-        _ = try await scene.agent.pause(Self.selection(.one, id, afterPart: true))
+        _ = try await scene.daemon.pause(Self.selection(.one, id, afterPart: true))
         try await scene.stop()
-        let upload = try #require(try await scene.agent.house.store.upload(id))
+        let upload = try #require(try await scene.daemon.house.store.upload(id))
         #expect(upload.pausedAt != nil && upload.acked == 100 && upload.state == .queued)
     }
 
@@ -156,20 +156,20 @@ struct AfterPartTests {
         for number in 0..<3 { ids.append(try await scene.add("\(number).mp4")) }
         try await eventually("they go") { scene.remote.bundles.flatMap(\.self).count + scene.remote.began.count >= 4 }
         let began = scene.remote.began
-        _ = try await scene.agent.pause(Selection(all: true, afterPart: true))
+        _ = try await scene.daemon.pause(Selection(all: true, afterPart: true))
         scene.remote.letGo()
         // It is sent in one request: it completes.
-        try await scene.reach(.completed, [long])
+        try await scene.reachability(.completed, [long])
         let bundled = Set(scene.remote.bundles.flatMap(\.self).map(\.display))
         let left = try await ids.asyncCompactMap { id in
-            try await scene.agent.house.store.row(id).flatMap {
+            try await scene.daemon.house.store.row(id).flatMap {
                 bundled.contains($0.asset.path.name.display) ? id : nil
             }
         }
-        try await scene.reach(.queued, left)
+        try await scene.reachability(.queued, left)
         #expect(scene.remote.began == began)
-        _ = try await scene.agent.resume(Selection(all: true))
-        try await scene.reach(.completed, ids)
+        _ = try await scene.daemon.resume(Selection(all: true))
+        try await scene.reachability(.completed, ids)
         #expect(Set(scene.remote.objects).count == 4 && scene.remote.objects.count == 4)
         try await scene.stop()
     }

@@ -15,8 +15,8 @@ struct BusyBookTests {
 
     private func at(_ seconds: Int64) -> MonotonicTime { MonotonicTime(nanoseconds: seconds * 1_000_000_000) }
 
-    private func book(_ sources: BusySource...) -> BusyBook {
-        var book = BusyBook()
+    private func book(_ sources: BusySource...) -> BusyStates {
+        var book = BusyStates()
         book.add(sources.map { PolicyRules(busy: BusyRule($0)) })
         return book
     }
@@ -25,22 +25,22 @@ struct BusyBookTests {
     func rhythm() {
         var book = book(command)
         #expect(book.due([], at: at(0)).isEmpty)
-        #expect(book.nextLook(at: at(0)) == nil)
+        #expect(book.nextCheck(at: at(0)) == nil)
         #expect(book.due([command], at: at(1)) == [command: .seconds(10)])
         #expect(book.isAsking)
         // It hangs.
         #expect(book.due([command], at: at(40)).isEmpty)
-        #expect(book.nextLook(at: at(40)) == nil)
+        #expect(book.nextCheck(at: at(40)) == nil)
         _ = book.heard(.busy, of: command, asked: at(1), at: wall)
         #expect(book.words(at: at(5))[command]?.answer == .busy)
         #expect(book.due([command], at: at(5)).isEmpty)
-        #expect(book.nextLook(at: at(5)) == .seconds(26))
+        #expect(book.nextCheck(at: at(5)) == .seconds(26))
         #expect(book.due([command], at: at(31)) == [command: .seconds(10)])
         // The last answer counts until the next one arrives.
         #expect(book.words(at: at(35))[command]?.answer == .busy)
         _ = book.heard(.free, of: command, asked: at(31), at: wall)
         #expect(book.due([], at: at(40)).isEmpty)
-        #expect(book.nextLook(at: at(40)) == nil)
+        #expect(book.nextCheck(at: at(40)) == nil)
     }
 
     @Test("what a command has said counts for nothing later, when something waits anew")
@@ -57,7 +57,7 @@ struct BusyBookTests {
         let later = wall.advanced(by: .seconds(45))
         let (change, _) = book.heard(.free, of: command, asked: at(45), at: later)
         #expect(change == .none)
-        #expect(book.words(at: at(46))[command] == BusyWord(.free, since: later))
+        #expect(book.words(at: at(46))[command] == BusyAnswer(.free, since: later))
     }
 
     @Test("a file of which the kernel tells is looked at once and then when something happened; nothing is scheduled")
@@ -70,10 +70,12 @@ struct BusyBookTests {
         #expect(book.filesChanged(unheard: [:]).ask.isEmpty)
         #expect(book.heard(.free, of: file, asked: at(0), at: wall).again != nil)
         #expect(
-            book.heard(.busy, of: file, asked: at(0), at: wall) == (.another(before: BusyWord(.free, since: wall)), nil)
+            book.heard(.busy, of: file, asked: at(0), at: wall) == (
+                .another(before: BusyAnswer(.free, since: wall)), nil
+            )
         )
         #expect(book.due([file], at: at(100_000)).isEmpty)
-        #expect(book.nextLook(at: at(100_000)) == nil)
+        #expect(book.nextCheck(at: at(100_000)) == nil)
         #expect(book.words(at: at(100_000))[file]?.answer == .busy)
         #expect(book.filesChanged(unheard: [:]).ask.keys.contains(file))
     }
@@ -92,7 +94,7 @@ struct BusyBookTests {
         #expect(book.words(at: at(60))[file] == nil)
         #expect(book.due([file], at: at(60)).keys.contains(file))
         _ = book.heard(.free, of: file, asked: at(60), at: wall)
-        #expect(book.nextLook(at: at(70)) == .seconds(20))
+        #expect(book.nextCheck(at: at(70)) == .seconds(20))
     }
 
     @Test("a file that could not be looked at is looked at again, though nothing is told of it")
@@ -101,17 +103,17 @@ struct BusyBookTests {
         _ = book.due([], at: at(0))
         _ = book.heard(.unknown(problem: "is hidden", remedy: "show it"), of: file, asked: at(0), at: wall)
         #expect(book.due([file], at: at(5)).isEmpty)
-        #expect(book.nextLook(at: at(5)) == .seconds(25))
+        #expect(book.nextCheck(at: at(5)) == .seconds(25))
         #expect(book.due([file], at: at(30)).keys.contains(file))
         _ = book.heard(.free, of: file, asked: at(30), at: wall)
-        #expect(book.nextLook(at: at(31)) == nil)
+        #expect(book.nextCheck(at: at(31)) == nil)
         #expect(book.words(at: at(1_000))[file]?.isFree == true)
     }
 
     @Test(
         "of two places that ask the same command the shorter times count, and a source that nobody names is forgotten")
     func rules() {
-        var book = BusyBook()
+        var book = BusyStates()
         book.add([
             PolicyRules(busy: BusyRule(command, every: .seconds(60), timeout: .seconds(2))),
             PolicyRules(busy: BusyRule(command, every: .seconds(5), timeout: .seconds(9))),
@@ -121,10 +123,10 @@ struct BusyBookTests {
         // A question that is under way is not started again.
         #expect(book.isAsking)
         _ = book.heard(.busy, of: command, asked: at(0), at: wall)
-        #expect(book.nextLook(at: at(0)) == .seconds(5))
+        #expect(book.nextCheck(at: at(0)) == .seconds(5))
         book.keep([])
         #expect(book.words(at: at(1)).isEmpty)
-        #expect(book.nextLook(at: at(0)) == nil)
+        #expect(book.nextCheck(at: at(0)) == nil)
     }
 }
 
@@ -132,16 +134,16 @@ struct BusyBookTests {
 struct BusyDaemonTests {
     /// A source that gives a test's answers, and counts the questions.
     private final class Camera: Sendable {
-        private let state = Mutex((answer: BusyWord.Answer.free, asked: 0, most: 0, now: 0))
-        var answer: BusyWord.Answer {
+        private let state = Mutex((answer: BusyAnswer.Answer.free, asked: 0, most: 0, now: 0))
+        var answer: BusyAnswer.Answer {
             get { state.withLock { $0.answer } }
             set { state.withLock { $0.answer = newValue } }
         }
         var asked: Int { state.withLock { $0.asked } }
         /// The most questions at the same time.
         var most: Int { state.withLock { $0.most } }
-        var look: BusyLook {
-            BusyLook { [self] _, _ in
+        var status: BusyProbe {
+            BusyProbe { [self] _, _ in
                 state.withLock { state in
                     state.asked += 1
                     state.now += 1
@@ -161,7 +163,7 @@ struct BusyDaemonTests {
 
     private func scene(_ shape: (inout Settings) throws -> Void) async throws -> AgentScene {
         let scene = try await AgentScene(shape)
-        await scene.agent.dispatcher.ask(camera.look)
+        await scene.daemon.scheduler.ask(camera.status)
         return scene
     }
 
@@ -174,24 +176,24 @@ struct BusyDaemonTests {
         try await scene.isRunning(1)
         camera.answer = .busy
         try await scene.isRunning(0)
-        try await scene.reach(.queued, [id])
-        let view = try await scene.agent.show(id).upload
+        try await scene.reachability(.queued, [id])
+        let view = try await scene.daemon.show(id).upload
         #expect(view.state == "waiting" && view.holds.map(\.kind) == ["busy"] && view.attempt == 0)
         let text = "`/bin/is-recording` says that it is busy: `busy` of folder cam"
-        #expect(try await scene.agent.why(id).answers.first?.text == text)
-        #expect(try await scene.agent.status().folders.first?.hold?.text == text)
+        #expect(try await scene.daemon.why(id).answers.first?.text == text)
+        #expect(try await scene.daemon.status().folders.first?.hold?.text == text)
         let other = try await scene.add("b.mp4", in: "solo")
         scene.remote.letGo()
-        try await scene.reach(.completed, [other])
+        try await scene.reachability(.completed, [other])
         #expect(try await scene.state(id) == .queued)
         // An unknown state holds uploads as well, and is reported as unknown.
         camera.answer = .unknown(problem: "hangs", remedy: "kick it")
         try await eventually("it is told") {
-            try await scene.agent.why(id).answers.first?.text
+            try await scene.daemon.why(id).answers.first?.text
                 == "`/bin/is-recording` hangs, which counts as busy; kick it: `busy` of folder cam"
         }
         camera.answer = .free
-        try await scene.reach(.completed, [id])
+        try await scene.reachability(.completed, [id])
         #expect(scene.remote.objects.count == 2)
         #expect(camera.most == 1)
         try await scene.stop()
@@ -203,30 +205,31 @@ struct BusyDaemonTests {
             settings.policy.rules = PolicyRules(busy: Self.command)
             settings.folders[1].policy.rules = PolicyRules(bandwidth: [PolicyRules.RateRule(limit: 0)])
         }
-        let dispatcher = scene.agent.dispatcher
+        let scheduler = scene.daemon.scheduler
         let held = try await scene.add("a.mp4", in: "solo")
         let sent = try await scene.add("b.mp4")
-        try await scene.reach(.completed, [sent])
+        try await scene.reachability(.completed, [sent])
         try await eventually("nothing is scheduled") {
-            let isAsking = await dispatcher.busy.isAsking
-            return try await dispatcher.nextDeadline() == nil && !isAsking && scene.agent.house.dispatchBell.isWaiting
+            let isAsking = await scheduler.busy.isAsking
+            return try await scheduler.nextDeadline() == nil && !isAsking
+                && scene.daemon.house.schedulingSignal.isWaiting
         }
         let asked = camera.asked
         #expect(asked > 0)
         // The earlier answer no longer counts, and is no hold either.
-        try await eventually("its time is over") { await dispatcher.world.busy.isEmpty }
-        #expect(try await scene.agent.show(held).upload.holds.map(\.kind) == ["schedule"])
-        #expect(try await scene.agent.status().destinations.first?.hold == nil)
-        scene.agent.house.dispatchBell.ring()
-        try await eventually("it has looked") { scene.agent.house.dispatchBell.isWaiting }
+        try await eventually("its time is over") { await scheduler.inputs.busy.isEmpty }
+        #expect(try await scene.daemon.show(held).upload.holds.map(\.kind) == ["schedule"])
+        #expect(try await scene.daemon.status().destinations.first?.hold == nil)
+        scene.daemon.house.schedulingSignal.signal()
+        try await eventually("it has looked") { scene.daemon.house.schedulingSignal.isWaiting }
         #expect(camera.asked == asked)
         // When a file arrives, the source is asked first.
         camera.answer = .busy
         let late = try await scene.add("c.mp4")
-        try await eventually("it waits") { try await scene.agent.show(late).upload.holds.map(\.kind) == ["busy"] }
+        try await eventually("it waits") { try await scene.daemon.show(late).upload.holds.map(\.kind) == ["busy"] }
         #expect(scene.remote.began.count == 1)
         camera.answer = .free
-        try await scene.reach(.completed, [late])
+        try await scene.reachability(.completed, [late])
         try await scene.stop()
     }
 
@@ -238,14 +241,14 @@ struct BusyDaemonTests {
         try await eventually("it is made") { scene.remote.objects.count == 1 }
         camera.answer = .busy
         try await scene.isRunning(0)
-        _ = try await scene.agent.cancel(Selection(ids: [id]))
-        try await scene.reach(.cancelled, [id])
+        _ = try await scene.daemon.cancel(Selection(ids: [id]))
+        try await scene.reachability(.cancelled, [id])
         let asked = camera.asked
         try await eventually("the camera is asked for the removal") { camera.asked > asked + 2 }
         #expect(scene.remote.objects.count == 1)
         camera.answer = .free
         try await eventually("it is removed") { scene.remote.objects.isEmpty }
-        try await eventually("nobody asks any more") { try await scene.agent.dispatcher.nextDeadline() == nil }
+        try await eventually("nobody asks any more") { try await scene.daemon.scheduler.nextDeadline() == nil }
         try await scene.stop()
     }
 
@@ -254,20 +257,20 @@ struct BusyDaemonTests {
         let folder = TemporaryFolder()
         let mark = folder.path.appending("run/recording")
         let scene = try await AgentScene { $0.policy.rules = PolicyRules(busy: BusyRule(.file(mark))) }
-        let dispatcher = scene.agent.dispatcher
-        try await eventually("it was looked at") { await dispatcher.world.busy[.file(mark)]?.isFree == true }
-        #expect(try await dispatcher.nextDeadline() == nil)
+        let scheduler = scene.daemon.scheduler
+        try await eventually("it was looked at") { await scheduler.inputs.busy[.file(mark)]?.isFree == true }
+        #expect(try await scheduler.nextDeadline() == nil)
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a.mp4")
         try await scene.isRunning(1)
         try folder.write("run/recording", [])
         try await scene.isRunning(0)
         let text = "`\(mark.display)` is there: `busy` of policy"
-        try await eventually("it is told") { try await scene.agent.why(id).answers.first?.text == text }
-        #expect(try await dispatcher.nextDeadline() == nil)
+        try await eventually("it is told") { try await scene.daemon.why(id).answers.first?.text == text }
+        #expect(try await scheduler.nextDeadline() == nil)
         scene.remote.letGo()
         try Files.remove(mark)
-        try await scene.reach(.completed, [id])
+        try await scene.reachability(.completed, [id])
         #expect(scene.remote.objects.count == 1)
         try await scene.stop()
     }
@@ -281,9 +284,9 @@ struct BusyDaemonTests {
         let scene = try await AgentScene { $0.folders[0].policy.rules = PolicyRules(busy: BusyRule(.file(mark))) }
         let id = try await scene.add("a.mp4")
         let other = try await scene.add("b.mp4", in: "solo")
-        try await scene.reach(.completed, [other])
+        try await scene.reachability(.completed, [other])
         try await eventually("it is told") {
-            try await scene.agent.why(id).answers.first?.text
+            try await scene.daemon.why(id).answers.first?.text
                 == "`\(mark.display)` cannot be looked at, since its disk does not answer, which counts as busy; look at the "
                 + "server that it is on: `busy` of folder cam"
         }
@@ -298,21 +301,21 @@ struct BusyDaemonTests {
         try folder.write("recording", [])
         let (here, nowhere) = (folder.path.appending("recording"), folder.path.appending("nothing"))
         let scene = try await AgentScene { _ in }
-        await scene.agent.dispatcher.waitForFiles(.seconds(60))
+        await scene.daemon.scheduler.waitForFiles(.seconds(60))
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a.mp4")
         try await scene.isRunning(1)
         scene.written.edit { $0.policy.rules.busy = BusyRule(.file(nowhere)) }
-        #expect(try await scene.agent.reload().applied)
+        #expect(try await scene.daemon.reload().applied)
         #expect(scene.remote.running.count == 1 && scene.remote.began.count == 1)
         scene.written.edit { $0.policy.rules.busy = BusyRule(.file(here)) }
-        #expect(try await scene.agent.reload().applied)
+        #expect(try await scene.daemon.reload().applied)
         try await scene.isRunning(0)
-        try await eventually("it waits") { try await scene.agent.show(id).upload.holds.map(\.kind) == ["busy"] }
+        try await eventually("it waits") { try await scene.daemon.show(id).upload.holds.map(\.kind) == ["busy"] }
         scene.remote.letGo()
         scene.written.edit { $0.policy.rules.busy = nil }
-        #expect(try await scene.agent.reload().applied)
-        try await scene.reach(.completed, [id])
+        #expect(try await scene.daemon.reload().applied)
+        try await scene.reachability(.completed, [id])
         try await scene.stop()
     }
 
@@ -322,18 +325,18 @@ struct BusyDaemonTests {
         camera.answer = .busy
         let id = try await scene.add("a.mp4")
         let text = "`/bin/is-recording` says that it is busy: `busy` of folder cam"
-        try await eventually("it waits") { try await scene.agent.why(id).answers.first?.text == text }
-        let planned = await scene.agent.dispatcher.plannedWorld
+        try await eventually("it waits") { try await scene.daemon.why(id).answers.first?.text == text }
+        let planned = await scene.daemon.scheduler.plannedWorld
         #expect(planned.busy[Self.command.source]?.answer == .busy)
         camera.answer = .free
-        try await scene.reach(.completed, [id])
-        try await eventually("its word is over") { await scene.agent.dispatcher.world.busy.isEmpty }
-        #expect(await scene.agent.dispatcher.plannedWorld.busy[Self.command.source]?.isFree == true)
+        try await scene.reachability(.completed, [id])
+        try await eventually("its word is over") { await scene.daemon.scheduler.inputs.busy.isEmpty }
+        #expect(await scene.daemon.scheduler.plannedWorld.busy[Self.command.source]?.isFree == true)
         try await scene.stop()
     }
 }
 
-extension Dispatcher {
+extension Scheduler {
     /// A busy machine inspects a file later.
     fileprivate func waitForFiles(_ patience: Duration) { busyPatience = patience }
 }

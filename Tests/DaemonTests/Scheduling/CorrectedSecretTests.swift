@@ -70,13 +70,13 @@ struct CorrectedSecretTests {
 
     /// Records the secret of each request, and accepts none.
     private final class Server: Sendable {
-        private let heard: Heard
+        private let heard: Received
         let server: FakeServer
 
-        private final class Heard: Sendable { let all = Mutex<[Bool]>([]) }
+        private final class Received: Sendable { let all = Mutex<[Bool]>([]) }
 
         init(_ place: Place) throws {
-            let heard = Heard()
+            let heard = Received()
             self.heard = heard
             server = try FakeServer { exchange in
                 let words = exchange.headerNames.compactMap { exchange.header($0) }
@@ -139,19 +139,19 @@ struct CorrectedSecretTests {
         let id = try await scene.add("a.mp4")
         let isHeld = place.type != "tus" || place.status != 400
         try await eventually("it is refused") {
-            if isHeld { return await scene.agent.dispatcher.hold(of: "nas") != nil }
+            if isHeld { return await scene.daemon.scheduler.hold(of: "nas") != nil }
             return try await scene.state(id) == .failed
         }
         let before = server.all
         #expect(!before.isEmpty && !before.contains(true))
         try Self.correct(file)
         switch next {
-        case _ where !isHeld: _ = try await scene.agent.retry(Selection(ids: [id]))
-        case .resume: _ = try await scene.agent.resume(Selection(destination: "nas"))
+        case _ where !isHeld: _ = try await scene.daemon.retry(Selection(ids: [id]))
+        case .resume: _ = try await scene.daemon.resume(Selection(destination: "nas"))
         default:
-            try await eventually("the dispatcher waits") { scene.agent.house.dispatchBell.isWaiting }
+            try await eventually("the dispatcher waits") { scene.daemon.house.schedulingSignal.isWaiting }
             clocks.advance(by: .seconds(15 * 60 + 2))
-            scene.agent.house.dispatchBell.ring()
+            scene.daemon.house.schedulingSignal.signal()
         }
         try await eventually("it is tried again") { server.all.count > before.count }
         #expect(server.all[before.count], "the first request carries the corrected one: \(server.all)")

@@ -12,9 +12,9 @@ struct ExpiryTests {
     private static let week = PolicyRules(expiresAfter: .seconds(7 * 86_400))
 
     private func goOn(_ scene: AgentScene, _ clocks: ManualClocks, by time: Duration) async throws {
-        try await eventually("the dispatcher waits") { scene.agent.house.dispatchBell.isWaiting }
+        try await eventually("the dispatcher waits") { scene.daemon.house.schedulingSignal.isWaiting }
         clocks.advance(by: time)
-        scene.agent.house.dispatchBell.ring()
+        scene.daemon.house.schedulingSignal.signal()
     }
 
     @Test(
@@ -26,34 +26,34 @@ struct ExpiryTests {
             settings.policy.rules = Self.week
             settings.folders[0].afterUpload = .delete
         }
-        _ = try await scene.agent.pause(Selection(all: true))
+        _ = try await scene.daemon.pause(Selection(all: true))
         let id = try await scene.add("a.mp4")
-        try await scene.reach(.queued, [id])
+        try await scene.reachability(.queued, [id])
         try await goOn(scene, clocks, by: .seconds(7 * 86_400 - 1))
-        let left = try #require(try await scene.agent.dispatcher.nextDeadline())
+        let left = try #require(try await scene.daemon.scheduler.nextDeadline())
         #expect(left <= .seconds(1))
         #expect(try await scene.state(id) == .queued)
         try await goOn(scene, clocks, by: .seconds(1))
-        try await scene.reach(.cancelled, [id])
+        try await scene.reachability(.cancelled, [id])
         try await eventually("its copy is gone") { try scene.copies.isEmpty }
-        let view = try await scene.agent.show(id).upload
+        let view = try await scene.daemon.show(id).upload
         #expect(view.state == "expired" && view.list == "cancelled")
         #expect(view.error?.code == "expired")
         try await eventually("the source is left for good") {
-            try await scene.agent.show(id).upload.sourceState == "kept: an upload of it has expired"
+            try await scene.daemon.show(id).upload.sourceState == "kept: an upload of it has expired"
         }
-        let why = try #require(try await scene.agent.why(id).answers.first)
+        let why = try #require(try await scene.daemon.why(id).answers.first)
         #expect(why.text.hasPrefix("it was found at 2026-11-20T08:00:00.000Z, which is longer ago than expires_after"))
         #expect(why.text.hasSuffix("`sluice retry \(id)` sends it after all"))
         var query = ListQuery()
         query.state = "expired"
-        #expect(try await scene.agent.list(query).uploads.map(\.id) == [id])
+        #expect(try await scene.daemon.list(query).uploads.map(\.id) == [id])
         let source = scene.folder.path.appending("cam/a.mp4")
-        #expect(try FileLook.ifPresent(at: source) != nil)
-        _ = try await scene.agent.resume(Selection(all: true))
-        _ = try await scene.agent.retry(Selection(ids: [id]))
-        try await scene.reach(.completed, [id])
-        try await eventually("its source goes as it should") { try FileLook.ifPresent(at: source) == nil }
+        #expect(try FileStatus.ifPresent(at: source) != nil)
+        _ = try await scene.daemon.resume(Selection(all: true))
+        _ = try await scene.daemon.retry(Selection(ids: [id]))
+        try await scene.reachability(.completed, [id])
+        try await eventually("its source goes as it should") { try FileStatus.ifPresent(at: source) == nil }
         #expect(scene.remote.objects == ["a.mp4"])
         try await scene.stop()
     }
@@ -66,10 +66,10 @@ struct ExpiryTests {
         let id = try await scene.add("a.mp4")
         try await scene.isRunning(1)
         try await goOn(scene, clocks, by: .seconds(8 * 86_400))
-        try await eventually("the dispatcher waits again") { scene.agent.house.dispatchBell.isWaiting }
+        try await eventually("the dispatcher waits again") { scene.daemon.house.schedulingSignal.isWaiting }
         #expect(scene.remote.running.count == 1)
         scene.remote.letGo()
-        try await scene.reach(.completed, [id])
+        try await scene.reachability(.completed, [id])
         try await scene.stop()
     }
 
@@ -83,17 +83,17 @@ struct ExpiryTests {
             settings.folders[0].uploadTo = ["nas", "cloud"]
             settings.folders[0].afterUpload = .delete
         }
-        _ = try await scene.agent.pause(Selection(destination: "cloud"))
+        _ = try await scene.daemon.pause(Selection(destination: "cloud"))
         _ = try await scene.add("a.mp4")
-        let uploads = try await scene.agent.house.store.uploads(of: 1)
+        let uploads = try await scene.daemon.house.store.uploads(of: 1)
         let ids = Dictionary(uploads.map { ($0.destination, $0.id) }, uniquingKeysWith: { $1 })
-        try await scene.reach(.completed, [try #require(ids["nas"])])
+        try await scene.reachability(.completed, [try #require(ids["nas"])])
         try await goOn(scene, clocks, by: .seconds(7 * 86_400))
-        try await scene.reach(.cancelled, [try #require(ids["cloud"])])
+        try await scene.reachability(.cancelled, [try #require(ids["cloud"])])
         try await eventually("its copy is gone") { try scene.copies.isEmpty }
-        #expect(try FileLook.ifPresent(at: scene.folder.path.appending("cam/a.mp4")) != nil)
+        #expect(try FileStatus.ifPresent(at: scene.folder.path.appending("cam/a.mp4")) != nil)
         try await eventually("that is recorded") {
-            try await scene.agent.house.store.asset(1)?.sourceState == .kept
+            try await scene.daemon.house.store.asset(1)?.sourceState == .kept
         }
         try await scene.stop()
     }
@@ -102,18 +102,18 @@ struct ExpiryTests {
     func clock() async throws {
         let clocks = ManualClocks()
         let scene = try await AgentScene(clocks: clocks) { $0.policy.rules = Self.week }
-        _ = try await scene.agent.pause(Selection(all: true))
+        _ = try await scene.daemon.pause(Selection(all: true))
         let id = try await scene.add("a.mp4")
-        try await scene.reach(.queued, [id])
+        try await scene.reachability(.queued, [id])
         // The run is old enough, and then the clock is set.
         try await goOn(scene, clocks, by: .seconds(7 * 86_400 - 30))
-        try await eventually("the dispatcher waits") { scene.agent.house.dispatchBell.isWaiting }
+        try await eventually("the dispatcher waits") { scene.daemon.house.schedulingSignal.isWaiting }
         clocks.step(by: .seconds(3600))
         try await goOn(scene, clocks, by: .seconds(45))
-        try await eventually("the dispatcher waits") { scene.agent.house.dispatchBell.isWaiting }
+        try await eventually("the dispatcher waits") { scene.daemon.house.schedulingSignal.isWaiting }
         #expect(try await scene.state(id) == .queued)
         try await goOn(scene, clocks, by: .seconds(61))
-        try await scene.reach(.cancelled, [id])
+        try await scene.reachability(.cancelled, [id])
         try await scene.stop()
     }
 }

@@ -31,9 +31,9 @@ struct FailingTests {
         scene.remote.standard = .fail(remedy)
         let id = try await scene.add("a.mp4")
         try await eventually("it is tried again and again") { scene.remote.began.count > 12 }
-        #expect(try await scene.agent.house.store.upload(id)?.attempt == 0)
+        #expect(try await scene.daemon.house.store.upload(id)?.attempt == 0)
         scene.remote.letGo()
-        try await scene.reach(.completed, [id])
+        try await scene.reachability(.completed, [id])
         try await scene.stop()
     }
 
@@ -42,9 +42,9 @@ struct FailingTests {
         let scene = try await scene(Self.quick)
         scene.remote.standard = .fail(.refused(after: nil))
         let id = try await scene.add("a.mp4")
-        try await scene.reach(.failed, [id])
+        try await scene.reachability(.failed, [id])
         #expect(scene.remote.began.count == 3)
-        let failure = try #require(try await scene.agent.house.store.failures(id).last?.failure)
+        let failure = try #require(try await scene.daemon.house.store.failures(id).last?.failure)
         #expect(failure.message.hasSuffix("(attempt 3 of 3)"), "\(failure)")
         try await scene.stop()
     }
@@ -55,11 +55,11 @@ struct FailingTests {
     ) async throws {
         while try await !isSo() {
             try await eventually("the dispatcher waits, and nothing runs") {
-                scene.agent.house.dispatchBell.isWaiting && scene.remote.running.isEmpty
+                scene.daemon.house.schedulingSignal.isWaiting && scene.remote.running.isEmpty
             }
             if try await isSo() { return }
             clocks.advance(by: step)
-            scene.agent.house.dispatchBell.ring()
+            scene.daemon.house.schedulingSignal.signal()
         }
     }
 
@@ -78,10 +78,10 @@ struct FailingTests {
         // The next try after an hour: 15 minutes apart at most.
         let took = clocks.wall().milliseconds - began.milliseconds
         #expect((3_600_000...4_600_000).contains(took), "\(took)")
-        let failure = try #require(try await scene.agent.house.store.failures(id).last?.failure)
+        let failure = try #require(try await scene.daemon.house.store.failures(id).last?.failure)
         #expect(failure.message.contains("`retry.give_up_after` is 1h") && !failure.retryable, "\(failure)")
         scene.remote.letGo()
-        _ = try await scene.agent.retry(Selection(ids: [id]))
+        _ = try await scene.daemon.retry(Selection(ids: [id]))
         try await goOn(scene, clocks, by: .seconds(20)) { try await scene.state(id) == .completed }
         try await scene.stop()
     }
@@ -112,7 +112,7 @@ struct FailingTests {
         scene.remote.standard = .lose(.holdDestination(after: nil))
         let id = try await scene.add("a.mp4", size: 1_500_000)
         func hold() async throws -> HoldView? {
-            try await scene.agent.why(id).answers.first?.holds.first { $0.kind == "metered" }
+            try await scene.daemon.why(id).answers.first?.holds.first { $0.kind == "metered" }
         }
         try await goOn(scene, clocks, by: .seconds(1)) { try await hold() != nil }
         #expect(scene.remote.began.count == 2)
@@ -123,11 +123,11 @@ struct FailingTests {
             "\(text)")
         // For hours nothing is sent, for any reason that wakes the dispatcher.
         for _ in 0..<20 {
-            try await eventually("the dispatcher waits") { scene.agent.house.dispatchBell.isWaiting }
+            try await eventually("the dispatcher waits") { scene.daemon.house.schedulingSignal.isWaiting }
             clocks.advance(by: .seconds(3600))
-            scene.agent.house.dispatchBell.ring()
+            scene.daemon.house.schedulingSignal.signal()
         }
-        try await eventually("the dispatcher waits") { scene.agent.house.dispatchBell.isWaiting }
+        try await eventually("the dispatcher waits") { scene.daemon.house.schedulingSignal.isWaiting }
         #expect(scene.remote.began.count == 2)
         // Other uploads are sent all the same.
         scene.remote.set(.take, for: "b.mp4")
@@ -137,11 +137,11 @@ struct FailingTests {
         try await goOn(scene, clocks, by: .seconds(600)) { scene.remote.began.count > 3 }
         try await goOn(scene, clocks, by: .seconds(1)) { try await hold() != nil }
         let tried = scene.remote.began.count
-        _ = try await scene.agent.allow(AllowRequest(ids: [id], kinds: ["metered"], duration: 3600), by: "somebody")
+        _ = try await scene.daemon.allow(AllowRequest(ids: [id], kinds: ["metered"], duration: 3600), by: "somebody")
         try await goOn(scene, clocks, by: .seconds(1)) { scene.remote.began.count > tried }
         scene.remote.letGo()
         try await goOn(scene, clocks, by: .seconds(1)) { try await scene.state(id) == .completed }
-        let warnings = try await scene.agent.show(id).upload.warnings
+        let warnings = try await scene.daemon.show(id).upload.warnings
         #expect(warnings.contains { $0.contains("bytes were sent in vain before") }, "\(warnings)")
         try await scene.stop()
     }
@@ -155,17 +155,17 @@ struct FailingTests {
         var waits: [Duration] = []
         for number in 1...5 {
             try await eventually("attempt \(number) is over") {
-                try await scene.agent.house.store.failures(id).count == number && scene.remote.running.isEmpty
+                try await scene.daemon.house.store.failures(id).count == number && scene.remote.running.isEmpty
             }
-            let until = try #require(try await scene.agent.house.store.upload(id)?.backoffUntil)
+            let until = try #require(try await scene.daemon.house.store.upload(id)?.backoffUntil)
             waits.append(until.since(clocks.monotonic()))
-            try await eventually("the dispatcher waits") { scene.agent.house.dispatchBell.isWaiting }
+            try await eventually("the dispatcher waits") { scene.daemon.house.schedulingSignal.isWaiting }
             clocks.advance(by: until.since(clocks.monotonic()) + .milliseconds(1))
-            scene.agent.house.dispatchBell.ring()
+            scene.daemon.house.schedulingSignal.signal()
         }
         #expect(waits[0] <= .milliseconds(100))
         #expect(waits.dropFirst() == [.seconds(3), .seconds(6), .seconds(9), .seconds(10)], "\(waits)")
-        #expect(try await scene.agent.show(id).wasted ?? 0 >= 12_000_000)
+        #expect(try await scene.daemon.show(id).wasted ?? 0 >= 12_000_000)
         try await scene.stop()
     }
 
@@ -175,19 +175,19 @@ struct FailingTests {
         let size = RequestSize(most: 1 << 20, failed: 2 << 20, patience: 64)
         remote.learn(size)
         try await run(folder, remote) { scene in
-            let store = scene.agent.house.store
-            try await scene.reach(.completed, [try await scene.add("a.mp4")])
+            let store = scene.daemon.house.store
+            try await scene.reachability(.completed, [try await scene.add("a.mp4")])
             try await eventually("it is kept") { try await store.requestSize(to: "nas", at: "here") == size }
             #expect(try await store.requestSize(to: "nas", at: "there:443") == nil)
         }
         remote.learn(nil)
         try await run(folder, remote) { scene in
-            let store = scene.agent.house.store
-            try await scene.reach(.completed, [try await scene.add("b.mp4")])
+            let store = scene.daemon.house.store
+            try await scene.reachability(.completed, [try await scene.add("b.mp4")])
             #expect(remote.requestSize == size)
             // A forgotten size stays forgotten.
             remote.learn(nil)
-            try await scene.reach(.completed, [try await scene.add("c.mp4")])
+            try await scene.reachability(.completed, [try await scene.add("c.mp4")])
             try await eventually("it is not kept") { try await store.requestSize(to: "nas", at: "here") == nil }
         }
     }

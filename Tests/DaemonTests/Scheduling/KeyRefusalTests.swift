@@ -17,18 +17,18 @@ struct KeyRefusalSceneTests {
         for number in 0..<5 {
             // No hold of fifteen minutes delays them.
             others.append(try await scene.add("\(number)"))
-            try await scene.reach(.completed, others)
+            try await scene.reachability(.completed, others)
             let before = scene.remote.began.count { $0 == "bad" }
-            _ = try await scene.agent.retry(Selection(ids: [bad]))
+            _ = try await scene.daemon.retry(Selection(ids: [bad]))
             try await eventually("it is refused once more") {
                 scene.remote.began.count { $0 == "bad" } > before
             }
         }
-        try await scene.reach(.queued, [bad])
-        #expect(try await scene.agent.house.store.upload(bad)?.attempt == 0)
+        try await scene.reachability(.queued, [bad])
+        #expect(try await scene.daemon.house.store.upload(bad)?.attempt == 0)
         scene.remote.letGo()
-        _ = try await scene.agent.resume(Selection(all: true))
-        try await scene.reach(.completed, [bad])
+        _ = try await scene.daemon.resume(Selection(all: true))
+        try await scene.reachability(.completed, [bad])
         try await scene.stop()
     }
 
@@ -38,19 +38,19 @@ struct KeyRefusalSceneTests {
         scene.remote.standard = .waitOpening
         var ids: [String] = []
         for number in 0..<1000 { ids.append(try await scene.add("\(number)")) }
-        try await scene.reach(.queued, Array(ids.suffix(900)))
+        try await scene.reachability(.queued, Array(ids.suffix(900)))
         let running = scene.remote.began.count
         scene.remote.refuseAll()
         try await eventually("the destination is held") {
-            await scene.agent.dispatcher.hold(of: "nas")?.kind == .auth
+            await scene.daemon.scheduler.hold(of: "nas")?.kind == .auth
         }
         // The running uploads are accepted, and after each of them one is tried.
         #expect(scene.remote.began.count <= 2 * running + 3)
-        for id in ids { #expect(try await scene.agent.house.store.upload(id)?.state != .failed) }
+        for id in ids { #expect(try await scene.daemon.house.store.upload(id)?.state != .failed) }
         scene.remote.letGo()
-        _ = try await scene.agent.reload()
-        try await scene.reach(.completed, ids)
-        for id in ids { #expect(try await scene.agent.house.store.upload(id)?.attempt == 0) }
+        _ = try await scene.daemon.reload()
+        try await scene.reachability(.completed, ids)
+        for id in ids { #expect(try await scene.daemon.house.store.upload(id)?.attempt == 0) }
         try await scene.stop()
     }
 
@@ -64,23 +64,23 @@ struct KeyRefusalSceneTests {
         scene.remote.set(.refuseKey, for: "bad")
         let bad = try await scene.add("bad")
         try await eventually("it is refused") { tried("bad") == 1 }
-        try await scene.reach(.completed, [try await scene.add("good")])
-        _ = try await scene.agent.retry(Selection(ids: [bad]))
+        try await scene.reachability(.completed, [try await scene.add("good")])
+        _ = try await scene.daemon.retry(Selection(ids: [bad]))
         try await eventually("it is refused for its own sake") { tried("bad") == 2 }
-        try await scene.reach(.queued, [bad])
+        try await scene.reachability(.queued, [bad])
         scene.remote.standard = .refuseKey
         for name in ["one", "two"] { _ = try await scene.add(name, in: "solo") }
         try await eventually("the destination is held") {
-            await scene.agent.dispatcher.hold(of: "nas")?.kind == .auth && scene.remote.running.isEmpty
+            await scene.daemon.scheduler.hold(of: "nas")?.kind == .auth && scene.remote.running.isEmpty
         }
-        if othersAreHeld { _ = try await scene.agent.pause(Selection(folder: "solo")) }
+        if othersAreHeld { _ = try await scene.daemon.pause(Selection(folder: "solo")) }
         let before = scene.remote.began.count
         while scene.remote.began.count == before {
             try await eventually("the dispatcher waits") {
-                scene.agent.house.dispatchBell.isWaiting || scene.remote.began.count > before
+                scene.daemon.house.schedulingSignal.isWaiting || scene.remote.began.count > before
             }
             clocks.advance(by: .seconds(30))
-            scene.agent.house.dispatchBell.ring()
+            scene.daemon.house.schedulingSignal.signal()
         }
         #expect((scene.remote.began[before] == "bad") == othersAreHeld, "\(scene.remote.began)")
         try await scene.stop()
@@ -98,26 +98,26 @@ struct KeyRefusalSceneTests {
             scene.remote.set(.refuseKey, for: FilePath(name))
             bad.append(try await scene.add(name))
             try await eventually("it is refused") { tried(FilePath(name)) == 1 }
-            try await scene.reach(.completed, [try await scene.add("good \(name)")])
+            try await scene.reachability(.completed, [try await scene.add("good \(name)")])
         }
         // With nothing accepted in between: the key may be at fault.
-        _ = try await scene.agent.retry(Selection(ids: bad))
+        _ = try await scene.daemon.retry(Selection(ids: bad))
         try await eventually("each is refused again: \(scene.remote.began.map(\.display))") {
             tried("bad") > 1 && tried("worse") > 1 && scene.remote.running.isEmpty
         }
         try await eventually("the destination is held") {
-            await scene.agent.dispatcher.hold(of: "nas")?.kind == .auth
+            await scene.daemon.scheduler.hold(of: "nas")?.kind == .auth
         }
         scene.remote.letGo()
-        if byHand { _ = try await scene.agent.resume(Selection(destination: "nas")) }
+        if byHand { _ = try await scene.daemon.resume(Selection(destination: "nas")) }
         func areThere() async throws -> Bool {
             for id in bad where try await scene.state(id) != .completed { return false }
             return true
         }
         while try await !areThere() {
-            try await eventually("the dispatcher waits") { scene.agent.house.dispatchBell.isWaiting }
+            try await eventually("the dispatcher waits") { scene.daemon.house.schedulingSignal.isWaiting }
             clocks.advance(by: byHand ? .milliseconds(100) : .seconds(30))
-            scene.agent.house.dispatchBell.ring()
+            scene.daemon.house.schedulingSignal.signal()
         }
         try await scene.stop()
     }

@@ -21,29 +21,29 @@ struct PowerTests {
         }
         try battery(true)
         let scene = try await AgentScene { $0.folders[0].policy.rules = PolicyRules(onBattery: .pause) }
-        await scene.agent.dispatcher.read(PowerSupplies(root: folder.path))
+        await scene.daemon.scheduler.read(PowerSupplies(root: folder.path))
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a.mp4")
         try await scene.isRunning(1)
-        let look = try #require(try await scene.agent.dispatcher.nextPowerLook())
-        #expect(look == .seconds(60))
+        let wait = try #require(try await scene.daemon.scheduler.nextPowerCheck())
+        #expect(wait == .seconds(60))
         try battery(false)
-        scene.agent.house.dispatchBell.ring()
+        scene.daemon.house.schedulingSignal.signal()
         try await scene.isRunning(0)
-        try await scene.reach(.queued, [id])
-        let view = try await scene.agent.show(id).upload
+        try await scene.reachability(.queued, [id])
+        let view = try await scene.daemon.show(id).upload
         #expect(view.state == "waiting" && view.holds.map(\.kind) == ["power"] && view.attempt == 0)
-        let why = try await scene.agent.why(id).answers.first?.text
+        let why = try await scene.daemon.why(id).answers.first?.text
         #expect(why == "the machine runs on its battery: `on_battery: pause` of folder cam")
         let other = try await scene.add("b.mp4", in: "solo")
         scene.remote.letGo()
-        try await scene.reach(.completed, [other])
+        try await scene.reachability(.completed, [other])
         #expect(try await scene.state(id) == .queued)
         try battery(true)
-        scene.agent.house.dispatchBell.ring()
-        try await scene.reach(.completed, [id])
+        scene.daemon.house.schedulingSignal.signal()
+        try await scene.reachability(.completed, [id])
         // No upload waits, so the supply is not read.
-        #expect(try await scene.agent.dispatcher.nextPowerLook() == nil)
+        #expect(try await scene.daemon.scheduler.nextPowerCheck() == nil)
         try await scene.stop()
     }
 
@@ -61,7 +61,7 @@ struct PowerTests {
         try charger(true)
         let scene = try await AgentScene { $0.folders[0].policy.rules = PolicyRules(onBattery: .pause) }
         // Memory devices replace batteries, which not every machine has.
-        await scene.agent.dispatcher.read(PowerSupplies(root: folder.path), newsOf: "mem")
+        await scene.daemon.scheduler.read(PowerSupplies(root: folder.path), newsOf: "mem")
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a.mp4")
         try await scene.isRunning(1)
@@ -71,7 +71,7 @@ struct PowerTests {
             try await scene.isRunning(isOnline ? 1 : 0)
         }
         scene.remote.letGo()
-        try await scene.reach(.completed, [id])
+        try await scene.reachability(.completed, [id])
         try await scene.stop()
     }
 }

@@ -18,7 +18,7 @@ struct RestartTests {
         let isReloaded: Bool
         let remotes: [String: ScriptedRemote]
         let written: AgentScene.Written
-        private var agent: Agent?
+        private var daemon: Daemon?
         private var running: Task<Void, any Error>?
 
         init(isReloaded: Bool, _ settings: (FilePath) throws -> Settings) throws {
@@ -40,16 +40,16 @@ struct RestartTests {
                 return remote
             }
             // The last run's store releases its lock when it has no owner any more, which is soon.
-            let agent = try await eventually("the state is free") { () -> Agent? in
+            let daemon = try await eventually("the state is free") { () -> Daemon? in
                 do {
-                    return try await Agent.start(
+                    return try await Daemon.start(
                         written.settings, kinds: [kind], log: .silent,
                         reloading: Reloading(load: { try written.load() }))
                 } catch is StateLocked { return nil }
             }
-            let never = Nudge()
-            running = Task { try await agent.run { await never.wait() } }
-            self.agent = agent
+            let never = AsyncSignal()
+            running = Task { try await daemon.run { await never.wait() } }
+            self.daemon = daemon
             try await rest()
         }
 
@@ -57,14 +57,14 @@ struct RestartTests {
             running?.cancel()
             try await running?.value
             // The next start needs the lock that the store holds.
-            (agent, running) = (nil, nil)
+            (daemon, running) = (nil, nil)
         }
 
         func change(to settings: (FilePath) throws -> Settings) async throws {
             let new = try settings(folder.path)
             written.edit { $0 = new }
             if isReloaded {
-                let view = try await agent?.reload()
+                let view = try await daemon?.reload()
                 #expect(view?.applied == true, "\(String(describing: view))")
             } else {
                 try await stop()
@@ -84,21 +84,21 @@ struct RestartTests {
                     NameRules(include: folder.watch.include, exclude: folder.watch.exclude).takes($0)
                 } ?? false
             }
-            guard isTaken, let agent else { return }
+            guard isTaken, let daemon else { return }
             try await eventually("\(name) is taken") {
-                try await agent.list(ListQuery()).uploads.contains { $0.path == path.display }
+                try await daemon.list(ListQuery()).uploads.contains { $0.path == path.display }
             }
         }
 
         /// Waits until all files have been seen, and all loops are at rest.
         func rest() async throws {
-            try await eventually("at rest", within: .seconds(30)) { await agent?.isAtRest() ?? false }
+            try await eventually("at rest", within: .seconds(30)) { await daemon?.isAtRest() ?? false }
         }
 
         /// The state as a person would see it.
         func picture() async throws -> [String] {
-            guard let agent else { return [] }
-            let page = try await agent.list(ListQuery())
+            guard let daemon else { return [] }
+            let page = try await daemon.list(ListQuery())
             let uploads = page.uploads.map { upload in
                 let path = FilePath(upload.path).relative(to: folder.path)?.display ?? upload.path
                 return [
@@ -107,7 +107,7 @@ struct RestartTests {
                 ].joined(separator: " ")
             }
             let objects = remotes.flatMap { url, remote in remote.objects.map { "\(url) has \($0)" } }
-            let status = try await agent.status()
+            let status = try await daemon.status()
             return (uploads + objects).sorted() + status.folders.map { "\($0.name) \($0.state)" }
                 + status.destinations.map(\.name)
         }

@@ -18,7 +18,7 @@ struct RoomTests {
     }
 
     private func hold(_ scene: AgentScene, _ id: String) async throws -> HoldView? {
-        try await scene.agent.show(id).upload.holds.first
+        try await scene.daemon.show(id).upload.holds.first
     }
 
     @Test("what does not fit waits and says why, and what fits goes")
@@ -26,25 +26,25 @@ struct RoomTests {
         let scene = try await scene(RemoteSpace(free: 1000))
         let large = try await scene.add("large.mp4", size: 5000)
         let small = try await scene.add("small.mp4", size: 400)
-        try await scene.reach(.completed, [small])
+        try await scene.reachability(.completed, [small])
         let hold = try #require(try await self.hold(scene, large))
         #expect(hold.kind == "quota")
         #expect(hold.text.contains("1.0 kB free at nas"), "\(hold.text)")
         #expect(hold.text.contains("large.mp4 needs 5.0 kB"), "\(hold.text)")
         #expect(hold.until != nil)
         #expect(scene.remote.began == ["small.mp4"])
-        let why = try await scene.agent.why(large)
+        let why = try await scene.daemon.why(large)
         #expect(why.answers.first?.text == hold.text)
-        let status = try #require(try await scene.agent.status().destinations.first)
+        let status = try #require(try await scene.daemon.status().destinations.first)
         #expect(status.hold == hold)
         #expect(status.space?.free == 1000)
         #expect(status.space?.askedAt != nil)
         #expect(scene.remote.looks == 1, "what arrives makes no room, so nobody asks again")
         scene.remote.tell(RemoteSpace(free: 10_000))
-        _ = try await scene.agent.resume(Selection(destination: "nas"))
-        try await scene.reach(.completed, [large])
+        _ = try await scene.daemon.resume(Selection(destination: "nas"))
+        try await scene.reachability(.completed, [large])
         #expect(scene.remote.objects.count == 2)
-        #expect(try await scene.agent.status().destinations.first?.hold == nil)
+        #expect(try await scene.daemon.status().destinations.first?.hold == nil)
         try await scene.stop()
     }
 
@@ -80,9 +80,9 @@ struct RoomTests {
         try await eventually("it waits for room") { try await hold(scene, id)?.kind == "quota" }
         try await eventually("it is asked again and again") { scene.remote.looks > 3 }
         #expect(scene.remote.began.isEmpty)
-        #expect(try await scene.agent.house.store.failures(id).isEmpty, "nothing has failed")
+        #expect(try await scene.daemon.house.store.failures(id).isEmpty, "nothing has failed")
         scene.remote.tell(RemoteSpace(free: 100))
-        try await scene.reach(.completed, [id])
+        try await scene.reachability(.completed, [id])
         try await scene.stop()
     }
 
@@ -91,9 +91,9 @@ struct RoomTests {
         let scene = try await scene(nil)
         var ids: [String] = []
         for number in 0..<10 { ids.append(try await scene.add("\(number).mp4")) }
-        try await scene.reach(.completed, ids)
+        try await scene.reachability(.completed, ids)
         #expect(scene.remote.looks == 1)
-        #expect(try await scene.agent.status().destinations.first?.space == nil)
+        #expect(try await scene.daemon.status().destinations.first?.space == nil)
         try await scene.stop()
     }
 
@@ -108,7 +108,7 @@ struct RoomTests {
         #expect(try await hold(scene, second)?.text.contains("700 B of that for what is under way") == true)
         // Its space had been reserved from the beginning.
         scene.remote.letGo()
-        try await scene.reach(.completed, [first, second])
+        try await scene.reachability(.completed, [first, second])
         try await scene.stop()
     }
 
@@ -119,17 +119,17 @@ struct RoomTests {
         var ids: [String] = []
         for number in 0..<4 { ids.append(try await scene.add("\(number).mp4")) }
         try await eventually("it is tried again and again") { scene.remote.began.count > 6 }
-        let hold = try #require(await scene.agent.dispatcher.hold(of: "nas"))
+        let hold = try #require(await scene.daemon.scheduler.hold(of: "nas"))
         #expect(hold.kind == .quota)
         #expect(hold.until != nil)
         for id in ids {
             try await eventually("it waits for room") { try await self.hold(scene, id)?.kind == "quota" }
-            #expect(try await scene.agent.show(id).upload.attempt == 0)
+            #expect(try await scene.daemon.show(id).upload.attempt == 0)
         }
         scene.remote.standard = .take
-        try await scene.reach(.completed, ids)
+        try await scene.reachability(.completed, ids)
         #expect(scene.remote.objects.count == 4)
-        #expect(await scene.agent.dispatcher.hold(of: "nas") == nil)
+        #expect(await scene.daemon.scheduler.hold(of: "nas") == nil)
         try await scene.stop()
     }
 
@@ -141,7 +141,7 @@ struct RoomTests {
         try await eventually("it is refused") { scene.remote.began.count > 0 }
         scene.remote.tell(RemoteSpace(free: 10))
         try await eventually("it says how much is free") {
-            await scene.agent.dispatcher.hold(of: "nas")?.text.contains("10 B free at nas") == true
+            await scene.daemon.scheduler.hold(of: "nas")?.text.contains("10 B free at nas") == true
         }
         let tried = scene.remote.began.count
         let looks = scene.remote.looks
@@ -149,7 +149,7 @@ struct RoomTests {
         #expect(scene.remote.began.count == tried)
         scene.remote.standard = .take
         scene.remote.tell(RemoteSpace(free: 100))
-        try await scene.reach(.completed, [id])
+        try await scene.reachability(.completed, [id])
         try await scene.stop()
     }
 
@@ -159,7 +159,7 @@ struct RoomTests {
         scene.remote.standard = .fail(.noRoom(after: .seconds(7200)))
         let id = try await scene.add("a.mp4")
         try await eventually("it is held") { try await self.hold(scene, id)?.kind == "quota" }
-        let hold = try #require(await scene.agent.dispatcher.hold(of: "nas"))
+        let hold = try #require(await scene.daemon.scheduler.hold(of: "nas"))
         #expect(hold.until == hold.since.advanced(by: .seconds(7200)))
         #expect(scene.remote.began.count == 1)
         try await scene.stop()
@@ -172,13 +172,13 @@ struct RoomTests {
         let large = try await scene.add("large.mp4")
         try await eventually("it is refused") { scene.remote.began.contains("large.mp4") }
         let small = try await scene.add("small.mp4")
-        try await scene.reach(.completed, [small])
+        try await scene.reachability(.completed, [small])
         try await eventually("it is refused alone") {
-            let health = await scene.agent.dispatcher.health["nas"]
+            let health = await scene.daemon.scheduler.health["nas"]
             return scene.remote.began.count { $0 == "large.mp4" } > 1 && health?.trouble == nil
         }
         scene.remote.letGo()
-        try await scene.reach(.completed, [large])
+        try await scene.reachability(.completed, [large])
         #expect(scene.remote.objects.count == 2)
         try await scene.stop()
     }

@@ -8,7 +8,7 @@ import Testing
 @Suite("trouble and the way out of it, as it is told", .timeLimit(.minutes(Patience.minutes(2))))
 struct TroubleTests {
     private func told(_ scene: AgentScene) async throws -> [String] {
-        try await scene.agent.house.store.events(after: 0, limit: 1000).map(\.type).filter {
+        try await scene.daemon.house.store.events(after: 0, limit: 1000).map(\.type).filter {
             ["attempt", "attempt_failed", "recovered", "completed"].contains($0)
         }
     }
@@ -20,7 +20,7 @@ struct TroubleTests {
         let id = try await scene.add("a.mp4")
         try await eventually("it has failed twice") { try await told(scene).count { $0 == "attempt_failed" } >= 2 }
         scene.remote.letGo()
-        try await scene.reach(.completed, [id])
+        try await scene.reachability(.completed, [id])
         let types = try await told(scene)
         let failures = types.count { $0 == "attempt_failed" }
         // Each failure is followed by its attempt.
@@ -36,10 +36,10 @@ struct TroubleTests {
         let scene = try await AgentScene()
         scene.remote.standard = .fail(.holdDestination(after: nil))
         let id = try await scene.add("a.mp4")
-        try await eventually("it was held") { try await !scene.agent.show(id).attempts.isEmpty }
+        try await eventually("it was held") { try await !scene.daemon.show(id).attempts.isEmpty }
         scene.remote.letGo()
-        _ = try await scene.agent.resume(Selection())
-        try await scene.reach(.completed, [id])
+        _ = try await scene.daemon.resume(Selection())
+        try await scene.reachability(.completed, [id])
         let types = try await told(scene)
         #expect(types.suffix(3) == ["attempt", "recovered", "completed"] && !types.contains("attempt_failed"))
         try await scene.stop()
@@ -54,8 +54,8 @@ struct TroubleTests {
         for number in 0..<3 { ids.append(try await scene.add("\(number).mp4")) }
         try await eventually("all have failed") { try await told(scene).count { $0 == "attempt_failed" } >= 3 }
         scene.remote.letGo()
-        try await scene.reach(.completed, ids)
-        let events = try await scene.agent.house.store.events(after: 0, limit: 1000)
+        try await scene.reachability(.completed, ids)
+        let events = try await scene.daemon.house.store.events(after: 0, limit: 1000)
         for id in ids {
             let types = events.filter { $0.upload == id }.map(\.type)
             #expect(types.count { $0 == "attempt" } == types.count { $0 == "attempt_failed" })
@@ -70,11 +70,11 @@ struct TroubleTests {
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a.mp4")
         try await scene.isRunning(1)
-        _ = try await scene.agent.pause(Selection(ids: [id]))
-        try await scene.reach(.queued, [id])
+        _ = try await scene.daemon.pause(Selection(ids: [id]))
+        try await scene.reachability(.queued, [id])
         scene.remote.letGo()
-        _ = try await scene.agent.resume(Selection(ids: [id]))
-        try await scene.reach(.completed, [id])
+        _ = try await scene.daemon.resume(Selection(ids: [id]))
+        try await scene.reachability(.completed, [id])
         #expect(try await told(scene) == ["completed"])
         try await scene.stop()
     }

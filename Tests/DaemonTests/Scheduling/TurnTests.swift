@@ -20,9 +20,9 @@ struct TurnTests {
         ids += [
             try await scene.add("small", in: "solo", size: 10), try await scene.add("large", in: "solo", size: 1000),
         ]
-        for id in ids where await !scene.agent.dispatcher.isRunning(id) { try await scene.reach(.queued, [id]) }
+        for id in ids where await !scene.daemon.scheduler.isRunning(id) { try await scene.reachability(.queued, [id]) }
         scene.remote.letGo()
-        try await scene.reach(.completed, ids)
+        try await scene.reachability(.completed, ids)
         let began = scene.remote.began
         #expect(began.count == 12)
         // The folder's own order counts within the folder.
@@ -45,9 +45,9 @@ struct TurnTests {
         try await scene.isRunning(1)
         for number in 1..<5 { ids.append(try await scene.add("burst \(number)")) }
         ids.append(try await scene.add("only", in: "solo"))
-        try await scene.reach(.queued, Array(ids.dropFirst()))
+        try await scene.reachability(.queued, Array(ids.dropFirst()))
         scene.remote.letGo()
-        try await scene.reach(.completed, ids)
+        try await scene.reachability(.completed, ids)
         #expect(scene.remote.began[1] == "only")
         try await scene.stop()
     }
@@ -55,15 +55,15 @@ struct TurnTests {
     @Test("an order that is set for a folder counts for what waits, from the reload on")
     func reload() async throws {
         let scene = try await AgentScene { ($0.policy.total, $0.policy.perDestination) = (1, 1) }
-        _ = try await scene.agent.pause(Selection(all: true))
+        _ = try await scene.daemon.pause(Selection(all: true))
         var ids: [String] = []
         for size in [20, 10, 30] { ids.append(try await scene.add("of \(size)", size: size)) }
-        try await scene.reach(.queued, ids)
+        try await scene.reachability(.queued, ids)
         scene.written.edit { $0.folders[0].policy.order = .largestFirst }
-        let reply = try await scene.agent.reload()
+        let reply = try await scene.daemon.reload()
         #expect(reply.changes.map(\.keys) == [["order"]])
-        _ = try await scene.agent.resume(Selection(all: true))
-        try await scene.reach(.completed, ids)
+        _ = try await scene.daemon.resume(Selection(all: true))
+        try await scene.reachability(.completed, ids)
         #expect(scene.remote.began == ["of 30", "of 20", "of 10"])
         try await scene.stop()
     }

@@ -16,20 +16,20 @@ struct WindowTests {
         let clocks = try Times.clocks(12)
         let scene = try await AgentScene(clocks: clocks) { $0.policy.rules = Times.night }
         let id = try await scene.add("a.mp4")
-        try await scene.reach(.queued, [id])
-        let hold = try #require(await scene.agent.dispatcher.holds(folder: "cam", destination: "nas").first)
+        try await scene.reachability(.queued, [id])
+        let hold = try #require(await scene.daemon.scheduler.holds(folder: "cam", destination: "nas").first)
         #expect(hold.kind == .schedule)
         #expect(hold.text == "outside the windows of policy: `windows: [\"22:00-06:00\"]`")
         #expect(hold.since == (try Times.local(6)))
         #expect(hold.until == (try Times.local(22)))
-        let view = try await scene.agent.show(id).upload
+        let view = try await scene.daemon.show(id).upload
         #expect(view.state == "waiting")
         #expect(view.holds.map(\.kind) == ["schedule"])
         scene.goOn(clocks, to: try Times.local(21, 59, 59))
-        try await eventually("the dispatcher waits again") { scene.agent.house.dispatchBell.isWaiting }
+        try await eventually("the dispatcher waits again") { scene.daemon.house.schedulingSignal.isWaiting }
         #expect(scene.remote.began.isEmpty)
         scene.goOn(clocks, to: try Times.local(22))
-        try await scene.reach(.completed, [id])
+        try await scene.reachability(.completed, [id])
         try await scene.stop()
     }
 
@@ -42,12 +42,12 @@ struct WindowTests {
         try await scene.isRunning(1)
         scene.goOn(clocks, to: try Times.local(6))
         try await scene.isRunning(0)
-        try await scene.reach(.queued, [id])
-        let upload = try #require(try await scene.agent.house.store.upload(id))
+        try await scene.reachability(.queued, [id])
+        let upload = try #require(try await scene.daemon.house.store.upload(id))
         #expect(upload.attempt == 0)
         scene.remote.letGo()
         scene.goOn(clocks, to: try Times.local(22))
-        try await scene.reach(.completed, [id])
+        try await scene.reachability(.completed, [id])
         #expect(scene.remote.objects.count == 1)
         try await scene.stop()
     }
@@ -56,12 +56,12 @@ struct WindowTests {
     func closedMeanwhile() async throws {
         let clocks = try Times.clocks(5, 30)
         let scene = try await AgentScene(clocks: clocks) { $0.policy.rules = Times.night }
-        try await eventually("the dispatcher waits") { scene.agent.house.dispatchBell.isWaiting }
-        let before = try #require(try await scene.agent.dispatcher.nextDeadline())
+        try await eventually("the dispatcher waits") { scene.daemon.house.schedulingSignal.isWaiting }
+        let before = try #require(try await scene.daemon.scheduler.nextDeadline())
         #expect(before == .seconds(1800))
         // No bell is rung.
         clocks.advance(by: .seconds(1801))
-        let after = try #require(try await scene.agent.dispatcher.nextDeadline())
+        let after = try #require(try await scene.daemon.scheduler.nextDeadline())
         #expect(after == .milliseconds(10))
         try await scene.stop()
     }
@@ -75,20 +75,20 @@ struct WindowTests {
         }
         let free = try await scene.add("a.mp4")
         let bound = try await scene.add("b.mp4", in: "solo")
-        try await scene.reach(.completed, [free])
-        try await scene.reach(.queued, [bound])
-        let texts = await scene.agent.dispatcher.holds(folder: "solo", destination: "nas").map(\.text)
+        try await scene.reachability(.completed, [free])
+        try await scene.reachability(.queued, [bound])
+        let texts = await scene.daemon.scheduler.holds(folder: "solo", destination: "nas").map(\.text)
         #expect(texts.count == 1 && texts[0].hasPrefix("outside the windows of folder solo: `windows: ["))
         scene.goOn(clocks, to: try Times.local(23))
-        try await eventually("the dispatcher waits again") { scene.agent.house.dispatchBell.isWaiting }
-        let closed = await scene.agent.dispatcher.holds(folder: "solo", destination: "nas").map(\.text)
+        try await eventually("the dispatcher waits again") { scene.daemon.house.schedulingSignal.isWaiting }
+        let closed = await scene.daemon.scheduler.holds(folder: "solo", destination: "nas").map(\.text)
         #expect(closed.count == 1 && closed[0].hasPrefix("outside the windows of destinations.nas: "))
-        let classes = try #require(try await scene.agent.status().classes)
+        let classes = try #require(try await scene.daemon.status().classes)
         #expect(classes.map(\.folder) == ["solo"] && classes.map(\.waiting) == [1])
         #expect(classes.first?.hold.text == closed.first)
         #expect(try await scene.state(bound) == .queued)
         scene.goOn(clocks, to: try Times.local(24))
-        try await scene.reach(.completed, [bound])
+        try await scene.reachability(.completed, [bound])
         try await scene.stop()
     }
 
@@ -101,12 +101,12 @@ struct WindowTests {
         try await scene.isRunning(1)
         scene.goOn(clocks, to: try Times.local(6))
         try await scene.isRunning(0)
-        try await scene.reach(.queued, [id])
-        _ = try await scene.agent.cancel(Selection(ids: [id]))
-        try await eventually("the removal was looked at") { scene.agent.house.removalBell.isWaiting }
-        #expect(try await scene.agent.house.store.remoteDeletions().count == 1)
+        try await scene.reachability(.queued, [id])
+        _ = try await scene.daemon.cancel(Selection(ids: [id]))
+        try await eventually("the removal was looked at") { scene.daemon.house.removalSignal.isWaiting }
+        #expect(try await scene.daemon.house.store.remoteDeletions().count == 1)
         scene.goOn(clocks, to: try Times.local(22))
-        try await eventually("it is removed") { try await scene.agent.house.store.remoteDeletions().isEmpty }
+        try await eventually("it is removed") { try await scene.daemon.house.store.remoteDeletions().isEmpty }
         try await scene.stop()
     }
 
@@ -120,14 +120,14 @@ struct WindowTests {
         }
         let free = try await scene.add("a.mp4")
         let bound = try await scene.add("b.mp4", in: "solo")
-        try await scene.reach(.completed, [free])
-        try await scene.reach(.queued, [bound])
-        let hold = try #require(await scene.agent.dispatcher.holds(folder: "solo", destination: "nas").first)
+        try await scene.reachability(.completed, [free])
+        try await scene.reachability(.queued, [bound])
+        let hold = try #require(await scene.daemon.scheduler.holds(folder: "solo", destination: "nas").first)
         #expect(hold.kind == .clock)
         #expect(hold.text.contains("the clock is not set"))
         clocks.step(by: .milliseconds(try Times.local(12).milliseconds - clocks.wall().milliseconds))
-        scene.agent.house.dispatchBell.ring()
-        try await scene.reach(.completed, [bound])
+        scene.daemon.house.schedulingSignal.signal()
+        try await scene.reachability(.completed, [bound])
         try await scene.stop()
     }
 }

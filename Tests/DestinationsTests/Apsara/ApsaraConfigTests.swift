@@ -37,7 +37,7 @@ struct ApsaraConfigTests {
     func mistakes(_ more: [String: SettingValue?], _ key: String) {
         let objections = Apsara.objections(ApsaraEnd.values("http://127.0.0.1:1", .key, more))
         #expect(objections.first?.key == key, "\(objections)")
-        for way in ApsaraEnd.Way.allCases {
+        for way in ApsaraEnd.Authorization.allCases {
             #expect(Apsara.objections(ApsaraEnd.values("http://127.0.0.1:1", way)).isEmpty)
         }
     }

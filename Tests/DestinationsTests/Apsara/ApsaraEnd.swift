@@ -10,12 +10,12 @@ import Transport
 /// ApsaraVideo VOD and its storage, as a stand-in that checks each signature with the vendor's own packages.
 final class ApsaraEnd: OtherEnd {
     /// The holder of the right to call VOD.
-    enum Way: String, CaseIterable { case key, service, sts }
+    enum Authorization: String, CaseIterable { case key, service, sts }
 
     let server: OSSServer
     let destination: any Destination
     let secret: String? = OSSServer.secretKey
-    let way: Way
+    let way: Authorization
     let transport = Transport()
     private let clocks: any Clocks
     private let chunk: Int64?
@@ -24,7 +24,8 @@ final class ApsaraEnd: OtherEnd {
     /// - Parameter chunk: Size of a part, smaller than a person may set; files up to half of it are sent in one
     ///   request, and no two parts in parallel.
     init(
-        _ way: Way, _ more: [String: SettingValue?] = [:], chunk: Int64? = nil, clocks: any Clocks = SystemClocks()
+        _ way: Authorization, _ more: [String: SettingValue?] = [:], chunk: Int64? = nil,
+        clocks: any Clocks = SystemClocks()
     ) async throws {
         server = try await OSSServer()
         (self.way, self.clocks, self.chunk) = (way, clocks, chunk)
@@ -47,7 +48,7 @@ final class ApsaraEnd: OtherEnd {
     }
 
     static func values(
-        _ url: String, _ way: Way, _ more: [String: SettingValue?] = [:]
+        _ url: String, _ way: Authorization, _ more: [String: SettingValue?] = [:]
     ) -> [String: SettingValue] {
         var values: [String: SettingValue] = ["part_size": .bytes(128 << 10), "single_up_to": .bytes(100 << 10)]
         switch way {
@@ -70,7 +71,7 @@ final class ApsaraEnd: OtherEnd {
     }
 
     static func open(
-        _ way: Way = .key, _ more: [String: SettingValue?] = [:], clocks: any Clocks = SystemClocks(),
+        _ way: Authorization = .key, _ more: [String: SettingValue?] = [:], clocks: any Clocks = SystemClocks(),
         _ body: (ApsaraEnd) async throws -> Void
     ) async throws {
         let end = try await ApsaraEnd(way, more, clocks: clocks)
@@ -137,7 +138,7 @@ final class ApsaraEnd: OtherEnd {
 
     var remains: [FilePath] { get async throws { try await server.unfinished().map { FilePath($0) } } }
     var keepsEmpty: Bool { false }
-    func keeps(_ name: FilePath) -> Bool { ApsaraSort.of(name) != nil }
+    func keeps(_ name: FilePath) -> Bool { ApsaraMediaKind.of(name) != nil }
     func place(of name: FilePath) -> FilePath {
         let shown = name.bytes.contains { $0 < 0x20 } ? name.display : name.text ?? name.display
         return FilePath(shown.replacing("\\", with: "_"))

@@ -14,8 +14,8 @@ import Transport
 struct ApsaraEndingsTests {
     @Test(
         "an answer to the question for a medium that is lost makes no second one",
-        arguments: [ApsaraEnd.Way.key, .service])
-    func lostCreation(_ way: ApsaraEnd.Way) async throws {
+        arguments: [ApsaraEnd.Authorization.key, .service])
+    func lostCreation(_ way: ApsaraEnd.Authorization) async throws {
         try await ApsaraEnd.open(way) { end in
             let operation = way == .key ? "CreateUploadVideo" : "Auth"
             try await end.server.control(
@@ -32,8 +32,8 @@ struct ApsaraEndingsTests {
 
     @Test(
         "an answer to the end that is lost is found out without a new right to what is whole",
-        arguments: [ApsaraEnd.Way.key, .service], Tier.sample([100, 3 * ApsaraTests.part]))
-    func lostEnd(_ way: ApsaraEnd.Way, _ size: Int) async throws {
+        arguments: [ApsaraEnd.Authorization.key, .service], Tier.sample([100, 3 * ApsaraTests.part]))
+    func lostEnd(_ way: ApsaraEnd.Authorization, _ size: Int) async throws {
         try await ApsaraEnd.open(way) { end in
             let operation = size == 100 ? "PutObject" : "CompleteMultipartUpload"
             try await end.server.control(
@@ -44,7 +44,7 @@ struct ApsaraEndingsTests {
             order.checkpoint = logbook.last
             logbook.beginAttempt()
             // As after a crash.
-            #expect(try await end.again().upload(order, notes: logbook).verifiedBy == "held")
+            #expect(try await end.again().upload(order, reporter: logbook).verifiedBy == "held")
             #expect(logbook.sent.isEmpty)
             #expect(try await end.media().map(\.lateRefreshes) == [0])
             #expect(try await end.media().count == 1)
@@ -103,7 +103,7 @@ struct ApsaraEndingsTests {
         )
         let digest = String(repeating: "5a", count: 32)
         let checkpoint = Checkpoint([
-            PartsRun.begun: "1", "sort": "video", "media": "m", "media_endpoint": server.url, "bucket": "outin",
+            PartsUpload.begun: "1", "sort": "video", "media": "m", "media_endpoint": server.url, "bucket": "outin",
             "key": "0a1b.mp4",
             "upload": "1", "file": "front/clip.mp4", "size": "500", "sha256": digest,
         ])
@@ -116,8 +116,8 @@ struct ApsaraEndingsTests {
 
     @Test(
         "of a picture whose credential has ended the parts stay, and no other picture is made",
-        arguments: [ApsaraEnd.Way.key, .service])
-    func pictureRemains(_ way: ApsaraEnd.Way) async throws {
+        arguments: [ApsaraEnd.Authorization.key, .service])
+    func pictureRemains(_ way: ApsaraEnd.Authorization) async throws {
         try await ApsaraEnd.open(way, ["parallel": .whole(1)]) { end in
             let (parcel, logbook) = (try Parcel(4 * ApsaraTests.part, name: "a.png"), Logbook())
             try await parcel.sendStopped(to: end, logbook, accepting: 2 * ApsaraTests.part)
@@ -129,8 +129,10 @@ struct ApsaraEndingsTests {
         }
     }
 
-    @Test("what was begun is removed also when its credential has ended", arguments: [ApsaraEnd.Way.key, .service])
-    func lateRemoval(_ way: ApsaraEnd.Way) async throws {
+    @Test(
+        "what was begun is removed also when its credential has ended",
+        arguments: [ApsaraEnd.Authorization.key, .service])
+    func lateRemoval(_ way: ApsaraEnd.Authorization) async throws {
         try await ApsaraEnd.open(way, ["parallel": .whole(1)]) { end in
             let (parcel, logbook) = (try Parcel(4 * ApsaraTests.part), Logbook())
             try await parcel.sendStopped(to: end, logbook, accepting: 2 * ApsaraTests.part)
@@ -155,7 +157,7 @@ struct ApsaraEndingsTests {
             order.checkpoint = logbook.last
             order.checkpoint?["grant_until"] = "1"
             logbook.beginAttempt()
-            #expect(try await end.again().upload(order, notes: logbook).verifiedBy == "held")
+            #expect(try await end.again().upload(order, reporter: logbook).verifiedBy == "held")
             #expect(logbook.sent.isEmpty)
             #expect(try await end.media().map(\.refreshes) == [0])
         }
@@ -234,7 +236,7 @@ struct ApsaraVerifyTests {
             var order = parcel.order
             order.checkpoint = logbook.last
             let error = await #expect(throws: UploadError.self) {
-                try await destination.upload(order, notes: logbook)
+                try await destination.upload(order, reporter: logbook)
             }
             guard case .holdDestination? = error?.remedy else {
                 throw Parcel.Unexpected(what: "\(String(describing: error))")

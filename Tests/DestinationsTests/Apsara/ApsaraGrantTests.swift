@@ -15,22 +15,22 @@ struct ApsaraGrantTests {
 
     @Test("an address and a credential are read as the service codes them")
     func blobs() throws {
-        let gift = try ApsaraGift(
+        let ticket = try ApsaraUploadTicket(
             .object(["UploadAddress": .text(Self.address), "UploadAuth": .text(Self.auth), "VideoId": .text("93ab")]),
             as: .video)
-        #expect(gift.medium.endpoint == "https://oss-cn-shanghai.aliyuncs.com")
-        #expect(gift.medium.bucket == "outin-test-bucket" && gift.medium.key == "sv/5a1b2c3d/5a1b2c3d.mp4")
-        #expect(gift.medium.id == "93ab" && gift.medium.region == "cn-shanghai")
-        #expect(gift.grant.key.id == "STS.NTestAccessKeyId0001")
-        #expect(gift.grant.key.token == "CAISfakeSecurityToken/with+plus==")
+        #expect(ticket.medium.endpoint == "https://oss-cn-shanghai.aliyuncs.com")
+        #expect(ticket.medium.bucket == "outin-test-bucket" && ticket.medium.key == "sv/5a1b2c3d/5a1b2c3d.mp4")
+        #expect(ticket.medium.id == "93ab" && ticket.medium.region == "cn-shanghai")
+        #expect(ticket.grant.key.id == "STS.NTestAccessKeyId0001")
+        #expect(ticket.grant.key.token == "CAISfakeSecurityToken/with+plus==")
         // `Expiration` is not a time.
-        #expect(gift.grant.end == WallTime(rfc3339: "2024-07-13T09:20:05Z"))
+        #expect(ticket.grant.end == WallTime(rfc3339: "2024-07-13T09:20:05Z"))
     }
 
     @Test("a media id that is none is told", arguments: [JSONValue.object([:]), .text("a/b"), .text(""), .list([])])
     func badID(_ id: JSONValue) {
-        #expect(throws: ApsaraGift.Unusable.self) {
-            try ApsaraGift(
+        #expect(throws: ApsaraUploadTicket.Unusable.self) {
+            try ApsaraUploadTicket(
                 .object(["UploadAddress": .text(Self.address), "UploadAuth": .text(Self.auth), "VideoId": id]),
                 as: .video)
         }
@@ -53,8 +53,9 @@ struct ApsaraGrantTests {
             #"{"Endpoint": "https://x.example", "Bucket": "abc"}"#, "[]", "x", "",
         ])
     func badAddresses(_ address: String) {
-        #expect(throws: ApsaraGift.Unusable.self) {
-            try ApsaraGift(.object(["UploadAddress": .text(address), "UploadAuth": .text(Self.auth)]), as: .video)
+        #expect(throws: ApsaraUploadTicket.Unusable.self) {
+            try ApsaraUploadTicket(
+                .object(["UploadAddress": .text(address), "UploadAuth": .text(Self.auth)]), as: .video)
         }
     }
 

@@ -22,15 +22,15 @@ struct ApsaraLooksTests {
             guard case .pending = early.remedy else { throw early }
             clocks.advance(by: .seconds(700))
             let late = try await parcel.failure(to: end, logbook)
-            #expect(late.failure.code == Asking.verifyTimeout, "\(late)")
+            #expect(late.failure.code == AuthorizedClient.verifyTimeout, "\(late)")
             guard case .pending = late.remedy else { throw late }
         }
     }
 
     @Test(
         "a cancel at the end says that nothing was removed where the object is whole",
-        arguments: [ApsaraEnd.Way.key, .service], [100, 3 * ApsaraTests.part])
-    func cancelled(_ way: ApsaraEnd.Way, _ size: Int) async throws {
+        arguments: [ApsaraEnd.Authorization.key, .service], [100, 3 * ApsaraTests.part])
+    func cancelled(_ way: ApsaraEnd.Authorization, _ size: Int) async throws {
         try await ApsaraEnd.open(way) { end in
             let operation = size == 100 ? "PutObject" : "CompleteMultipartUpload"
             try await end.server.control(

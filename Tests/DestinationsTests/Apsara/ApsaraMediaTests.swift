@@ -15,7 +15,7 @@ struct ApsaraMediaTests {
         var order = parcel.order
         order.generation = 2
         order.checkpoint = logbook.last
-        return try await end.destination.upload(order, notes: logbook)
+        return try await end.destination.upload(order, reporter: logbook)
     }
 
     private func notFound(_ end: ApsaraEnd, times: Int) async throws {
@@ -88,7 +88,7 @@ struct ApsaraMediaTests {
         for _ in 0..<60 {
             var order = parcel.order
             order.checkpoint = logbook.last
-            await #expect(throws: UploadError.self) { try await destination.upload(order, notes: logbook) }
+            await #expect(throws: UploadError.self) { try await destination.upload(order, reporter: logbook) }
             clocks.advance(by: .seconds(5))
         }
         let count = asked.withLock { $0 }
@@ -114,7 +114,7 @@ struct ApsaraMediaTests {
             // As after a kill.
             var order = parcel.order
             order.checkpoint = logbook.last
-            let object = try await end.again().upload(order, notes: logbook)
+            let object = try await end.again().upload(order, reporter: logbook)
             #expect(try await refreshes(end) == 2)
             #expect(try await end.media().count == 2)
             #expect(object.warnings.contains { $0.contains("1 medium is left empty") }, "\(object.warnings)")

@@ -17,10 +17,11 @@ struct ApsaraTests {
         "takes videos, sound and pictures of any size by every way and signature, proven by the CRC-64 of the whole",
         arguments: Tier.sample(
             [
-                (ApsaraEnd.Way.key, "acs3", "v4"), (.key, "rpc", "v1"), (.service, nil, nil), (.sts, "rpc", "v4"),
+                (ApsaraEnd.Authorization.key, "acs3", "v4"), (.key, "rpc", "v1"), (.service, nil, nil),
+                (.sts, "rpc", "v4"),
                 (.sts, "acs3", nil),
-            ] as [(ApsaraEnd.Way, String?, String?)], 2))
-    func sizes(_ way: ApsaraEnd.Way, _ calls: String?, _ storage: String?) async throws {
+            ] as [(ApsaraEnd.Authorization, String?, String?)], 2))
+    func sizes(_ way: ApsaraEnd.Authorization, _ calls: String?, _ storage: String?) async throws {
         let more = ["call_signature": calls.map { SettingValue.text($0) }, "signature": storage.map { .text($0) }]
         try await ApsaraEnd.open(way, more) { end in
             let files: [(String, Int)] = [
@@ -57,7 +58,7 @@ struct ApsaraTests {
                 var order = parcel.order
                 order.checkpoint = logbook.last
                 logbook.beginAttempt()
-                _ = try await end.again(["parallel": .whole(1)]).upload(order, notes: logbook)
+                _ = try await end.again(["parallel": .whole(1)]).upload(order, reporter: logbook)
                 #expect(logbook.sent.allSatisfy { $0 >= accepted }, "note \(note)")
                 let isWhole = try await end.objects[FilePath("\(note).mp4")] == parcel.content
                 #expect(isWhole, "stopped at note \(note)")
@@ -76,8 +77,8 @@ struct ApsaraTests {
 
     @Test(
         "a credential that ends between two parts or inside one is renewed once, for the same medium, and every part stays",
-        arguments: Tier.sample([ApsaraEnd.Way.key, .service]), [false, true])
-    func expiry(_ way: ApsaraEnd.Way, _ isInside: Bool) async throws {
+        arguments: Tier.sample([ApsaraEnd.Authorization.key, .service]), [false, true])
+    func expiry(_ way: ApsaraEnd.Authorization, _ isInside: Bool) async throws {
         try await ApsaraEnd.open(way, ["parallel": .whole(isInside ? 1 : 4)]) { end in
             let inside = isInside ? #", "bytes": 70000"# : ""
             try await end.server.control(
@@ -194,19 +195,19 @@ struct ApsaraTests {
 
     @Test(
         "a picture whose right is about to end is sent with it, and no other picture is made",
-        arguments: ApsaraEnd.Way.allCases)
-    func shortPicture(_ way: ApsaraEnd.Way) async throws {
+        arguments: ApsaraEnd.Authorization.allCases)
+    func shortPicture(_ way: ApsaraEnd.Authorization) async throws {
         for name in ["a.png", "a.mp4"] {
             let clocks = ManualClocks(wall: SystemClocks().wall())
             try await ApsaraEnd.open(way, ["parallel": .whole(1)], clocks: clocks) { end in
                 let (parcel, logbook) = (try Parcel(4 * Self.part, name: FilePath(name)), Logbook())
-                let notes = Intrusion(logbook) {
+                let reporter = Intrusion(logbook) {
                     // Time has passed while the wall clock has not changed: signatures use the wall clock.
                     clocks.advance(by: .seconds(2900))
                     clocks.step(by: .seconds(-2900))
                 }
-                let object = try await end.destination.upload(parcel.order, notes: notes)
-                #expect(notes.hasHappened && object.warnings.isEmpty)
+                let object = try await end.destination.upload(parcel.order, reporter: reporter)
+                #expect(reporter.hasHappened && object.warnings.isEmpty)
                 let media = try await end.media()
                 #expect(media.count == 1)
                 // For comparison: a video's right is renewed by then.
@@ -232,9 +233,9 @@ struct ApsaraTests {
 
     @Test(
         "what was cancelled and is tried again is sent, to the medium that it has",
-        arguments: Tier.sample(ApsaraEnd.Way.allCases),
+        arguments: Tier.sample(ApsaraEnd.Authorization.allCases),
         ["a.mp4", "a.png"])
-    func afterCancel(_ way: ApsaraEnd.Way, _ name: String) async throws {
+    func afterCancel(_ way: ApsaraEnd.Authorization, _ name: String) async throws {
         for isAfterRestart in [false, true] {
             try await ApsaraEnd.open(way, ["parallel": .whole(1)]) { end in
                 let (parcel, logbook) = (try Parcel(4 * Self.part, name: FilePath(name)), Logbook())
@@ -247,7 +248,7 @@ struct ApsaraTests {
                 order.checkpoint = nil
                 order.generation += 1
                 let destination = isAfterRestart ? try end.again() : end.destination
-                let object = try await destination.upload(order, notes: Logbook())
+                let object = try await destination.upload(order, reporter: Logbook())
                 #expect(object.verifiedBy == "crc64")
                 let isWhole = try await end.objects.values.contains(parcel.content)
                 #expect(isWhole)
@@ -259,8 +260,8 @@ struct ApsaraTests {
 
     @Test(
         "a reference that VOD has already is known by the beginning of the code, whatever stands behind it",
-        arguments: [ApsaraEnd.Way.key, .sts])
-    func takenReference(_ way: ApsaraEnd.Way) async throws {
+        arguments: [ApsaraEnd.Authorization.key, .sts])
+    func takenReference(_ way: ApsaraEnd.Authorization) async throws {
         try await ApsaraEnd.open(way) { end in
             let (parcel, logbook) = (try Parcel(4 * Self.part), Logbook())
             try await parcel.sendStopped(to: end, logbook, accepting: Self.part)
@@ -337,7 +338,7 @@ struct ApsaraTests {
 
     @Test("a right that does not cover a look is no failure, and what cannot be found out is told")
     func hidden() async throws {
-        for way in [ApsaraEnd.Way.key, .service] {
+        for way in [ApsaraEnd.Authorization.key, .service] {
             try await ApsaraEnd.open(way) { end in
                 let denial =
                     #"{"do": "error", "status": 403, "code": "AccessDenied", "times": 0, "match": {"operation": ["HeadObject", "ListMultipartUploads"]}}"#

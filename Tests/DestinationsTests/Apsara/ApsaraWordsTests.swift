@@ -30,7 +30,7 @@ struct ApsaraWordsTests {
                 "media.storage_location": "outin-x.oss-cn-shanghai.aliyuncs.com", "media.app_id": "app-1000000",
             ]
             let parcel = try Parcel(1000)
-            let object = try await end.destination.upload(Self.order(parcel, said), notes: Logbook())
+            let object = try await end.destination.upload(Self.order(parcel, said), reporter: Logbook())
             #expect(object.warnings.isEmpty)
             let medium = try #require(try await end.media().first)
             var expected = [
@@ -56,7 +56,7 @@ struct ApsaraWordsTests {
                     ]))
             // Pictures have fewer fields.
             let picture = try Parcel(1000, id: "2", name: "a.JPG")
-            _ = try await end.destination.upload(Self.order(picture, said), notes: Logbook())
+            _ = try await end.destination.upload(Self.order(picture, said), reporter: Logbook())
             let other = try #require(try await end.media().last)
             #expect(other.said["ImageType"] == "default" && other.said["ImageExt"] == "jpg")
             #expect(other.said["Title"] == "front door" && other.said["WorkflowId"] == nil)
@@ -82,13 +82,13 @@ struct ApsaraWordsTests {
             let order = Self.order(parcel, said)
             if let key {
                 let error = await #expect(throws: UploadError.self) {
-                    _ = try await end.destination.upload(order, notes: Logbook())
+                    _ = try await end.destination.upload(order, reporter: Logbook())
                 }
                 #expect(error?.failure.code == "metadata_refused" && error?.remedy == .giveUp)
                 #expect(error?.failure.message.contains("`\(key)`") == true)
                 #expect(try await end.server.operations() == [])
             } else {
-                let object = try await end.destination.upload(order, notes: Logbook())
+                let object = try await end.destination.upload(order, reporter: Logbook())
                 #expect(object.warnings.count == 1, "\(object.warnings)")
             }
         }
@@ -112,13 +112,15 @@ struct ApsaraWordsTests {
         let video =
             "mp4 ts 3gp mpg mpeg mpe dat vob asf avi wmv flv f4v rm rmvb mov mkv m3u8 dv m2t m4v mj2 mjpeg mts ogg qt swf webm"
         let audio = "mp3 wma wav aac ra m4a flac ape ac3 amr caf acm"
-        for (words, sort) in [(video, ApsaraSort.video), (audio, .audio), ("png jpg jpeg gif heic webp", .image)] {
+        for (words, sort) in [(video, ApsaraMediaKind.video), (audio, .audio), ("png jpg jpeg gif heic webp", .image)] {
             for word in words.split(separator: " ") {
-                #expect(ApsaraSort.of(FilePath("a.\(word)")) == sort)
-                #expect(ApsaraSort.of(FilePath("a.\(word.uppercased())")) == sort)
+                #expect(ApsaraMediaKind.of(FilePath("a.\(word)")) == sort)
+                #expect(ApsaraMediaKind.of(FilePath("a.\(word.uppercased())")) == sort)
             }
         }
-        for name in ["a", "mp4", "a.mp4.part", "a.", ".mp4", "a.docx"] { #expect(ApsaraSort.of(FilePath(name)) == nil) }
+        for name in ["a", "mp4", "a.mp4.part", "a.", ".mp4", "a.docx"] {
+            #expect(ApsaraMediaKind.of(FilePath(name)) == nil)
+        }
     }
 
     // MARK: A service of the person's
@@ -156,11 +158,11 @@ struct ApsaraWordsTests {
                 "upload_endpoint": .text(end.server.url),
             ])
             let first = try Parcel(1000)
-            #expect(try await good.upload(first.order, notes: Logbook()).verifiedBy == "crc64")
+            #expect(try await good.upload(first.order, reporter: Logbook()).verifiedBy == "crc64")
             let bad = try end.again(["authorisation.url": nil, "authorisation.command": .texts([refusing.display])])
             let parcel = try Parcel(1000, id: "2", name: "b.mp4")
             let error = await #expect(throws: UploadError.self) {
-                _ = try await bad.upload(parcel.order, notes: Logbook())
+                _ = try await bad.upload(parcel.order, reporter: Logbook())
             }
             #expect(error?.remedy == .giveUp && error?.failure.code == "Quota", "\(String(describing: error))")
             #expect(error?.failure.message.contains("no more today") == true)
@@ -197,7 +199,7 @@ struct ApsaraWordsTests {
                     var order = parcel.order
                     order.checkpoint = logbook.last
                     logbook.beginAttempt()
-                    do { object = try await destination.upload(order, notes: logbook) } catch is UploadError {}
+                    do { object = try await destination.upload(order, reporter: logbook) } catch is UploadError {}
                 }
                 #expect(object?.verifiedBy == "crc64", "\(name)")
             }
@@ -220,13 +222,13 @@ struct ApsaraWordsTests {
                 "upload_endpoint": .text(end.server.url),
             ])
             let (first, second) = (try Parcel(1000), try Parcel(1000, id: "2", name: "b.mp4", seed: 2))
-            #expect(try await destination.upload(first.order, notes: Logbook()).id == "always-this")
+            #expect(try await destination.upload(first.order, reporter: Logbook()).id == "always-this")
             let logbook = Logbook()
             for _ in 0..<2 {
                 var order = second.order
                 order.checkpoint = logbook.last
                 let error = await #expect(throws: UploadError.self) {
-                    _ = try await destination.upload(order, notes: logbook)
+                    _ = try await destination.upload(order, reporter: logbook)
                 }
                 #expect(error?.failure.code == "media_shared", "\(String(describing: error))")
             }
@@ -260,8 +262,8 @@ struct ApsaraWordsTests {
                 ("AddVideoFailed", 500, "destination"), ("InternalError", 500, "destination"),
                 ("ServiceUnAvailable", 503, "destination"), ("InvalidTimeStamp.Format", 400, "destination"),
                 ("Something.Else", 400, "giveUp"), ("Something.Else", 502, "destination"),
-            ], 5), [ApsaraEnd.Way.key, .service])
-    func errors(_ given: (code: String, status: Int, meaning: String), _ way: ApsaraEnd.Way) async throws {
+            ], 5), [ApsaraEnd.Authorization.key, .service])
+    func errors(_ given: (code: String, status: Int, meaning: String), _ way: ApsaraEnd.Authorization) async throws {
         try await ApsaraEnd.open(way) { end in
             try await end.server.control(
                 "faults", #"[{"do": "error", "status": \#(given.status), "code": "\#(given.code)", "times": 0}]"#)

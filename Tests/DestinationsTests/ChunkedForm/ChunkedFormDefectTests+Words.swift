@@ -70,7 +70,9 @@ extension ChunkedFormDefectTests {
             exchange.reply(400, [("Content-Type", "text/plain")], body)
         }
         let other = try scene.again(["url": .text(echo.url + "/upload")])
-        let error = await #expect(throws: UploadError.self) { try await other.upload(parcel.order, notes: Logbook()) }
+        let error = await #expect(throws: UploadError.self) {
+            try await other.upload(parcel.order, reporter: Logbook())
+        }
         #expect(error?.failure.message.contains("nobody-may-see") == false)
         #expect(echo.seen.count == 1)
     }

@@ -165,7 +165,7 @@ struct ChunkedFormDefectTests {
         let seen = Mutex<[Request.Body]>([])
         let watched = try scene.watched { request in seen.withLock { $0.append(request.body) } }
         let parcel = try Parcel(1 << 20)
-        _ = try await watched.upload(parcel.order, notes: Logbook())
+        _ = try await watched.upload(parcel.order, reporter: Logbook())
         let blocks = seen.withLock { $0 }.dropFirst()
         #expect(blocks.count == 1)
         guard case .framed(let head, parcel.order.file.place, 0, 1 << 20, let tail)? = blocks.first else {
@@ -283,7 +283,7 @@ struct ChunkedFormDefectTests {
         let later = try scene.again(["block.size": .bytes(1500), "block.rule": .text("merge")])
         var order = parcel.order
         order.checkpoint = logbook.last
-        _ = try await later.upload(order, notes: logbook)
+        _ = try await later.upload(order, reporter: logbook)
         #expect(scene.server.refused.isEmpty)
         #expect(scene.server.requests == ["open"] + (1...4).map { "block \($0)" })
         try delivered(scene, parcel)

@@ -97,7 +97,7 @@ extension ChunkedFormTests {
             #expect(error.failure.message.contains("write `{name:uri}`"), "\(error.failure.message)")
             #expect(scene.server.requests.isEmpty)
             let coded = try scene.again(["send.headers": .map(["X-Name": .literal("{name:uri}")])])
-            _ = try await coded.upload(parcel.order, notes: Logbook())
+            _ = try await coded.upload(parcel.order, reporter: Logbook())
             #expect(try scene.objects.values.map { $0 } == [parcel.content])
             try await scene.close()
         }
@@ -120,13 +120,13 @@ extension ChunkedFormTests {
         let later = try scene.again(["send.headers": .map(["X-Name": .literal("{name}")])])
         var order = parcel.order
         order.checkpoint = logbook.last
-        let error = await #expect(throws: UploadError.self) { try await later.upload(order, notes: logbook) }
+        let error = await #expect(throws: UploadError.self) { try await later.upload(order, reporter: logbook) }
         #expect(error?.remedy == .giveUp)
         // An invalid secret is no fault of the file.
         let secret = try scene.again([
             "secrets": .secrets(["key": .literal("a\nb")]), "send.headers": .map(["X-Key": .literal("{secret:key}")]),
         ])
-        let other = await #expect(throws: UploadError.self) { try await secret.upload(order, notes: logbook) }
+        let other = await #expect(throws: UploadError.self) { try await secret.upload(order, reporter: logbook) }
         #expect(other?.remedy == .authenticate && other?.failure.message.contains("a\nb") == false)
         try await scene.close()
     }

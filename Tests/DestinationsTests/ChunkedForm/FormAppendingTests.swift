@@ -100,7 +100,9 @@ struct FormAppendingTests {
             order.checkpoint = logbook.last
             order.generation = generation
             logbook.beginAttempt()
-            do { return (try await destination.upload(order, notes: logbook), errors) } catch let error as UploadError {
+            do { return (try await destination.upload(order, reporter: logbook), errors) } catch let error
+                as UploadError
+            {
                 errors.append(error)
                 if error.remedy == .giveUp { break }
             }

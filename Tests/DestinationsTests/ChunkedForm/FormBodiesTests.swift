@@ -70,7 +70,7 @@ struct FormBodiesTests {
             let parcel = try Parcel(800)
             let destination = try destination(server, preset)
             await #expect(throws: UploadError.self, "\(preset): \(name)") {
-                try await destination.upload(parcel.order, notes: Logbook())
+                try await destination.upload(parcel.order, reporter: Logbook())
             }
             server.stop()
         }
@@ -94,7 +94,7 @@ struct FormBodiesTests {
             let parcel = try Parcel(800)
             let destination = try destination(server, preset)
             await #expect(throws: UploadError.self, "\(preset): \(refusal)") {
-                try await destination.upload(parcel.order, notes: Logbook())
+                try await destination.upload(parcel.order, reporter: Logbook())
             }
             server.stop()
         }
@@ -121,7 +121,7 @@ struct FormBodiesTests {
                 exchange.reply(exchange.method == "GET" ? 404 : 200, [], body)
             }
             let parcel = try Parcel(800)
-            let object = try await destination(server, preset).upload(parcel.order, notes: Logbook())
+            let object = try await destination(server, preset).upload(parcel.order, reporter: Logbook())
             #expect(object.warnings.isEmpty, "\(preset): \(body)")
             server.stop()
         }
@@ -156,7 +156,7 @@ struct FormBodiesTests {
             exchange.reply(isQuestion && !isOurs ? 404 : 200, [], isQuestion ? #"{"code":404}"# : "")
         }
         let parcel = try Parcel(3000)
-        _ = try await destination(server, "flow").upload(parcel.order, notes: Logbook())
+        _ = try await destination(server, "flow").upload(parcel.order, reporter: Logbook())
         #expect(posts.withLock { $0 } == 3)
     }
 
@@ -168,12 +168,12 @@ struct FormBodiesTests {
         }
         let parcel = try Parcel(800)
         let custom: [String: SettingValue] = ["send.fields": .map(["n": .literal("{index0}")])]
-        _ = try await destination(server, "custom", custom).upload(parcel.order, notes: Logbook())
+        _ = try await destination(server, "custom", custom).upload(parcel.order, reporter: Logbook())
         _ = try await destination(server, "dropzone", ["success.status": .texts(["200"])])
-            .upload(parcel.order, notes: Logbook())
+            .upload(parcel.order, reporter: Logbook())
         let strict = try destination(
             server, "custom", custom.merging(["success.json": .texts(["/files/*/error empty"])]) { $1 })
-        await #expect(throws: UploadError.self) { try await strict.upload(parcel.order, notes: Logbook()) }
+        await #expect(throws: UploadError.self) { try await strict.upload(parcel.order, reporter: Logbook()) }
     }
 
     @Test("`check` has a doubt where rules count by status, and none where a body is read")
@@ -216,10 +216,10 @@ struct FormBodiesTests {
         let parcel = try Parcel(size)
         let destination = try destination(server, preset, more)
         let logbook = Logbook()
-        await #expect(throws: UploadError.self) { try await destination.upload(parcel.order, notes: logbook) }
+        await #expect(throws: UploadError.self) { try await destination.upload(parcel.order, reporter: logbook) }
         var order = parcel.order
         order.checkpoint = logbook.last
-        let object = try await destination.upload(order, notes: logbook)
+        let object = try await destination.upload(order, reporter: logbook)
         return (object.warnings, posts.withLock { $0 })
     }
 

@@ -141,7 +141,7 @@ struct FormFuzzTests {
                 var order = parcel.order
                 order.checkpoint = logbook.last
                 do {
-                    let object = try await destination.upload(order, notes: logbook)
+                    let object = try await destination.upload(order, reporter: logbook)
                     try round.expect(logbook.accepted == 2500, "done with \(logbook.accepted) B acknowledged")
                     try round.expect(object.url.map { printable($0) == $0 } ?? true, "an address that cannot be shown")
                     break

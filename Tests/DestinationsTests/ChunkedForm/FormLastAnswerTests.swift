@@ -79,7 +79,9 @@ struct FormLastAnswerTests {
             var order = parcel.order
             order.checkpoint = logbook.last
             order.generation = generation
-            do { return (try await destination.upload(order, notes: logbook), errors) } catch let error as UploadError {
+            do { return (try await destination.upload(order, reporter: logbook), errors) } catch let error
+                as UploadError
+            {
                 errors.append(error)
                 if error.remedy == .giveUp { break }
             }
@@ -169,12 +171,12 @@ struct FormLastAnswerTests {
         }
         let (parcel, logbook) = (try Parcel(5000), Logbook())
         let destination = try destination(server.url)
-        await #expect(throws: UploadError.self) { try await destination.upload(parcel.order, notes: logbook) }
+        await #expect(throws: UploadError.self) { try await destination.upload(parcel.order, reporter: logbook) }
         let first = try #require(logbook.last?["id"])
         blocks.state.withLock { $0.alien = (first, [2, 3, 4, 5]) }
         var order = parcel.order
         order.checkpoint = logbook.last
-        let object = try await destination.upload(order, notes: logbook)
+        let object = try await destination.upload(order, reporter: logbook)
         #expect(logbook.last?["id"] != first)
         // It is left there, with a warning.
         #expect(logbook.left.isEmpty && object.warnings.contains { $0.contains("another writer") })
@@ -191,7 +193,7 @@ struct FormLastAnswerTests {
         }
         let (parcel, logbook) = (try Parcel(16 << 20), Logbook())
         let destination = try destination(server.url, ["block.size": .bytes(32 << 20)])
-        let task = Task { try await destination.upload(parcel.order, notes: logbook) }
+        let task = Task { try await destination.upload(parcel.order, reporter: logbook) }
         try await eventually("bytes are under way") { isHanging.withLock { $0 ? true : nil } }
         #expect(logbook.last?["final_sent"] == "1")
         task.cancel()

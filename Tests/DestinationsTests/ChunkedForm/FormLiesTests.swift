@@ -35,7 +35,7 @@ struct FormLiesTests {
         let parcel = try Parcel(2500)
         let destination = try destination(server, preset)
         let error = await #expect(throws: UploadError.self) {
-            try await destination.upload(parcel.order, notes: Logbook())
+            try await destination.upload(parcel.order, reporter: Logbook())
         }
         #expect(
             error.map { if case .giveUp = $0.remedy { false } else { true } } == true,
@@ -53,7 +53,7 @@ struct FormLiesTests {
             exchange.reply(200, [], "{\"success\":true}")
         }
         let parcel = try Parcel(3000)
-        _ = try await destination(server, preset).upload(parcel.order, notes: Logbook())
+        _ = try await destination(server, preset).upload(parcel.order, reporter: Logbook())
         #expect(posts.withLock { $0 } == 3)
     }
 
@@ -85,12 +85,12 @@ struct FormLiesTests {
         logbook.stop { $0.accepted >= 2000 }
         let order = parcel.order
         await #expect(throws: CancellationError.self) {
-            try await Task { try await asked.upload(order, notes: logbook) }.value
+            try await Task { try await asked.upload(order, reporter: logbook) }.value
         }
         logbook.stop { _ in false }
         var again = order
         again.checkpoint = logbook.last
-        _ = try await asked.upload(again, notes: logbook)
+        _ = try await asked.upload(again, reporter: logbook)
         // The opening, and each block once.
         #expect(posts.withLock { $0 } == 5)
     }
@@ -102,7 +102,7 @@ struct FormLiesTests {
             exchange.reply(200, [("Range", "0-9223372036854775807")])
         }
         let parcel = try Parcel(2500)
-        _ = try? await destination(position, "blueimp").upload(parcel.order, notes: Logbook())
+        _ = try? await destination(position, "blueimp").upload(parcel.order, reporter: Logbook())
         for number in ["-9223372036854775808", "\"-9223372036854775808\"", "9223372036854775807"] {
             let list = try FakeServer { exchange in
                 _ = exchange.body()
@@ -115,11 +115,11 @@ struct FormLiesTests {
             let logbook = Logbook()
             logbook.stop { $0.accepted >= 1000 }
             let order = parcel.order
-            _ = try? await Task { try await asked.upload(order, notes: logbook) }.value
+            _ = try? await Task { try await asked.upload(order, reporter: logbook) }.value
             logbook.stop { _ in false }
             var again = order
             again.checkpoint = logbook.last
-            _ = try? await asked.upload(again, notes: logbook)
+            _ = try? await asked.upload(again, reporter: logbook)
         }
     }
 
@@ -130,13 +130,13 @@ struct FormLiesTests {
         ])
     func spellings(_ told: String) async throws {
         let server = try FakeServer { $0.reply(400, [], "bad key \(told) here") }
-        let asking = Asking(
+        let client = AuthorizedClient(
             transport: Transport(),
             credentials: CredentialProvider([.init("X-Key", .literal("Ab/cd+ef/ghIJ=="))], reader: SecretReader()),
             origin: server.url, caFile: nil, clocks: SystemClocks(), name: "archive")
-        let answer = try await asking.ask(Request("GET", server.url + "/"))
-        for number in 0..<100 { asking.rememberForNow(String(repeating: "t", count: 60) + "\(number)") }
-        let error = asking.refused("a question", answer.response, .giveUp)
+        let answer = try await client.ask(Request("GET", server.url + "/"))
+        for number in 0..<100 { client.rememberForNow(String(repeating: "t", count: 60) + "\(number)") }
+        let error = client.refused("a question", answer.response, .giveUp)
         #expect(error.failure.message.contains("bad key *** here"), "\(error.failure.message)")
     }
 
@@ -152,12 +152,12 @@ struct FormLiesTests {
     func otherSpellings(_ told: String) async throws {
         let secret = #"Zq7/k+W"9<x&Tr é%44LongSecret"#
         let server = try FakeServer { $0.reply(400, [], "{\"sent\": \"\(told)\"} &amp; 5%") }
-        let asking = Asking(
+        let client = AuthorizedClient(
             transport: Transport(), credentials: CredentialProvider([], reader: SecretReader()), origin: server.url,
             caFile: nil, clocks: SystemClocks(), name: "archive")
-        asking.remember([secret])
-        let answer = try await asking.ask(Request("GET", server.url + "/"))
-        let message = asking.refused("a question", answer.response, .giveUp).failure.message
+        client.remember([secret])
+        let answer = try await client.ask(Request("GET", server.url + "/"))
+        let message = client.refused("a question", answer.response, .giveUp).failure.message
         // Base64 in lower case is not the secret: a test in which everything is covered would find it covered too.
         let expected = told == told.lowercased() ? told : "***"
         #expect(message.contains("{\"sent\": \"\(expected)\"} &amp; 5%"), "\(message)")
@@ -166,7 +166,7 @@ struct FormLiesTests {
     @Test("a secret that another begins in leaves nothing of either, and a letter of two units is found")
     func overlapping() {
         let text = Array(#"a 12345678abcdefgh, \ud83c\udfa5secret, 5% &x; \u12"#.utf8)
-        let covered = Repeating.cover(["12345678abcd", "5678abcdefgh", "🎥secret"], in: text)
+        let covered = SecretEncoding.cover(["12345678abcd", "5678abcdefgh", "🎥secret"], in: text)
         #expect(String(decoding: covered, as: UTF8.self) == #"a ***, ***, 5% &x; \u12"#)
     }
 
@@ -180,7 +180,7 @@ struct FormLiesTests {
         }
         let parcel = try Parcel(3 << 20)
         _ = try await destination(server, "dropzone", ["block.size": .bytes(2 << 20)])
-            .upload(parcel.order, notes: Logbook())
+            .upload(parcel.order, reporter: Logbook())
         #expect(!headers.withLock { $0 }.isEmpty)
         #expect(!headers.withLock { $0 }.contains("expect"))
     }

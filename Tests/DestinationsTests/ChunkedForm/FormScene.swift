@@ -56,16 +56,16 @@ final class FormScene: OtherEnd {
     }
 
     /// The same destination, with a callback for its requests.
-    func watched(_ look: @escaping @Sendable (Request) -> Void) throws -> any Destination {
-        try Self.make(values, Watched(transport: transport, look: look))
+    func watched(_ observe: @escaping @Sendable (Request) -> Void) throws -> any Destination {
+        try Self.make(values, Watched(transport: transport, observe: observe))
     }
 
     private struct Watched: Transporting {
         let transport: Transport
-        let look: @Sendable (Request) -> Void
+        let observe: @Sendable (Request) -> Void
 
         func send(_ request: Request) async throws(TransportError) -> Response {
-            look(request)
+            observe(request)
             return try await transport.send(request)
         }
     }

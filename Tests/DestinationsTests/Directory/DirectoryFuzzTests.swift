@@ -52,7 +52,7 @@ struct DirectoryFuzzTests {
             var hasArrived = false
             do {
                 if Bool.random(using: &round.dice) { _ = try await end.destination.discard(checkpoint) }
-                let object = try await end.destination.upload(order, notes: Logbook())
+                let object = try await end.destination.upload(order, reporter: Logbook())
                 hasArrived = true
                 try round.expect(object.verifiedBy == "digest", "\(object)")
             } catch let error as UploadError {

@@ -163,7 +163,7 @@ struct DirectoryTests {
     @Test("a folder that took the place of the first one while a file was copied does not get its name")
     func swapped() async throws {
         let end = try DirectoryEnd()
-        let parcel = try Parcel(Remote.chunk)
+        let parcel = try Parcel(TestedRemote.chunk)
         let logbook = Logbook()
         // Between the checkpoint and the copy the path becomes another folder.
         let swap = SwappingNotes(logbook) {
@@ -171,7 +171,7 @@ struct DirectoryTests {
             try Files.makeFolders(end.folder)
         }
         let error = await #expect(throws: UploadError.self) {
-            try await end.destination.upload(parcel.order, notes: swap)
+            try await end.destination.upload(parcel.order, reporter: swap)
         }
         #expect(error?.failure.code == "target_replaced")
         #expect(try Files.names(in: end.folder) == [])
@@ -184,24 +184,24 @@ struct DirectoryTests {
         let end = try DirectoryEnd(mode: mode)
         let parcel = try Parcel(10)
         _ = try await parcel.send(to: end, Logbook())
-        let look = try FileLook(at: end.folder.appending("front/clip.mp4"))
-        #expect(look.modified == parcel.order.modified)
-        if let mode { #expect(look.mode & 0o777 == mode) }
-        if mode == 0o664 { #expect(try FileLook(at: end.folder.appending("front")).mode & 0o555 == 0o555) }
+        let status = try FileStatus(at: end.folder.appending("front/clip.mp4"))
+        #expect(status.modified == parcel.order.modified)
+        if let mode { #expect(status.mode & 0o777 == mode) }
+        if mode == 0o664 { #expect(try FileStatus(at: end.folder.appending("front")).mode & 0o555 == 0o555) }
     }
 
     /// The possible state after a power cut of the target: the right length, and other content.
     @Test("bytes that were acknowledged and are gone are found by reading back, and written again")
     func holes() async throws {
         let end = try DirectoryEnd()
-        let parcel = try Parcel(3 * Remote.chunk)
+        let parcel = try Parcel(3 * TestedRemote.chunk)
         let logbook = Logbook()
-        try await parcel.sendStopped(to: end, logbook, accepting: Remote.chunk)
+        try await parcel.sendStopped(to: end, logbook, accepting: TestedRemote.chunk)
         let part = try #require(try end.remains.first)
-        let length = try FileLook(at: end.folder.appending(part)).size
+        let length = try FileStatus(at: end.folder.appending(part)).size
         try put([UInt8](repeating: 0, count: Int(length)), end, part)
         #expect(try await parcel.send(to: end, logbook).verifiedBy == "digest")
-        #expect(logbook.sent.contains { $0 <= Int64(Remote.chunk) }, "from the beginning")
+        #expect(logbook.sent.contains { $0 <= Int64(TestedRemote.chunk) }, "from the beginning")
         #expect(try end.objects == ["front/clip.mp4": parcel.content])
     }
 
@@ -210,9 +210,9 @@ struct DirectoryTests {
         arguments: [0, 300, 9000])
     func part(_ length: Int) async throws {
         let end = try DirectoryEnd()
-        let parcel = try Parcel(3 * Remote.chunk)
+        let parcel = try Parcel(3 * TestedRemote.chunk)
         let logbook = Logbook()
-        try await parcel.sendStopped(to: end, logbook, accepting: Remote.chunk)
+        try await parcel.sendStopped(to: end, logbook, accepting: TestedRemote.chunk)
         let part = try #require(try end.remains.first)
         if length == 0 {
             try Files.remove(end.folder.appending(part))
@@ -226,10 +226,10 @@ struct DirectoryTests {
     @Test("a copy that was staged anew with another content is not put behind the bytes of the first")
     func restaged() async throws {
         let end = try DirectoryEnd()
-        let first = try Parcel(3 * Remote.chunk, seed: 1)
-        let second = try Parcel(3 * Remote.chunk, seed: 2)
+        let first = try Parcel(3 * TestedRemote.chunk, seed: 1)
+        let second = try Parcel(3 * TestedRemote.chunk, seed: 2)
         let logbook = Logbook()
-        try await first.sendStopped(to: end, logbook, accepting: Remote.chunk)
+        try await first.sendStopped(to: end, logbook, accepting: TestedRemote.chunk)
         _ = try await second.send(to: end, logbook)
         #expect(try end.objects == ["front/clip.mp4": second.content])
         #expect(try end.remains.isEmpty)
@@ -298,7 +298,7 @@ struct DirectoryTests {
 }
 
 /// Notes that do something once, after the first checkpoint.
-private final class SwappingNotes: UploadNotes {
+private final class SwappingNotes: UploadReporter {
     private let logbook: Logbook
     private let act: @Sendable () async throws -> Void
 
@@ -315,15 +315,15 @@ private final class SwappingNotes: UploadNotes {
         try await logbook.accepted(offset, checkpoint)
     }
     func companions() async throws -> [Companion] { try await logbook.companions() }
-    func parts() async throws -> [TakenPart] { try await logbook.parts() }
-    func took(_ parts: [TakenPart], lost: [Int], acked: Int64) async throws {
+    func parts() async throws -> [AcknowledgedPart] { try await logbook.parts() }
+    func took(_ parts: [AcknowledgedPart], lost: [Int], acked: Int64) async throws {
         try await logbook.took(parts, lost: lost, acked: acked)
     }
     func renewed(_ checkpoint: Checkpoint, leaving old: Checkpoint?) async throws {
         try await logbook.renewed(checkpoint, leaving: old)
     }
     func named(_ id: String, at url: String?) async throws { try await logbook.named(id, at: url) }
-    func credential(_ news: CredentialNews) async throws { try await logbook.credential(news) }
+    func credential(_ news: CredentialRenewal) async throws { try await logbook.credential(news) }
     func sending(_ offset: Int64) { logbook.sending(offset) }
     func spent(_ bytes: Int64) {}
     func entered(_ phase: UploadPhase) {}

@@ -80,8 +80,8 @@ struct RoomTests {
 
     @Test(
         "every destination tells its room and leaves nothing behind; one that is away is an error",
-        arguments: Remote.all)
-    func tells(_ remote: Remote) async throws {
+        arguments: TestedRemote.all)
+    func tells(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             guard end.destination.tellsSpace else {
                 // A form has no request for it, and a bucket no limit; an intermediary does not answer either.

@@ -15,11 +15,11 @@ private final class DamagingPlace: WholeDialect, WholePlace {
 
     init(damages: Int) { state = Mutex(State(damages: damages)) }
 
-    func reach(_ name: FilePath, isMaking: Bool) async throws -> (any WholePlace)? { self }
+    func reachability(_ name: FilePath, isMaking: Bool) async throws -> (any WholePlace)? { self }
     func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {
         Failure(kind, code: code, message: message, at: WallTime(milliseconds: 0), retryable: retryable)
     }
-    func look(at name: FilePath, for file: StagedFile) async throws -> Standing {
+    func status(at name: FilePath, for file: StagedFile) async throws -> RemoteNameState {
         state.withLock { $0.names.contains(name) } ? .other(isFile: true) : .nobody
     }
     func length(of part: FilePath) async throws -> Int64? { .max / 2 }

@@ -11,15 +11,15 @@ import Transport
 
 /// Sessions in the form of Google's services, for the engine: there is no such destination yet.
 private struct GoogleDialect: OffsetDialect {
-    let asking: Asking
+    let client: AuthorizedClient
     let ranges: ContentRange
     let base: String
 
     init(_ base: String) {
-        asking = Asking(
+        client = AuthorizedClient(
             transport: Transport(), credentials: CredentialProvider([], reader: SecretReader()),
             origin: WebAddress(base).origin, caFile: nil, clocks: SystemClocks(), name: "google")
-        ranges = ContentRange(asking: asking, limits: RequestLimits(), meaning: .lastByte, success: .ofFile)
+        ranges = ContentRange(client: client, limits: RequestLimits(), meaning: .lastByte, success: .ofFile)
         self.base = base
     }
 
@@ -27,12 +27,12 @@ private struct GoogleDialect: OffsetDialect {
 
     func create(_ order: UploadOrder, _ checkpoint: inout Checkpoint) async throws -> Bool {
         let name = order.name.name.display
-        let answer = try await asking.ask(
+        let answer = try await client.ask(
             Request(
                 "POST", "\(base)/upload/storage/v1/b/bucket/o?uploadType=resumable&name=\(name)",
                 headers: [("Content-Type", "application/json")], body: .bytes(Array("{\"name\": \"\(name)\"}".utf8))))
         guard let location = answer.response.headers["Location"] else {
-            throw asking.refused("creation", answer.response, .giveUp)
+            throw client.refused("creation", answer.response, .giveUp)
         }
         checkpoint["url"] = location
         return false
@@ -55,7 +55,7 @@ private struct GoogleDialect: OffsetDialect {
     }
 
     func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {
-        asking.failure(kind, code, message, retryable: retryable)
+        client.failure(kind, code, message, retryable: retryable)
     }
 }
 

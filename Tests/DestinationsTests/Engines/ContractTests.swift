@@ -10,10 +10,10 @@ import Testing
 /// Properties that the daemon relies on, for every remote.
 @Suite("every destination", .needsPackages, .timeLimit(.minutes(Patience.minutes(3))))
 struct ContractTests {
-    private static let chunk = Remote.chunk
+    private static let chunk = TestedRemote.chunk
 
-    @Test("knows nothing of a file before it is brought", arguments: Remote.all)
-    func startsEmpty(_ remote: Remote) async throws {
+    @Test("knows nothing of a file before it is brought", arguments: TestedRemote.all)
+    func startsEmpty(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let finding = try await end.destination.find(try Parcel(10).order)
             if case .held(let object) = finding { Issue.record("it says that it holds \(object)") }
@@ -23,9 +23,9 @@ struct ContractTests {
     }
 
     @Test(
-        "takes a file of any size, whole", arguments: Remote.all,
+        "takes a file of any size, whole", arguments: TestedRemote.all,
         Tier.sample([0, 1, chunk - 1, chunk, chunk + 1, 3 * chunk, 3 * chunk + 1], 3))
-    func sizes(_ remote: Remote, _ size: Int) async throws {
+    func sizes(_ remote: TestedRemote, _ size: Int) async throws {
         try await remote.open { end in
             let parcel = try Parcel(size)
             guard size > 0 || end.keepsEmpty else {
@@ -47,8 +47,8 @@ struct ContractTests {
         FilePath((0..<10).map { "deep \($0)" }.joined(separator: "/")),
     ]
 
-    @Test("keeps names as the bytes that they are", arguments: Remote.all)
-    func names(_ remote: Remote) async throws {
+    @Test("keeps names as the bytes that they are", arguments: TestedRemote.all)
+    func names(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let names = Self.names.filter(end.keeps)
             for (number, name) in names.enumerated() {
@@ -59,8 +59,8 @@ struct ContractTests {
         }
     }
 
-    @Test("writes down where it goes before a byte leaves", arguments: Remote.all)
-    func notesFirst(_ remote: Remote) async throws {
+    @Test("writes down where it goes before a byte leaves", arguments: TestedRemote.all)
+    func notesFirst(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let parcel = try Parcel(3 * Self.chunk)
             let logbook = Logbook()
@@ -70,8 +70,8 @@ struct ContractTests {
         }
     }
 
-    @Test("leaves nothing where its first note could not be written", arguments: Remote.all)
-    func deadBefore(_ remote: Remote) async throws {
+    @Test("leaves nothing where its first note could not be written", arguments: TestedRemote.all)
+    func deadBefore(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let logbook = Logbook(refusing: 1)
             let parcel = try Parcel(10)
@@ -81,8 +81,8 @@ struct ContractTests {
         }
     }
 
-    @Test("goes on behind what was accepted, and sends no byte below it again", arguments: Remote.all)
-    func resumes(_ remote: Remote) async throws {
+    @Test("goes on behind what was accepted, and sends no byte below it again", arguments: TestedRemote.all)
+    func resumes(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let parcel = try Parcel(4 * Self.chunk + 1)
             let logbook = Logbook()
@@ -97,8 +97,8 @@ struct ContractTests {
 
     @Test(
         "told to end behind what is on its way, it ends at an acknowledged byte, and sends none twice",
-        arguments: Remote.all)
-    func pausedBehindPart(_ remote: Remote) async throws {
+        arguments: TestedRemote.all)
+    func pausedBehindPart(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let parcel = try Parcel(4 * Self.chunk + 1)
             let logbook = Logbook()
@@ -118,8 +118,8 @@ struct ContractTests {
 
     @Test(
         "told so before its first byte, it sends none; told so behind its last one, it goes to its end",
-        arguments: Remote.all)
-    func pausedAtTheEnds(_ remote: Remote) async throws {
+        arguments: TestedRemote.all)
+    func pausedAtTheEnds(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let parcel = try Parcel(3 * Self.chunk)
             let logbook = Logbook()
@@ -132,8 +132,9 @@ struct ContractTests {
         }
     }
 
-    @Test("stopped at any note and begun again, it is there once and whole", arguments: Tier.sample(Remote.all, 4))
-    func stopped(_ remote: Remote) async throws {
+    @Test(
+        "stopped at any note and begun again, it is there once and whole", arguments: Tier.sample(TestedRemote.all, 4))
+    func stopped(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             var expected: [FilePath: [UInt8]] = [:]
             for note in 1... {
@@ -151,8 +152,9 @@ struct ContractTests {
         }
     }
 
-    @Test("finished and asked again, it is done without a byte", arguments: Remote.all, Tier.sample([true, false]))
-    func again(_ remote: Remote, remembers: Bool) async throws {
+    @Test(
+        "finished and asked again, it is done without a byte", arguments: TestedRemote.all, Tier.sample([true, false]))
+    func again(_ remote: TestedRemote, remembers: Bool) async throws {
         try await remote.open { end in
             let parcel = try Parcel(2 * Self.chunk)
             let logbook = Logbook()
@@ -169,8 +171,8 @@ struct ContractTests {
         }
     }
 
-    @Test("another file under the same name replaces nothing", arguments: Remote.all)
-    func taken(_ remote: Remote) async throws {
+    @Test("another file under the same name replaces nothing", arguments: TestedRemote.all)
+    func taken(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let first = try Parcel(10, id: "1", seed: 1)
             let second = try Parcel(10, id: "2", seed: 2)
@@ -182,8 +184,8 @@ struct ContractTests {
         }
     }
 
-    @Test("gives back the room of what was begun, and has nothing against doing so twice", arguments: Remote.all)
-    func discards(_ remote: Remote) async throws {
+    @Test("gives back the room of what was begun, and has nothing against doing so twice", arguments: TestedRemote.all)
+    func discards(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let parcel = try Parcel(3 * Self.chunk)
             let logbook = Logbook()
@@ -201,9 +203,9 @@ struct ContractTests {
     }
 
     @Test(
-        "a staged copy that is not what was recorded is staged again", arguments: Remote.all,
+        "a staged copy that is not what was recorded is staged again", arguments: TestedRemote.all,
         Tier.sample(Mishap.allCases, 2))
-    func damagedCopy(_ remote: Remote, _ mishap: Mishap) async throws {
+    func damagedCopy(_ remote: TestedRemote, _ mishap: Mishap) async throws {
         try await remote.open { end in
             let parcel = try Parcel(2 * Self.chunk)
             switch mishap {
@@ -220,8 +222,8 @@ struct ContractTests {
         }
     }
 
-    @Test("a staged copy with other bytes of the same number never gets a name", arguments: Remote.all)
-    func rottenCopy(_ remote: Remote) async throws {
+    @Test("a staged copy with other bytes of the same number never gets a name", arguments: TestedRemote.all)
+    func rottenCopy(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let parcel = try Parcel(2 * Self.chunk)
             try parcel.restage(noise(2 * Self.chunk, seed: 9))
@@ -231,8 +233,9 @@ struct ContractTests {
     }
 
     @Test(
-        "an other end that is away holds the destination, tells no secret, and is gone on with", arguments: Remote.all)
-    func away(_ remote: Remote) async throws {
+        "an other end that is away holds the destination, tells no secret, and is gone on with",
+        arguments: TestedRemote.all)
+    func away(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let parcel = try Parcel(3 * Self.chunk)
             let logbook = Logbook()
@@ -249,8 +252,8 @@ struct ContractTests {
         }
     }
 
-    @Test("its check says whether uploads would work", arguments: Remote.all)
-    func checks(_ remote: Remote) async throws {
+    @Test("its check says whether uploads would work", arguments: TestedRemote.all)
+    func checks(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let there = await end.destination.check()
             #expect(there.verdict != .failed, "\(there.detail)")

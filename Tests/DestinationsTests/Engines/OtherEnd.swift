@@ -35,33 +35,33 @@ protocol OtherEnd: Sendable {
 }
 
 /// A destination together with its real remote. A new destination adds a line to `all`.
-struct Remote: CustomTestStringConvertible, Sendable {
+struct TestedRemote: CustomTestStringConvertible, Sendable {
     let testDescription: String
     let start: @Sendable () async throws -> any OtherEnd
 
     /// Bytes between two acknowledgements, for every destination here.
     static let chunk = 1000
 
-    static let all: [Remote] =
+    static let all: [TestedRemote] =
         [
-            Remote(testDescription: "tus") { try await TusEnd() },
-            Remote(testDescription: "directory") { try DirectoryEnd() },
+            TestedRemote(testDescription: "tus") { try await TusEnd() },
+            TestedRemote(testDescription: "directory") { try DirectoryEnd() },
             // The preset whose server has names with folders, and can be asked for its blocks.
-            Remote(testDescription: "chunked-form") {
+            TestedRemote(testDescription: "chunked-form") {
                 try FormScene("resumable", FormScene.abort, credential: "a-token-that-nobody-may-see")
             },
-            Remote(testDescription: "s3") { try BucketEnd() },
-            Remote(testDescription: "s3, signed by somebody else") { try BucketEnd(isPresigned: true) },
-            Remote(testDescription: "oss") { try await OSSEnd(chunk: Int64(chunk)) },
-            Remote(testDescription: "apsara-vod") { try await ApsaraEnd(.key, chunk: Int64(chunk)) },
-            Remote(testDescription: "apsara-vod, by a service") {
+            TestedRemote(testDescription: "s3") { try BucketEnd() },
+            TestedRemote(testDescription: "s3, signed by somebody else") { try BucketEnd(isPresigned: true) },
+            TestedRemote(testDescription: "oss") { try await OSSEnd(chunk: Int64(chunk)) },
+            TestedRemote(testDescription: "apsara-vod") { try await ApsaraEnd(.key, chunk: Int64(chunk)) },
+            TestedRemote(testDescription: "apsara-vod, by a service") {
                 try await ApsaraEnd(.service, chunk: Int64(chunk))
             },
-            Remote(testDescription: "s3 at rclone") { try await S3End(.rclone, chunk: Int64(chunk)) },
+            TestedRemote(testDescription: "s3 at rclone") { try await S3End(.rclone, chunk: Int64(chunk)) },
         ] + (Ceph.isWanted ? [ceph] : [])
 
     /// With a gateway of its own, which can be made unreachable.
-    private static let ceph = Remote(testDescription: "s3 at Ceph") {
+    private static let ceph = TestedRemote(testDescription: "s3 at Ceph") {
         try await S3End(.ceph, gateway: try await Ceph.shared.value.gateway(), chunk: Int64(chunk))
     }
 
@@ -102,8 +102,8 @@ extension OtherEnd {
         while let next = folders.popLast() {
             for name in try Files.names(in: folder.appending(next)) {
                 let path = next.appending(name)
-                guard let look = try FileLook.ifPresent(at: folder.appending(path)) else { continue }
-                if look.isDirectory { folders.append(path) } else { found.append(path) }
+                guard let status = try FileStatus.ifPresent(at: folder.appending(path)) else { continue }
+                if status.isDirectory { folders.append(path) } else { found.append(path) }
             }
         }
         return found
@@ -127,7 +127,7 @@ private final class TusEnd: OtherEnd {
             log: { _ in })
         let values: [String: SettingValue] = [
             "url": .text("http://127.0.0.1:\(receiver.port)/files/"), "token": .secret(.literal(secret ?? "")),
-            "chunk_size": .bytes(Int64(Remote.chunk)),
+            "chunk_size": .bytes(Int64(TestedRemote.chunk)),
         ]
         destination = try Tus.kind.make(values, tools(transport))
     }
@@ -160,7 +160,7 @@ final class DirectoryEnd: OtherEnd {
         var target = DirectoryTarget(
             name: "archive", path: temporary.path.appending("in"), mount: mount, marker: marker, mode: mode,
             clocks: SystemClocks(), disk: SlowDisk(patience: .seconds(60)))
-        target.stretch = Int64(Remote.chunk)
+        target.stretch = Int64(TestedRemote.chunk)
         self.target = target
         destination = Directory(target, taken: taken)
         try Files.makeFolders(folder)
@@ -168,7 +168,7 @@ final class DirectoryEnd: OtherEnd {
 
     /// Made invisible, so that its content can still be examined.
     func goAway() async throws {
-        guard try FileLook.ifPresent(at: folder) != nil else { return }
+        guard try FileStatus.ifPresent(at: folder) != nil else { return }
         try Files.rename(folder, to: FilePath(bytes: folder.bytes + Array(".away".utf8)))
     }
 
@@ -197,7 +197,7 @@ private final class BucketEnd: OtherEnd {
         var settings = S3Settings(
             preset: preset, bucket: "bucket", region: "us-east-1", endpoint: emulator.url, isVirtual: false,
             checksum: .md5, tags: preset.tags)
-        settings.partSize = Int64(Remote.chunk)
+        settings.partSize = Int64(TestedRemote.chunk)
         settings.singleUpTo = 500
         settings.parallel = 1
         let key = S3Access.kept(.words(id: .literal("AK"), secret: .literal(secret ?? ""), token: nil))

@@ -40,10 +40,10 @@ final class Parcel: Sendable {
         var order = order
         order.checkpoint = logbook.last
         if isCounted {
-            order.file.parts = PartDigests(of: content, end.destination.wishes(forSize: order.file.size))
+            order.file.parts = PartDigests(of: content, end.destination.requestedDigests(forSize: order.file.size))
         }
         logbook.beginAttempt()
-        return try await end.destination.upload(order, notes: logbook)
+        return try await end.destination.upload(order, reporter: logbook)
     }
 
     /// One attempt whose task is cancelled while it takes the matching note.
@@ -80,22 +80,22 @@ final class Parcel: Sendable {
 }
 
 extension PartDigests {
-    init(of content: [UInt8], _ wishes: [Wish]) {
+    init(of content: [UInt8], _ requestedDigests: [RequestedDigest]) {
         self.init()
-        for wish in wishes {
-            let digester = PartDigester(wish)
+        for requested in requestedDigests {
+            let digester = PartDigester(requested)
             content.withUnsafeBytes { digester.update($0) }
-            set(wish, digester.finish())
+            set(requested, digester.finish())
         }
     }
 }
 
 /// Takes notes like the daemon, and checks that they come in time.
-final class Logbook: UploadNotes {
+final class Logbook: UploadReporter {
     struct Pages {
         var checkpoints: [Checkpoint] = []
         var accepted: Int64 = 0
-        var parts: [Int: TakenPart] = [:]
+        var parts: [Int: AcknowledgedPart] = [:]
         /// The offsets that were reported as sent in this attempt.
         var sent: [Int64] = []
         /// Number of notes in this attempt.
@@ -110,7 +110,7 @@ final class Logbook: UploadNotes {
         var companions: [Companion] = []
         var names: [String] = []
         var addresses: [String?] = []
-        var credentials: [CredentialNews] = []
+        var credentials: [CredentialRenewal] = []
     }
 
     private let pages = Mutex(Pages())
@@ -144,7 +144,7 @@ final class Logbook: UploadNotes {
     /// The reported names of the remote's object, and the renewed rights.
     var names: [String] { pages.withLock { $0.names } }
     var addresses: [String?] { pages.withLock { $0.addresses } }
-    var credentials: [CredentialNews] { pages.withLock { $0.credentials } }
+    var credentials: [CredentialRenewal] { pages.withLock { $0.credentials } }
     var everything: String { pages.withLock { "\($0.checkpoints)" } }
 
     func beginAttempt() {
@@ -185,11 +185,11 @@ final class Logbook: UploadNotes {
     /// Sets the files that belong to it from now on.
     func accompany(_ companions: [Companion]) { pages.withLock { $0.companions = companions } }
 
-    func parts() async throws -> [TakenPart] {
+    func parts() async throws -> [AcknowledgedPart] {
         pages.withLock { $0.parts.values.sorted { $0.index < $1.index } }
     }
 
-    func took(_ parts: [TakenPart], lost: [Int], acked: Int64) async throws {
+    func took(_ parts: [AcknowledgedPart], lost: [Int], acked: Int64) async throws {
         try take {
             for index in lost { $0.parts[index] = nil }
             for part in parts { $0.parts[part.index] = part }
@@ -220,7 +220,7 @@ final class Logbook: UploadNotes {
     let owned = Mutex<Set<String>>([])
     func isOfAnother(_ id: String) async throws -> Bool { owned.withLock { $0.contains(id) } }
 
-    func credential(_ news: CredentialNews) async throws {
+    func credential(_ news: CredentialRenewal) async throws {
         if refusingCredentials { throw Dead() }
         try take { $0.credentials.append(news) }
         try Task.checkCancellation()

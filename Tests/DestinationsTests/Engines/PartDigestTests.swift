@@ -15,12 +15,12 @@ struct PartDigestTests {
 
     /// Changes a file in place, as a failing disk does: only its bytes show it.
     private static func rot(_ path: FilePath, at offset: Int, _ time: Int64? = nil) throws {
-        let look = try FileLook(at: path)
+        let status = try FileStatus(at: path)
         let file = try Descriptor.open(path, for: .updating)
         var bytes = try Files.read(path, limit: 1 << 30)
         bytes[offset] ^= 1
         try bytes.withUnsafeBytes { try file.write($0, named: path) }
-        try file.setModified(time ?? look.modified, named: path)
+        try file.setModified(time ?? status.modified, named: path)
     }
 
     @Test("a block that is sent again is not read again, unless the file is another one by then")
@@ -135,7 +135,7 @@ struct PartDigestTests {
             try? Self.rot(path, at: 500)
         }
         let error = await #expect(throws: UploadError.self) {
-            _ = try await watched.upload(parcel.order, notes: Logbook())
+            _ = try await watched.upload(parcel.order, reporter: Logbook())
         }
         #expect(error?.remedy == .restage, "\(String(describing: error))")
         #expect(blocks.next() == 5, "the first one twice, and not the last")

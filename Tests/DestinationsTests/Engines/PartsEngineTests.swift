@@ -224,7 +224,7 @@ final class PartsRemote: PartsDialect {
         var unsettled = 0
         var gate: Gate?
         var left: Int64?
-        var pledged: Int64 = 0
+        var reserved: Int64 = 0
         var mostPledged: Int64 = 0
     }
 
@@ -243,20 +243,20 @@ final class PartsRemote: PartsDialect {
     func leaves(_ bytes: Int64?) { state.withLock { $0.left = bytes } }
     var mostPledged: Int64 { state.withLock { $0.mostPledged } }
 
-    func pledge(for count: Int64) -> Shortage? {
+    func reserve(for count: Int64) -> Shortage? {
         state.withLock { state in
-            if let left = state.left, state.pledged + count > left {
+            if let left = state.left, state.reserved + count > left {
                 return Shortage(text: "short", after: .seconds(9))
             }
-            state.pledged += count
-            state.mostPledged = max(state.mostPledged, state.pledged)
+            state.reserved += count
+            state.mostPledged = max(state.mostPledged, state.reserved)
             return nil
         }
     }
 
     func returnPledge(for count: Int64, sent: Int64) {
         state.withLock { state in
-            state.pledged -= count
+            state.reserved -= count
             if let left = state.left { state.left = left - sent }
         }
     }
@@ -325,7 +325,8 @@ final class PartsRemote: PartsDialect {
 
     func held(among indices: [Int], _ piece: PartsPiece) async throws -> HeldParts {
         guard let parts = state.withLock({ $0.open[piece.checkpoint["id"] ?? ""] }) else { return .gone(unknown) }
-        return .parts(parts.map { TakenPart(index: $0.key, size: Int64($0.value.bytes.count), tag: $0.value.tag) })
+        return .parts(
+            parts.map { AcknowledgedPart(index: $0.key, size: Int64($0.value.bytes.count), tag: $0.value.tag) })
     }
 
     func send(
@@ -346,13 +347,13 @@ final class PartsRemote: PartsDialect {
                 state.open[id]?[part.index] = Stored(bytes: bytes, tag: tag)
                 if isLost(&state) { return .failed(noAnswer) }
                 return .taken(
-                    TakenPart(index: part.index, size: part.length, tag: tag), finished: nil, changes: [:])
+                    AcknowledgedPart(index: part.index, size: part.length, tag: tag), finished: nil, changes: [:])
             }
             return PartSending(answer, bytesSent: part.length)
         } catch { return PartSending(.failed(error), bytesSent: 0) }
     }
 
-    func complete(_ parts: [TakenPart], _ piece: PartsPiece) async -> PartsCompletion {
+    func complete(_ parts: [AcknowledgedPart], _ piece: PartsPiece) async -> PartsCompletion {
         state.withLock { state in
             let id = piece.checkpoint["id"] ?? ""
             if let dropped = state.drops {

@@ -19,58 +19,58 @@ struct TogetherTests {
 
     /// Sends the files that were left out, each alone, like the daemon.
     private func sendRest(
-        _ parcels: [Parcel], but done: [String: RemoteObject], to end: any OtherEnd, _ notes: Notebook
+        _ parcels: [Parcel], but done: [String: RemoteObject], to end: any OtherEnd, _ reporter: Notebook
     ) async throws {
         for parcel in parcels where done[parcel.order.id] == nil {
             let logbook = Logbook()
-            if let checkpoint = notes.checkpoints[parcel.order.id] { try await logbook.record(checkpoint) }
+            if let checkpoint = reporter.checkpoints[parcel.order.id] { try await logbook.record(checkpoint) }
             _ = try await parcel.send(to: end, logbook)
         }
     }
 
     @Test(
         "each is there whole under its name, whatever it is called and however small",
-        arguments: Tier.sample(Remote.all, 3))
-    func all(_ remote: Remote) async throws {
+        arguments: Tier.sample(TestedRemote.all, 3))
+    func all(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let parcels = try parcels(
                 ContractTests.names.filter(end.keeps) + ["empty.mp4", "front/a.mp4", "front/b.mp4"],
                 size: end.keepsEmpty ? 0 : 1)
-            let notes = Notebook()
-            let done = try await end.destination.upload(together: parcels.map(\.order), notes: notes)
+            let reporter = Notebook()
+            let done = try await end.destination.upload(together: parcels.map(\.order), reporter: reporter)
             if end.destination.bundling != nil { #expect(done.count == parcels.count) }
             for parcel in parcels where done[parcel.order.id] != nil {
                 #expect(try await end.objects[end.place(of: parcel.order.name)] == parcel.content)
-                #expect(notes.spent[parcel.order.id] ?? 0 == Int64(parcel.content.count))
+                #expect(reporter.spent[parcel.order.id] ?? 0 == Int64(parcel.content.count))
             }
             // Where files are read back, each is read once.
-            #expect(notes.received.isEmpty || notes.received == notes.spent)
-            try await sendRest(parcels, but: done, to: end, notes)
+            #expect(reporter.received.isEmpty || reporter.received == reporter.spent)
+            try await sendRest(parcels, but: done, to: end, reporter)
             #expect(
                 try await end.objects
                     == Dictionary(uniqueKeysWithValues: parcels.map { (end.place(of: $0.order.name), $0.content) }))
             #expect(try await end.remains.isEmpty)
-            #expect(!notes.wasEarly, "nothing is sent before it is written down where it goes")
+            #expect(!reporter.wasEarly, "nothing is sent before it is written down where it goes")
         }
     }
 
-    @Test("of files that are to pause, those that are not being sent yet are left out", arguments: Remote.all)
-    func paused(_ remote: Remote) async throws {
+    @Test("of files that are to pause, those that are not being sent yet are left out", arguments: TestedRemote.all)
+    func paused(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             guard end.destination.bundling != nil else { return }
             let parcels = try parcels(["a.mp4", "b.mp4", "c.mp4"])
-            let notes = Notebook(pausing: ["id0", "id1", "id2"])
-            let done = try await end.destination.upload(together: parcels.map(\.order), notes: notes)
-            #expect(done.count == 1 && Set(done.keys) == Set(notes.spent.keys), "\(done.keys) and \(notes.spent)")
+            let reporter = Notebook(pausing: ["id0", "id1", "id2"])
+            let done = try await end.destination.upload(together: parcels.map(\.order), reporter: reporter)
+            #expect(done.count == 1 && Set(done.keys) == Set(reporter.spent.keys), "\(done.keys) and \(reporter.spent)")
             #expect(try await end.objects.count == 1)
-            try await sendRest(parcels, but: done, to: end, notes)
+            try await sendRest(parcels, but: done, to: end, reporter)
             #expect(try await end.objects.count == 3)
             #expect(try await end.remains.isEmpty)
         }
     }
 
-    @Test("what is not plain is left out, and goes alone without loss", arguments: Tier.sample(Remote.all, 3))
-    func notPlain(_ remote: Remote) async throws {
+    @Test("what is not plain is left out, and goes alone without loss", arguments: Tier.sample(TestedRemote.all, 3))
+    func notPlain(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let parcels = try parcels([
                 "held.mp4", "taken.mp4", "twice.mp4", "twice.mp4", "gone.mp4", "cut.mp4", "f.mp4",
@@ -80,15 +80,15 @@ struct TogetherTests {
             _ = try await Parcel(50, id: "other", name: "taken.mp4", seed: 99).send(to: end, Logbook())
             try parcels[4].restage(nil)
             try parcels[5].restage(Array(parcels[5].content.dropLast()))
-            let notes = Notebook()
-            let done = try await end.destination.upload(together: parcels.map(\.order), notes: notes)
+            let reporter = Notebook()
+            let done = try await end.destination.upload(together: parcels.map(\.order), reporter: reporter)
             if end.destination.bundling != nil {
                 #expect(Set(done.keys).isSuperset(of: ["id2", "id6"]))
                 #expect(Set(done.keys).isDisjoint(with: ["id3", "id4", "id5"]))
             }
             try parcels[4].restage(parcels[4].content)
             try parcels[5].restage(parcels[5].content)
-            try await sendRest(parcels, but: done, to: end, notes)
+            try await sendRest(parcels, but: done, to: end, reporter)
             let held = try await end.objects
             #expect(held["held.mp4"] == parcels[0].content)
             #expect(held["f.mp4"] == parcels[6].content)
@@ -98,24 +98,25 @@ struct TogetherTests {
         }
     }
 
-    @Test("names that are one at the other end, and two here, take nothing from each other", arguments: Remote.all)
-    func oneName(_ remote: Remote) async throws {
+    @Test(
+        "names that are one at the other end, and two here, take nothing from each other", arguments: TestedRemote.all)
+    func oneName(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let names = [FilePath(bytes: [0xFF, 0xFE]), FilePath("\\xff\\xfe"), FilePath("plain")]
             let parcels = try parcels(names.filter(end.keeps))
-            let notes = Notebook()
-            let done = try await end.destination.upload(together: parcels.map(\.order), notes: notes)
-            try await sendRest(parcels, but: done, to: end, notes)
+            let reporter = Notebook()
+            let done = try await end.destination.upload(together: parcels.map(\.order), reporter: reporter)
+            try await sendRest(parcels, but: done, to: end, reporter)
             #expect(try await Set(end.objects.values) == Set(parcels.map(\.content)))
         }
     }
 
-    @Test("what was cancelled before it began leaves nothing", arguments: Remote.all)
-    func notHeld(_ remote: Remote) async throws {
+    @Test("what was cancelled before it began leaves nothing", arguments: TestedRemote.all)
+    func notHeld(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let parcels = try parcels(["a.mp4", "b.mp4"])
-            let notes = Notebook(losing: ["id0"])
-            let done = try await end.destination.upload(together: parcels.map(\.order), notes: notes)
+            let reporter = Notebook(losing: ["id0"])
+            let done = try await end.destination.upload(together: parcels.map(\.order), reporter: reporter)
             #expect(done["id0"] == nil)
             #expect(try await end.objects["a.mp4"] == nil)
             #expect(try await end.remains.isEmpty)
@@ -124,27 +125,27 @@ struct TogetherTests {
 
     @Test(
         "stopped when it had begun, each is there once and whole after the next attempt",
-        arguments: Tier.sample(Remote.all, 3))
-    func stopped(_ remote: Remote) async throws {
+        arguments: Tier.sample(TestedRemote.all, 3))
+    func stopped(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let parcels = try parcels((0..<20).map { FilePath("\($0).mp4") })
-            let notes = Notebook(stopping: true)
-            let task = Task { try await end.destination.upload(together: parcels.map(\.order), notes: notes) }
+            let reporter = Notebook(stopping: true)
+            let task = Task { try await end.destination.upload(together: parcels.map(\.order), reporter: reporter) }
             var done: [String: RemoteObject] = [:]
-            do { done = try await task.value } catch is CancellationError { #expect(notes.wasStopped) }
-            try await sendRest(parcels, but: done, to: end, notes)
+            do { done = try await task.value } catch is CancellationError { #expect(reporter.wasStopped) }
+            try await sendRest(parcels, but: done, to: end, reporter)
             #expect(
                 try await end.objects == Dictionary(uniqueKeysWithValues: parcels.map { ($0.order.name, $0.content) }))
             #expect(try await end.remains.isEmpty)
         }
     }
 
-    @Test("when the other end is away, nothing is claimed and nothing lost", arguments: Remote.all)
-    func away(_ remote: Remote) async throws {
+    @Test("when the other end is away, nothing is claimed and nothing lost", arguments: TestedRemote.all)
+    func away(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let parcels = try parcels(["a.mp4", "b.mp4"])
             try await end.goAway()
-            #expect(try await end.destination.upload(together: parcels.map(\.order), notes: Notebook()).isEmpty)
+            #expect(try await end.destination.upload(together: parcels.map(\.order), reporter: Notebook()).isEmpty)
         }
     }
 }
@@ -161,7 +162,7 @@ struct TogetherInFolderTests {
                 disk: SlowDisk(patience: .seconds(60)))
             let parcels = try (0..<32).map { try Parcel(100, id: "\($0)", name: FilePath("\($0)"), seed: UInt64($0)) }
             let task = Task {
-                try await Directory(target, taken: .suffix).upload(together: parcels.map(\.order), notes: Notebook())
+                try await Directory(target, taken: .suffix).upload(together: parcels.map(\.order), reporter: Notebook())
             }
             let enough = Int.random(in: 0..<32, using: &dice)
             func named() throws -> Set<String> {
@@ -190,7 +191,7 @@ struct TogetherInFolderTests {
                 number * 5000, id: "\(number)", name: FilePath("day \(number % 3)/\(number)"), seed: UInt64(number))
         }
         let done = try await Directory(target, taken: .suffix).upload(
-            together: parcels.map(\.order), notes: Notebook())
+            together: parcels.map(\.order), reporter: Notebook())
         #expect(done.count == parcels.count)
         try await disk.cutPower()
         for parcel in parcels { #expect(try Files.read(disk.path.appending(parcel.order.name)) == parcel.content) }
@@ -198,7 +199,7 @@ struct TogetherInFolderTests {
 }
 
 /// Takes the notes of a bundle.
-private final class Notebook: BundleNotes {
+private final class Notebook: BundleReporter {
     private struct Pages {
         var checkpoints: [String: Checkpoint] = [:]
         var spent: [String: Int64] = [:]

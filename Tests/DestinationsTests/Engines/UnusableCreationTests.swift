@@ -21,7 +21,7 @@ struct UnusableCreationTests {
                 var order = parcel.order
                 order.checkpoint = logbook.last
                 logbook.beginAttempt()
-                await #expect(throws: UploadError.self) { try await destination.upload(order, notes: logbook) }
+                await #expect(throws: UploadError.self) { try await destination.upload(order, reporter: logbook) }
             }
             clocks.advance(by: .seconds(300))
         }
@@ -120,8 +120,8 @@ struct UnusableCreationTests {
     }
 
     @Test(
-        "at VOD", arguments: Tier.sample([ApsaraEnd.Way.key, .service]), ["clip.mp4", "clip.png"])
-    func vod(_ way: ApsaraEnd.Way, _ name: String) async throws {
+        "at VOD", arguments: Tier.sample([ApsaraEnd.Authorization.key, .service]), ["clip.mp4", "clip.png"])
+    func vod(_ way: ApsaraEnd.Authorization, _ name: String) async throws {
         try await ApsaraEnd.open(way) { end in
             let relay = try CompressingRelay(to: end.server.url) { _ in true }
             defer { relay.stop() }
@@ -135,8 +135,10 @@ struct UnusableCreationTests {
         }
     }
 
-    @Test("a picture whose token is refused at every part makes few media", arguments: [ApsaraEnd.Way.key, .service])
-    func refusedPicture(_ way: ApsaraEnd.Way) async throws {
+    @Test(
+        "a picture whose token is refused at every part makes few media",
+        arguments: [ApsaraEnd.Authorization.key, .service])
+    func refusedPicture(_ way: ApsaraEnd.Authorization) async throws {
         let clocks = ManualClocks(wall: SystemClocks().wall())
         try await ApsaraEnd.open(way, clocks: clocks) { end in
             try await end.server.control(

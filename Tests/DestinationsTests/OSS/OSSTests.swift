@@ -53,7 +53,7 @@ struct OSSTests {
                 var order = parcel.order
                 order.checkpoint = logbook.last
                 logbook.beginAttempt()
-                _ = try await end.destination(["parallel": .whole(1)]).upload(order, notes: logbook)
+                _ = try await end.destination(["parallel": .whole(1)]).upload(order, reporter: logbook)
                 #expect(logbook.sent.allSatisfy { $0 >= accepted }, "note \(note)")
                 let isWhole = try await end.objects[FilePath("\(note).mp4")] == parcel.content
                 #expect(isWhole, "stopped at note \(note)")
@@ -83,7 +83,7 @@ struct OSSTests {
             try await end.server.control(
                 "faults", #"[{"do": "expire", "match": {"operation": "UploadPart", "part": 2}}]"#)
             let parcel = try Parcel(3 * Self.part)
-            let object = try await destination.upload(parcel.order, notes: Logbook())
+            let object = try await destination.upload(parcel.order, reporter: Logbook())
             #expect(object.verifiedBy == "crc64")
             let operations = try await end.server.operations()
             #expect(operations.filter { $0 == "InitiateMultipartUpload" }.count == 1)
@@ -102,11 +102,11 @@ struct OSSTests {
                 "access_key": nil, "secret_key": nil, "credentials": .secret(.file(file)),
             ])
             let first = try Parcel(1000)
-            _ = try await destination.upload(first.order, notes: Logbook())
+            _ = try await destination.upload(first.order, reporter: Logbook())
             try await end.server.control("expire", "{}")
             try Files.replace(file, with: Array(try await end.server.control("keys", "{}").utf8))
             let other = try Parcel(1000, id: "2", name: "other.mp4")
-            #expect(try await destination.upload(other.order, notes: Logbook()).verifiedBy == "crc64")
+            #expect(try await destination.upload(other.order, reporter: Logbook()).verifiedBy == "crc64")
         }
     }
 
@@ -222,7 +222,7 @@ struct OSSTests {
             try #require(wasStopped)
             // Somebody else's, meanwhile.
             let other = try Parcel(50_000, id: "4", name: "large.mp4", seed: 4)
-            _ = try await end.destination().upload(other.order, notes: Logbook())
+            _ = try await end.destination().upload(other.order, reporter: Logbook())
             #expect(try await large.send(to: end, logbook).id == "large (2).mp4")
             let kept = try await end.objects["large.mp4"] == other.content
             #expect(kept)

@@ -124,12 +124,12 @@ struct CephTests {
     }
 
     private func attempt(
-        _ parcel: Parcel, _ destination: any Destination, _ logbook: Logbook, _ notes: (any UploadNotes)? = nil
+        _ parcel: Parcel, _ destination: any Destination, _ logbook: Logbook, _ reporter: (any UploadReporter)? = nil
     ) async throws -> RemoteObject {
         var order = parcel.order
         order.checkpoint = logbook.last
         logbook.beginAttempt()
-        return try await destination.upload(order, notes: notes ?? logbook)
+        return try await destination.upload(order, reporter: reporter ?? logbook)
     }
 
     /// The first part of three is there.
@@ -226,12 +226,12 @@ struct CephTests {
             let destination = try scene.destination(.command(["/bin/cat", scene.keyFile.display]))
             let parcel = try Parcel(2 * Self.part + 1)
             let logbook = Logbook()
-            let notes = Intrusion(logbook) {
+            let reporter = Intrusion(logbook) {
                 try scene.gateway.setClock(ahead: 2)
                 try scene.keep(try await scene.lend(ahead: 2), telling: true)
             }
-            let object = try await attempt(parcel, destination, logbook, notes)
-            #expect(notes.hasHappened && object.verifiedBy == "parts")
+            let object = try await attempt(parcel, destination, logbook, reporter)
+            #expect(reporter.hasHappened && object.verifiedBy == "parts")
             let isWhole = try await scene.end.content("front/clip.mp4") == parcel.content
             #expect(isWhole)
             #expect(try await scene.end.unfinished() == 0)
@@ -278,8 +278,8 @@ struct CephTests {
             }
             let logbook = isMeanwhile ? Logbook() : try await begun(parcel, end.destination)
             if !isMeanwhile { try await clean() }
-            let notes = isMeanwhile ? Intrusion(logbook, clean) : nil
-            do { _ = try await attempt(parcel, end.destination, logbook, notes) } catch let error as UploadError {
+            let reporter = isMeanwhile ? Intrusion(logbook, clean) : nil
+            do { _ = try await attempt(parcel, end.destination, logbook, reporter) } catch let error as UploadError {
                 guard case .again = error.remedy else { throw error }
                 _ = try await attempt(parcel, end.destination, logbook)
             }

@@ -24,13 +24,13 @@ struct CorrectedKeyTests {
         let parcel = try Parcel(size)
         for _ in 0..<2 {
             let error = await #expect(throws: UploadError.self) {
-                _ = try await destination.upload(parcel.order, notes: Logbook())
+                _ = try await destination.upload(parcel.order, reporter: Logbook())
             }
             #expect(error?.remedy == .authenticate, "\(String(describing: error))")
             #expect(codes.contains(error?.failure.code ?? ""), "\(String(describing: error))")
         }
         _ = try put(secret)
-        let object = try await destination.upload(parcel.order, notes: Logbook())
+        let object = try await destination.upload(parcel.order, reporter: Logbook())
         #expect(object.id == "front/clip.mp4")
     }
 

@@ -143,7 +143,7 @@ struct S3AnswerTests {
     func mute(_ values: [String: SettingValue?], _ words: String) async throws {
         let scene = try Scene(values)
         scene.emulator.change { $0.judge = { _ in (403, "AccessDenied", "not with this signing method.") } }
-        let error = try await scene.error { _ = try await scene.destination.api.look(at: "a") }
+        let error = try await scene.error { _ = try await scene.destination.api.status(at: "a") }
         #expect(error.remedy == .authenticate)
         let end = "Look at \(words), and whether the bucket's policy allows `s3:GetObject` and `s3:ListBucket`"
         #expect(error.failure.message.contains("answered 403 to the question for an object; it gives no reason"))

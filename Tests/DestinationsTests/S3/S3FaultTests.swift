@@ -174,7 +174,7 @@ struct S3FaultTests {
             values,
             DestinationTools(
                 transport: Transport(), secrets: SecretReader(), clocks: scene.clocks, name: "archive", log: { _ in }))
-        #expect(try await changed.upload(order, notes: logbook).verifiedBy == "crc64nvme")
+        #expect(try await changed.upload(order, reporter: logbook).verifiedBy == "crc64nvme")
         #expect(scene.holds(parcel))
         #expect(scene.emulator.requests.filter { $0 == "create" }.count == (size == 900 ? 0 : 1))
     }

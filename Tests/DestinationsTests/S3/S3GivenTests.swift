@@ -117,7 +117,7 @@ struct S3GivenTests {
         let parcel = try Parcel(900)
         let error = try #require(
             await #expect(throws: UploadError.self) {
-                try await destination.upload(parcel.order, notes: Logbook())
+                try await destination.upload(parcel.order, reporter: Logbook())
             })
         #expect(error.remedy == .misconfigured)
         #expect(error.failure.message.contains("gives an http address at 127.0.0.1:"), "\(error)")

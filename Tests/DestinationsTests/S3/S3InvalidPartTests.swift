@@ -18,7 +18,7 @@ struct S3InvalidPartTests {
             let scene = try Scene()
             defer { scene.emulator.stop() }
             let (parcel, logbook) = (try Parcel(Self.size), Logbook())
-            let notes = Intrusion(logbook) {
+            let reporter = Intrusion(logbook) {
                 scene.emulator.change { state in
                     for id in state.uploads.keys {
                         if isOther {
@@ -29,8 +29,8 @@ struct S3InvalidPartTests {
                     }
                 }
             }
-            let object = try await scene.destination.upload(parcel.order, notes: notes)
-            #expect(notes.hasHappened && object.warnings.isEmpty)
+            let object = try await scene.destination.upload(parcel.order, reporter: reporter)
+            #expect(reporter.hasHappened && object.warnings.isEmpty)
             #expect(scene.holds(parcel), "\(scene.emulator.requests)")
             let sent = scene.emulator.requests.filter { $0.hasPrefix("part ") }
             #expect(sent.count == 4, "\(scene.emulator.requests)")
@@ -52,7 +52,7 @@ struct S3InvalidPartTests {
             }
         }
         // The list lacks the second part each time.
-        let notes = Intrusion(logbook, isOnce: false) {
+        let reporter = Intrusion(logbook, isOnce: false) {
             guard list == "listed" else { return }
             scene.emulator.change { state in for id in state.uploads.keys { state.uploads[id]?.parts[1] = nil } }
         }
@@ -61,7 +61,7 @@ struct S3InvalidPartTests {
             order.checkpoint = logbook.last
             let again = order
             return await #expect(throws: UploadError.self) {
-                _ = try await scene.destination.upload(again, notes: notes)
+                _ = try await scene.destination.upload(again, reporter: reporter)
             }
         }
         var errors: [UploadError] = []
@@ -81,7 +81,7 @@ struct S3InvalidPartTests {
         var order = parcel.order
         order.checkpoint = logbook.last
         order.generation = 2
-        _ = try await scene.destination.upload(order, notes: logbook)
+        _ = try await scene.destination.upload(order, reporter: logbook)
         #expect(scene.emulator.requests.filter { $0 == "create" }.count == 2)
         #expect(scene.emulator.objects["front/clip.mp4"]?.bytes == parcel.content)
     }

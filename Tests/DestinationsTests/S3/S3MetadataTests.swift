@@ -213,9 +213,9 @@ struct S3MetadataTests {
 
     @Test("what is wrong is told in its own words, and the next try works", arguments: troubles)
     func trouble(_ trouble: Trouble) async throws {
-        var isSilent = false
-        if case .silent = trouble.fault { isSilent = true }
-        let scene = try Scene(patience: isSilent ? .milliseconds(500) : .seconds(10))
+        var lacksChangeEvents = false
+        if case .silent = trouble.fault { lacksChangeEvents = true }
+        let scene = try Scene(patience: lacksChangeEvents ? .milliseconds(500) : .seconds(10))
         defer { scene.emulator.stop() }
         scene.metadata.script(trouble.kind, trouble.fault)
         let error = try await scene.failure()
@@ -298,7 +298,7 @@ struct S3MetadataTests {
         let check = await destination.check()
         #expect(check.verdict == .ok, "\(check.detail)")
         let parcel = try Parcel(100)
-        _ = try await destination.upload(parcel.order, notes: Logbook())
+        _ = try await destination.upload(parcel.order, reporter: Logbook())
         #expect(try await destination.list(after: nil)?.items.map(\.id) == ["front/clip.mp4"])
     }
 }

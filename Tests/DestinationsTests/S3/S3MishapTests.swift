@@ -15,14 +15,14 @@ struct S3MishapTests {
 
     /// Attempts until it is there, each as a new process; remains are removed, like by the daemon.
     private func bring(
-        _ parcel: Parcel, to end: S3End, _ logbook: Logbook, notes: (any UploadNotes)? = nil
+        _ parcel: Parcel, to end: S3End, _ logbook: Logbook, reporter: (any UploadReporter)? = nil
     ) async throws {
         for attempt in 1... {
             var order = parcel.order
             order.checkpoint = logbook.last
             logbook.beginAttempt()
             do {
-                _ = try await end.destination(["parallel": .whole(1)]).upload(order, notes: notes ?? logbook)
+                _ = try await end.destination(["parallel": .whole(1)]).upload(order, reporter: reporter ?? logbook)
                 break
             } catch let error as UploadError where error.remedy != .giveUp && attempt < 6 { continue }
         }
@@ -88,9 +88,9 @@ struct S3MishapTests {
         try await S3End.open(maker) { end in
             let parcel = try Parcel(2 * Self.part + 1)
             let logbook = Logbook()
-            let notes = Intrusion(logbook) { try await end.abort(logbook) }
-            try await bring(parcel, to: end, logbook, notes: notes)
-            #expect(notes.hasHappened)
+            let reporter = Intrusion(logbook) { try await end.abort(logbook) }
+            try await bring(parcel, to: end, logbook, reporter: reporter)
+            #expect(reporter.hasHappened)
             try await holds(parcel, end)
         }
     }
@@ -125,7 +125,7 @@ struct S3MishapTests {
 }
 
 /// Takes notes like a ``Logbook``, and runs an action when the first part is recorded.
-final class Intrusion: UploadNotes {
+final class Intrusion: UploadReporter {
     private let logbook: Logbook
     private let happening: @Sendable () async throws -> Void
     private let state = Mutex(false)
@@ -139,7 +139,7 @@ final class Intrusion: UploadNotes {
         self.happening = happening
     }
 
-    func took(_ parts: [TakenPart], lost: [Int], acked: Int64) async throws {
+    func took(_ parts: [AcknowledgedPart], lost: [Int], acked: Int64) async throws {
         try await logbook.took(parts, lost: lost, acked: acked)
         let isFirst = state.withLock { state in
             defer { state = true }
@@ -152,13 +152,13 @@ final class Intrusion: UploadNotes {
     func accepted(_ offset: Int64, _ checkpoint: Checkpoint) async throws {
         try await logbook.accepted(offset, checkpoint)
     }
-    func parts() async throws -> [TakenPart] { try await logbook.parts() }
+    func parts() async throws -> [AcknowledgedPart] { try await logbook.parts() }
     func companions() async throws -> [Companion] { try await logbook.companions() }
     func renewed(_ checkpoint: Checkpoint, leaving old: Checkpoint?) async throws {
         try await logbook.renewed(checkpoint, leaving: old)
     }
     func named(_ id: String, at url: String?) async throws { try await logbook.named(id, at: url) }
-    func credential(_ news: CredentialNews) async throws { try await logbook.credential(news) }
+    func credential(_ news: CredentialRenewal) async throws { try await logbook.credential(news) }
     func sending(_ offset: Int64) { logbook.sending(offset) }
     func spent(_ bytes: Int64) { logbook.spent(bytes) }
     func entered(_ phase: UploadPhase) { logbook.entered(phase) }

@@ -62,7 +62,7 @@ struct S3SecrecyTests {
         let parcel = try Parcel(900)
         let error = try #require(
             await #expect(throws: UploadError.self) {
-                try await destination.upload(parcel.order, notes: Logbook())
+                try await destination.upload(parcel.order, reporter: Logbook())
             })
         #expect(!"\(error)".contains(Self.canary) && error.failure.code.contains("***"), "\(error)")
     }
@@ -100,7 +100,7 @@ struct S3SecrecyTests {
         let parcel = try Parcel(900)
         let error = try #require(
             await #expect(throws: UploadError.self) {
-                try await destination.upload(parcel.order, notes: Logbook())
+                try await destination.upload(parcel.order, reporter: Logbook())
             })
         #expect(error.failure.message.contains("the signer \(script.display) "), "\(error)")
         #expect(!"\(error)".contains(Self.canary), "\(error)")

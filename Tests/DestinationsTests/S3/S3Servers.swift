@@ -106,7 +106,7 @@ final class S3End: OtherEnd {
         var order = parcel.order
         order.checkpoint = logbook.last
         logbook.beginAttempt()
-        return try await destination(more).upload(order, notes: logbook)
+        return try await destination(more).upload(order, reporter: logbook)
     }
 
     var api: S3API {

@@ -118,11 +118,11 @@ struct S3ServersTests {
             let third = try Parcel(1000, id: "3", seed: 3)
             let failing = try end.destination(["taken": .text("fail")])
             let error = await #expect(throws: UploadError.self) {
-                _ = try await failing.upload(third.order, notes: Logbook())
+                _ = try await failing.upload(third.order, reporter: Logbook())
             }
             #expect(error?.failure.code == "name_taken" && error?.remedy == .giveUp)
             let replacing = try end.destination(["taken": .text("replace")])
-            _ = try await replacing.upload(third.order, notes: Logbook())
+            _ = try await replacing.upload(third.order, reporter: Logbook())
             let isReplaced = try await end.content("front/clip.mp4") == third.content
             #expect(isReplaced)
             #expect(try await end.keys() == ["front/clip.mp4", "front/clip (2).mp4"])
@@ -173,11 +173,11 @@ struct S3ServersTests {
             try await parcel.sendStopped(to: end, logbook, accepting: Self.part)
             for (key, value) in [("secret_key", "not-the-secret-at-all"), ("access_key", "AKNOBODY0000000000001")] {
                 let wrong = try end.destination([key: .secret(.literal(value))])
-                for (parcel, notes) in [(parcel, logbook), (try Parcel(10, name: "small.mp4"), Logbook())] {
+                for (parcel, reporter) in [(parcel, logbook), (try Parcel(10, name: "small.mp4"), Logbook())] {
                     var order = parcel.order
-                    order.checkpoint = notes.last
+                    order.checkpoint = reporter.last
                     let error = await #expect(throws: UploadError.self) {
-                        _ = try await wrong.upload(order, notes: notes)
+                        _ = try await wrong.upload(order, reporter: reporter)
                     }
                     #expect(error?.remedy == .authenticate, "\(key)")
                 }
@@ -202,7 +202,7 @@ struct S3ServersTests {
                 let clocks = ManualClocks(wall: now)
                 let name = FilePath("\(hours).mp4")
                 let parcel = try Parcel(1000, id: "\(hours)", name: name)
-                _ = try await end.destination([:], clocks: clocks).upload(parcel.order, notes: Logbook())
+                _ = try await end.destination([:], clocks: clocks).upload(parcel.order, reporter: Logbook())
                 let isWhole = try await end.content(name) == parcel.content
                 #expect(isWhole, "\(hours) h")
             }

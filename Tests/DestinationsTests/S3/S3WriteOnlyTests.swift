@@ -311,21 +311,21 @@ struct S3WriteOnlyTests {
             ])
             #expect(await destination.check().verdict == .ok)
             let small = try Parcel(1000, id: "1", name: "small.mp4")
-            #expect(try await destination.upload(small.order, notes: Logbook()).verifiedBy == "etag")
+            #expect(try await destination.upload(small.order, reporter: Logbook()).verifiedBy == "etag")
             let (parcel, logbook) = (try Parcel(S3Scene.size), Logbook())
             logbook.pause { $0.accepted >= 5 << 20 }
             await #expect(throws: CancellationError.self) {
-                _ = try await destination.upload(parcel.order, notes: logbook)
+                _ = try await destination.upload(parcel.order, reporter: logbook)
             }
             logbook.pause { _ in false }
             var order = parcel.order
             order.checkpoint = logbook.last
             logbook.beginAttempt()
-            let object = try await destination.upload(order, notes: logbook)
+            let object = try await destination.upload(order, reporter: logbook)
             #expect(object.verifiedBy == "parts" && object.warnings == [], "\(object)")
             #expect(logbook.sent.allSatisfy { $0 >= 5 << 20 })
             let other = try Parcel(1000, id: "2", name: "small.mp4", seed: 2)
-            #expect(try await destination.upload(other.order, notes: Logbook()).id == "small (2).mp4")
+            #expect(try await destination.upload(other.order, reporter: Logbook()).id == "small (2).mp4")
             let nobody = try end.destination(["access_key": .secret(.literal("AKNOBODY0000000000001"))])
             #expect(await nobody.check().verdict == .failed)
             try await end.server.judgeNobody()

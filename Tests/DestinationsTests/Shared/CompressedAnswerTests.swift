@@ -12,7 +12,7 @@ import Transport
 /// Forwards requests to a server, and compresses its answers, whether that was requested or not.
 final class CompressingRelay: Sendable {
     /// The coding of an answer.
-    enum Way: String, Sendable, CaseIterable { case gzip, deflate, rawDeflate }
+    enum Coding: String, Sendable, CaseIterable { case gzip, deflate, rawDeflate }
 
     private let server: FakeServer
     var url: String { server.url }
@@ -30,15 +30,15 @@ final class CompressingRelay: Sendable {
 
     /// - Parameter isUnreadable: Whether the answer to a request (`POST /me/videos`) has an unknown encoding.
     init(
-        to upstream: String, _ way: Way = .gzip,
+        to upstream: String, _ way: Coding = .gzip,
         unreadable isUnreadable: @escaping @Sendable (String) -> Bool = { _ in false }
     ) throws {
         let transport = Transport()
         let shared = count
         let own: Set<String> = ["content-length", "transfer-encoding", "connection", "expect", "accept-encoding"]
         server = try FakeServer { exchange in
-            let wish = exchange.header("accept-encoding") ?? "nothing"
-            shared.seen.withLock { _ = $0[exchange.method, default: []].insert(wish) }
+            let requested = exchange.header("accept-encoding") ?? "nothing"
+            shared.seen.withLock { _ = $0[exchange.method, default: []].insert(requested) }
             let body = exchange.body()
             let headers = exchange.headerNames.filter { !own.contains($0) }.compactMap { name in
                 exchange.header(name).map { (name, $0) }
@@ -97,8 +97,8 @@ struct CompressedAnswerTests {
     private static let tools = DestinationTools(
         transport: Transport(), secrets: SecretReader(), clocks: SystemClocks(), name: "archive", log: { _ in })
 
-    @Test("the API of Vimeo is read, and one video is made", arguments: CompressingRelay.Way.allCases)
-    func vimeo(_ way: CompressingRelay.Way) async throws {
+    @Test("the API of Vimeo is read, and one video is made", arguments: CompressingRelay.Coding.allCases)
+    func vimeo(_ way: CompressingRelay.Coding) async throws {
         let end = try VimeoEnd()
         defer { end.server.stop() }
         let relay = try CompressingRelay(to: end.server.url, way)
@@ -109,7 +109,7 @@ struct CompressedAnswerTests {
                 "chunk_size": .bytes(1000), "allow_origins": .texts([end.server.bytesURL]),
             ], Self.tools)
         let parcel = try Parcel(2500)
-        let object = try await destination.upload(parcel.order, notes: Logbook())
+        let object = try await destination.upload(parcel.order, reporter: Logbook())
         #expect(object.warnings.isEmpty)
         #expect(end.contents == [parcel.content])
         #expect(relay.compressed > 0)
@@ -134,14 +134,14 @@ struct CompressedAnswerTests {
         #expect(relay.seen["GET"] == ["gzip"])
     }
 
-    @Test("OSS is read", arguments: CompressingRelay.Way.allCases)
-    func oss(_ way: CompressingRelay.Way) async throws {
+    @Test("OSS is read", arguments: CompressingRelay.Coding.allCases)
+    func oss(_ way: CompressingRelay.Coding) async throws {
         try await OSSEnd.open { end in
             let relay = try CompressingRelay(to: end.server.url, way)
             defer { relay.stop() }
             let destination = try OSS.kind.make(OSSEnd.values(relay.url), Self.tools)
             let parcel = try Parcel(300 << 10)
-            #expect(try await destination.upload(parcel.order, notes: Logbook()).verifiedBy == "crc64")
+            #expect(try await destination.upload(parcel.order, reporter: Logbook()).verifiedBy == "crc64")
             #expect(try await end.server.unfinished() == [])
             #expect(relay.compressed >= 2)
         }
@@ -149,8 +149,8 @@ struct CompressedAnswerTests {
 
     @Test(
         "VOD, a service for its rights and one for keys are read, and one medium is made",
-        arguments: ApsaraEnd.Way.allCases)
-    func vod(_ way: ApsaraEnd.Way) async throws {
+        arguments: ApsaraEnd.Authorization.allCases)
+    func vod(_ way: ApsaraEnd.Authorization) async throws {
         try await ApsaraEnd.open(way) { end in
             let relay = try CompressingRelay(to: end.server.url, .gzip)
             defer { relay.stop() }
@@ -162,7 +162,7 @@ struct CompressedAnswerTests {
                 }
             more["upload_endpoint"] = .text(end.server.url)
             let parcel = try Parcel(300 << 10)
-            let object = try await end.again(more).upload(parcel.order, notes: Logbook())
+            let object = try await end.again(more).upload(parcel.order, reporter: Logbook())
             #expect(object.verifiedBy == "crc64" && object.warnings.isEmpty)
             #expect(try await end.media().count == 1)
             #expect(relay.compressed >= 1)
@@ -175,7 +175,7 @@ struct CompressedAnswerTests {
         let relay = try CompressingRelay(to: scene.server.url.replacing("/upload", with: ""), .gzip)
         defer { relay.stop() }
         let parcel = try Parcel(2500)
-        _ = try await scene.again(["url": .text(relay.url + "/upload")]).upload(parcel.order, notes: Logbook())
+        _ = try await scene.again(["url": .text(relay.url + "/upload")]).upload(parcel.order, reporter: Logbook())
         #expect(try scene.objects.values.map { $0 } == [parcel.content])
         #expect(relay.compressed >= 3)
         try await scene.close()
@@ -188,16 +188,18 @@ struct CompressedAnswerTests {
             _ = exchange.body()
             exchange.reply(status.withLock { $0 }, [("Content-Encoding", "br")], "\u{1}\u{2}")
         }
-        let asking = Asking(
+        let client = AuthorizedClient(
             transport: Transport(), credentials: CredentialProvider([], reader: SecretReader()), origin: server.url,
             caFile: nil, clocks: SystemClocks(), name: "archive")
-        let error = await #expect(throws: Asking.Unanswered.self) { try await asking.ask(Request("POST", server.url)) }
+        let error = await #expect(throws: AuthorizedClient.Unanswered.self) {
+            try await client.ask(Request("POST", server.url))
+        }
         #expect(error?.error.failure.code == "unreadable_answer" && error?.error.failure.kind == .protocol)
         #expect(error?.error.failure.message.contains("the encoding `br`") == true)
         #expect(error?.error.leavesNothingBehind == false)
         status.withLock { $0 = 404 }
-        let answer = try await asking.ask(Request("POST", server.url))
+        let answer = try await client.ask(Request("POST", server.url))
         #expect(answer.response.status == 404 && answer.response.body.isEmpty)
-        #expect(asking.refused("it", answer.response, .giveUp).failure.message.contains("the encoding `br`"))
+        #expect(client.refused("it", answer.response, .giveUp).failure.message.contains("the encoding `br`"))
     }
 }

@@ -92,8 +92,8 @@ struct ServiceOriginTests {
 
     @Test(
         "VOD: storage that is no host of the service gets no byte, and the same medium is filled when that is mended",
-        arguments: Tier.sample(ApsaraEnd.Way.allCases))
-    func vod(_ way: ApsaraEnd.Way) async throws {
+        arguments: Tier.sample(ApsaraEnd.Authorization.allCases))
+    func vod(_ way: ApsaraEnd.Authorization) async throws {
         let silent = try SilentPort()
         try await ApsaraEnd.open(way) { end in
             try await end.server.control("settings", "{\"vod_endpoint\": \"\(silent.url)\"}")
@@ -111,7 +111,7 @@ struct ServiceOriginTests {
             var order = parcel.order
             order.checkpoint = logbook.last
             logbook.beginAttempt()
-            _ = try await mended.upload(order, notes: logbook)
+            _ = try await mended.upload(order, reporter: logbook)
             #expect(try await end.media().count == 1)
             #expect(try await end.objects.values.map { $0 } == [parcel.content])
             #expect(!silent.hasCaller)
@@ -127,7 +127,7 @@ struct ServiceOriginTests {
             _ = try await parcel.failure(to: end, logbook)
             var checkpoint = try #require(logbook.last)
             checkpoint["upload"] = "of-before"
-            checkpoint[PartsRun.begun] = "1"
+            checkpoint[PartsUpload.begun] = "1"
             try await logbook.record(checkpoint)
             check(try await parcel.failure(to: end, logbook), "set `upload_endpoint`")
             #expect(try await end.destination.discard(checkpoint) == false)
@@ -155,7 +155,7 @@ struct ServiceOriginTests {
                     transport: Transport(), secrets: SecretReader(), clocks: SystemClocks(), name: "archive",
                     log: { _ in }))
             let parcel = try Parcel(3000)
-            _ = try? await destination.upload(parcel.order, notes: Logbook())
+            _ = try? await destination.upload(parcel.order, reporter: Logbook())
             #expect(server.seen.contains { $0.hasPrefix("GET ") && !$0.contains("moved") }, "\(server.seen)")
             #expect(server.seen.contains { $0.contains("moved") } == isHome, "\(server.seen)")
         }
@@ -193,7 +193,7 @@ struct ServiceOriginTests {
                     name: "archive", log: { _ in }))
             let parcel = try Parcel(900)
             let error = await #expect(throws: UploadError.self) {
-                _ = try await destination.upload(parcel.order, notes: Logbook())
+                _ = try await destination.upload(parcel.order, reporter: Logbook())
             }
             #expect(error?.remedy == .misconfigured, "\(kind): \(String(describing: error))")
             await transport.stop()

@@ -12,7 +12,7 @@ final class SilentPort: Sendable {
     deinit { close(loopback.descriptor) }
 
     var hasCaller: Bool {
-        var look = pollfd(fd: loopback.descriptor, events: Int16(POLLIN), revents: 0)
-        return poll(&look, 1, 0) != 0
+        var status = pollfd(fd: loopback.descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&status, 1, 0) != 0
     }
 }

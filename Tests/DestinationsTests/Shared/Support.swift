@@ -73,17 +73,17 @@ private func fixture(_ name: String) -> FilePath {
 }
 
 /// The records of the daemon, and its counts.
-final class Ledger: UploadNotes {
+final class Ledger: UploadReporter {
     struct Book {
         var checkpoints: [Checkpoint] = []
         var accepted: [Int64] = []
-        var parts: [Int: TakenPart] = [:]
+        var parts: [Int: AcknowledgedPart] = [:]
         var sending: Int64 = 0
         var phases: [UploadPhase] = []
         /// Checkpoints to be removed at the remote.
         var left: [Checkpoint] = []
         var names: [String] = []
-        var credentials: [CredentialNews] = []
+        var credentials: [CredentialRenewal] = []
     }
 
     let book = Mutex(Book())
@@ -103,8 +103,8 @@ final class Ledger: UploadNotes {
         }
     }
     func companions() async throws -> [Companion] { [] }
-    func parts() async throws -> [TakenPart] { book.withLock { $0.parts.values.sorted { $0.index < $1.index } } }
-    func took(_ parts: [TakenPart], lost: [Int], acked: Int64) async throws {
+    func parts() async throws -> [AcknowledgedPart] { book.withLock { $0.parts.values.sorted { $0.index < $1.index } } }
+    func took(_ parts: [AcknowledgedPart], lost: [Int], acked: Int64) async throws {
         book.withLock { book in
             for index in lost { book.parts[index] = nil }
             for part in parts { book.parts[part.index] = part }
@@ -120,7 +120,7 @@ final class Ledger: UploadNotes {
         }
     }
     func named(_ id: String, at url: String?) async throws { book.withLock { $0.names.append(id) } }
-    func credential(_ news: CredentialNews) async throws { book.withLock { $0.credentials.append(news) } }
+    func credential(_ news: CredentialRenewal) async throws { book.withLock { $0.credentials.append(news) } }
     func sending(_ offset: Int64) { book.withLock { $0.sending = offset } }
     func spent(_ bytes: Int64) {}
     func received(_ bytes: Int64) { readBack.withLock { $0 += bytes } }
@@ -141,9 +141,9 @@ struct Journey: Sendable {
     var order: UploadOrder
     let destination: any Destination
     let ledger: Ledger
-    let said = Said()
+    let said = LogLines()
 
-    final class Said: Sendable {
+    final class LogLines: Sendable {
         let lines = Mutex<[String]>([])
     }
 
@@ -177,7 +177,7 @@ struct Journey: Sendable {
     func attempt() async throws -> RemoteObject {
         var order = order
         if let last = ledger.last { order.checkpoint = last }
-        return try await destination.upload(order, notes: ledger)
+        return try await destination.upload(order, reporter: ledger)
     }
 
     /// The error of one attempt that must fail.

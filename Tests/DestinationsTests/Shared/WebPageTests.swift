@@ -58,10 +58,10 @@ struct WebPageTests {
             exchange.reply(200, [("Content-Type", "text/html")], Self.page)
         }
         let clocks = SystemClocks()
-        let asking = Asking(
+        let client = AuthorizedClient(
             transport: Transport(), credentials: CredentialProvider([], reader: SecretReader()), origin: server.url,
             caFile: nil, clocks: clocks, name: "archive")
-        let api = VimeoAPI(asking, base: server.url, limits: Limits())
+        let api = VimeoAPI(client, base: server.url, limits: Limits())
         for method in ["POST", "PATCH", "DELETE"] {
             let error = await #expect(throws: UploadError.self) { try await api.ask(method, "/videos/1", nil, "it") }
             #expect(error?.failure.code == "web_page")

@@ -135,7 +135,7 @@ struct TusEndToEndTests {
         _ = try await journey.attempt()
         #expect(try server.held == [journey.content])
         let requests = try server.requests
-        let again = try await journey.destination.upload(journey.order, notes: Ledger())
+        let again = try await journey.destination.upload(journey.order, reporter: Ledger())
         #expect(again.verifiedBy == "offset")
         let second = try server.requests.dropFirst(requests.count)
         #expect(second.filter { $0.hasPrefix("PATCH") }.count < requests.filter { $0.hasPrefix("PATCH") }.count)
@@ -221,7 +221,7 @@ struct TusEndToEndTests {
             var order = journey.order
             order.checkpoint = durable
             do {
-                _ = try await journey.destination.upload(order, notes: ledger)
+                _ = try await journey.destination.upload(order, reporter: ledger)
                 isDone = true
             } catch is Killed {}
             durable = ledger.last ?? durable

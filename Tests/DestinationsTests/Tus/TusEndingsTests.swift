@@ -22,7 +22,7 @@ struct TusEndingsTests {
         #expect(object.verifiedBy == "acknowledgement")
         let done = server.folder.path.appending("done")
         let names = try Files.names(in: done)
-        #expect(try names.contains { try FileLook(at: done.appending($0)).size == 2500 })
+        #expect(try names.contains { try FileStatus(at: done.appending($0)).size == 2500 })
         // The attempt after a crash right after the last acknowledgement finds nothing, and knows why.
         let again = try await journey.attempt()
         #expect(again.verifiedBy == "acknowledgement")
@@ -114,7 +114,7 @@ struct TusEndingsTests {
                 var order = journey.order
                 order.checkpoint = journey.ledger.last
                 let error = await #expect(throws: UploadError.self) {
-                    try await destination.upload(order, notes: journey.ledger)
+                    try await destination.upload(order, reporter: journey.ledger)
                 }
                 #expect(["no_location", "creations_unknown"].contains(error?.failure.code))
             }
@@ -209,7 +209,7 @@ struct TusEndingsTests {
             id: "x", generation: 1, file: staged, name: "a", mediaType: "a/b", modified: 0, metadata: [:],
             checkpoint: nil)
         let error = await #expect(throws: UploadError.self) {
-            try await order.destination.upload(moved, notes: ledger)
+            try await order.destination.upload(moved, reporter: ledger)
         }
         order = try Journey(server.url + "/files")
         #expect(error?.remedy == .restage)

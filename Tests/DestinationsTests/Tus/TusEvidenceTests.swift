@@ -120,8 +120,8 @@ struct TusEvidenceTests {
             task.cancel()
         }
         await #expect(throws: (any Error).self) { try await task.value }
-        let reach = try #require(journey.ledger.last?["reach"].flatMap { Int64($0) })
-        #expect((1 << 20..<Int64(size)).contains(reach))
+        let reachability = try #require(journey.ledger.last?["reach"].flatMap { Int64($0) })
+        #expect((1 << 20..<Int64(size)).contains(reachability))
         _ = try await journey.arrive()
         #expect(verbs(server).filter { $0 == "POST" }.count == 2)
         #expect(script.held == journey.content)

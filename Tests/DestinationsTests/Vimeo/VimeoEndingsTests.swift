@@ -141,7 +141,7 @@ struct VimeoEndingsTests {
         order = parcel.order
         order.metadata = ["video.privacy.view": "password"]
         let error = await #expect(throws: UploadError.self) {
-            try await end.destination.upload(order, notes: Logbook())
+            try await end.destination.upload(order, reporter: Logbook())
         }
         #expect(error?.failure.message.contains("*** is too weak") == true, "\(String(describing: error))")
     }

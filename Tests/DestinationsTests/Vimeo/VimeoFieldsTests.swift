@@ -36,7 +36,7 @@ struct VimeoFieldsTests {
                 if case .template(let template) = $0 { template.constant } else { nil }
             }
             .merging(metadata) { own, _ in own }
-            _ = try await end.destination.upload(order, notes: Logbook())
+            _ = try await end.destination.upload(order, reporter: Logbook())
             all.append(end.server.videos.first?.fields ?? [:])
         }
         #expect(Set(all).count == 1, "\(all)")
@@ -89,12 +89,12 @@ struct VimeoFieldsTests {
         order = parcel.order
         order.metadata = ["video.privacy.view": "front door"]
         let error = await #expect(throws: UploadError.self) {
-            try await end.destination.upload(order, notes: Logbook())
+            try await end.destination.upload(order, reporter: Logbook())
         }
         #expect(error?.remedy == .giveUp)
         #expect(error?.failure.message.contains("front door") == true)
         order.metadata = ["video.name": String(repeating: "é", count: 200)]
-        let object = try await end.destination.upload(order, notes: Logbook())
+        let object = try await end.destination.upload(order, reporter: Logbook())
         #expect(object.warnings.count == 1)
         #expect(end.server.videos.first?.fields["name"]?.count == 128)
     }

@@ -168,7 +168,7 @@ struct VimeoOtherWriterTests {
         var order = parcel.order
         order.generation = 2
         order.checkpoint = logbook.last
-        return try await end.destination.upload(order, notes: logbook)
+        return try await end.destination.upload(order, reporter: logbook)
     }
 
     @Test("`retry` after a video was not found looks for it first, and sends nothing when it is there")

@@ -45,7 +45,7 @@ struct VimeoTests {
         var order = parcel.order
         order.mediaType = type
         let error = await #expect(throws: UploadError.self) {
-            try await end.destination.upload(order, notes: Logbook())
+            try await end.destination.upload(order, reporter: Logbook())
         }
         #expect(error?.failure.code == "not_a_video")
         #expect(end.server.requests.isEmpty)

@@ -53,7 +53,7 @@ struct VimeoVerifyTests {
         end.server.change { $0.behaviour.ahead = 30 * 86_400_000 }
         for _ in 0..<20 {
             let late = try await parcel.failure(to: end, logbook)
-            #expect(late.failure.code == Asking.verifyTimeout)
+            #expect(late.failure.code == AuthorizedClient.verifyTimeout)
             #expect(late.failure.message.contains("the source and the copy stay"), "\(late)")
             guard case .pending(let wait) = late.remedy else { throw late }
             #expect(wait == .seconds(3600))
@@ -155,7 +155,7 @@ struct VimeoVerifyTests {
         clocks.advance(by: .seconds(30 * 86_400))
         end.server.change { $0.behaviour.ahead = 30 * 86_400_000 }
         end.server.script(.video, .answer(500))
-        #expect(try await parcel.failure(to: end, logbook).failure.code == Asking.verifyTimeout)
+        #expect(try await parcel.failure(to: end, logbook).failure.code == AuthorizedClient.verifyTimeout)
         #expect(try await parcel.send(to: end, logbook).verifiedBy == "playable")
     }
 

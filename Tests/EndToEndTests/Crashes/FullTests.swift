@@ -51,12 +51,12 @@ struct FullTests {
             try Outcome.files(in: fixture.received, hidden: false).count == 9
         }
         #expect(try await fixture.ask("status", ["--json"])?.contains("staging folder does not work") == false)
-        #expect(try FileLook.ifPresent(at: fixture.drop.appending("large.mp4"))?.size == 30_000_000)
+        #expect(try FileStatus.ifPresent(at: fixture.drop.appending("large.mp4"))?.size == 30_000_000)
         // Without the limit it is uploaded as well.
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
         try fixture.startDaemon()
         try await eventually("it arrives", within: .seconds(40), every: .milliseconds(100)) {
-            try FileLook.ifPresent(at: fixture.received.appending("large.mp4"))?.size == 30_000_000
+            try FileStatus.ifPresent(at: fixture.received.appending("large.mp4"))?.size == 30_000_000
         }
     }
 
@@ -190,7 +190,7 @@ struct FullTests {
         try drop(3, size: 24 << 20, camera)
         try await eventually("the receiver has bytes of it", within: .seconds(30)) {
             try Outcome.files(in: fixture.received, hidden: true).contains {
-                try FileLook.ifPresent(at: fixture.received.appending($0)).map { $0.size > 1 << 20 } ?? false
+                try FileStatus.ifPresent(at: fixture.received.appending($0)).map { $0.size > 1 << 20 } ?? false
             }
         }
         let filler = Filler(in: disk.path)

@@ -42,7 +42,7 @@ struct LifeTests {
         try camera.drop(Clip(number: 1, size: 48 << 20, relative: "large.mp4"))
         try await eventually("the receiver has bytes of it", within: .seconds(30)) {
             try Outcome.files(in: fixture.received, hidden: true).contains {
-                try FileLook.ifPresent(at: fixture.received.appending($0)).map { $0.size > 0 } ?? false
+                try FileStatus.ifPresent(at: fixture.received.appending($0)).map { $0.size > 0 } ?? false
             }
         }
         let (ending, took) = try #require(try await fixture.stopDaemon())

@@ -141,7 +141,7 @@ struct ModelTests {
         for asset in staged where asset.isStaged {
             let path = fixture.staging.appending(FilePath("\(asset.id)"))
             // A copy that was given up meanwhile is gone.
-            guard try FileLook.ifPresent(at: path) != nil else { continue }
+            guard try FileStatus.ifPresent(at: path) != nil else { continue }
             if hexadecimal(Hasher.digest(.sha256, of: try Files.read(path))) != asset.digest {
                 problems.append("the copy \(asset.id) is not what was digested")
             }

@@ -90,8 +90,8 @@ struct Outcome {
                 if !hidden && name.bytes.first == UInt8(ascii: ".") { continue }
                 let relative = folder.appending(name)
                 // A file may disappear while the folder is read; then it counts as absent.
-                guard let look = try FileLook.ifPresent(at: root.appending(relative)) else { continue }
-                if look.isDirectory { folders.append(relative) } else { found.append(relative) }
+                guard let status = try FileStatus.ifPresent(at: root.appending(relative)) else { continue }
+                if status.isDirectory { folders.append(relative) } else { found.append(relative) }
             }
         }
         return found

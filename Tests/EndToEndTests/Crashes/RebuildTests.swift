@@ -95,7 +95,7 @@ struct RebuildTests {
         try scene.fixture.startDaemon()
         try await eventually("it arrives", within: .seconds(60)) {
             let path = scene.fixture.received.appending(lost.relative)
-            return try FileLook.ifPresent(at: path) != nil && Files.read(path, limit: 64 << 20) == lost.content
+            return try FileStatus.ifPresent(at: path) != nil && Files.read(path, limit: 64 << 20) == lost.content
         }
     }
 
@@ -160,7 +160,7 @@ private final class Scene {
         let received = fixture.received
         try await eventually("the receiver has bytes of the large one", within: .seconds(30)) {
             try Outcome.files(in: received, hidden: true).contains {
-                try FileLook.ifPresent(at: received.appending($0)).map { $0.size > 1 << 20 } ?? false
+                try FileStatus.ifPresent(at: received.appending($0)).map { $0.size > 1 << 20 } ?? false
             }
         }
         fixture.killReceiver()
@@ -206,7 +206,7 @@ private final class Scene {
 }
 
 extension DaemonFixture {
-    struct Said: CustomStringConvertible {
+    struct Output: CustomStringConvertible {
         let ending: Child.Ending?
         let printed: String
         let complained: String
@@ -215,12 +215,12 @@ extension DaemonFixture {
     }
 
     /// Runs a verb to its end, and returns its whole output.
-    func verb(_ verb: String, _ arguments: [String], environment: [String: String] = [:]) async throws -> Said {
-        let output = folder.path.appending(FilePath("said-\(hexadecimal(Chance.bytes(6)))"))
+    func verb(_ verb: String, _ arguments: [String], environment: [String: String] = [:]) async throws -> Output {
+        let output = folder.path.appending(FilePath("said-\(hexadecimal(Random.bytes(6)))"))
         let child = try Child(
             binary, [verb, "--config", config.display] + arguments, environment: environment, output: output,
             errors: FilePath(bytes: output.bytes + Array(".err".utf8)))
         let ending = try await child.end(within: .seconds(60))
-        return Said(ending: ending, printed: try child.printed(), complained: try child.complained())
+        return Output(ending: ending, printed: try child.printed(), complained: try child.complained())
     }
 }

@@ -103,10 +103,10 @@ struct StepTests {
             try await fixture.ask("list", ["--json"])?.contains("\"waiting\"") == true
         }
         let path = fixture.drop.appending("clip.mp4")
-        let look = try FileLook(at: path)
+        let status = try FileStatus(at: path)
         let file = try Descriptor.open(path, for: .updating)
         try file.write(second.content, named: path)
-        try file.setModified(look.modified, named: path)
+        try file.setModified(status.modified, named: path)
         try file.close(named: path)
         try await fixture.startReceiver()
         if let kill {
@@ -223,7 +223,7 @@ struct StepTests {
                 }
                 guard seen.count == clips.count else { return false }
                 // A file that is moved between inspection and reading is read on the next try.
-                return try Set(seen.filter { try FileLook.ifPresent(at: $0) != nil }.map { try Files.read($0) })
+                return try Set(seen.filter { try FileStatus.ifPresent(at: $0) != nil }.map { try Files.read($0) })
                     == wanted
             }
         } catch let overdue as Overdue {

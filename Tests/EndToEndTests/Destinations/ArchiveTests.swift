@@ -121,7 +121,7 @@ struct ArchiveTests {
         try await waiting(for: "the destination is held", fixture) {
             fixture.lastWords().contains("destination held destination=archive hold=destination")
         }
-        #expect(try FileLook.ifPresent(at: fixture.archive) == nil)
+        #expect(try FileStatus.ifPresent(at: fixture.archive) == nil)
         #expect(try Outcome.files(in: aside, hidden: true) == [])
         try Files.rename(aside, to: fixture.archive)
         try await expect(camera.clips, in: fixture.archive, of: fixture)

@@ -9,7 +9,7 @@ import Testing
 struct ReceivingTests {
     /// A shell with the program in `$S` and its configuration in `$C`.
     private func shell(_ fixture: DaemonFixture, _ script: String) throws -> Child {
-        let name = hexadecimal(Chance.bytes(6))
+        let name = hexadecimal(Random.bytes(6))
         return try Child(
             "/bin/bash", ["-c", "set -o pipefail; " + script],
             environment: ["S": fixture.binary.display, "C": fixture.config.display],
@@ -128,7 +128,7 @@ struct ReceivingTests {
         try await eventually("the half is there", every: .milliseconds(20)) {
             let files = try staged(fixture)
             guard let part = files.first else { return false }
-            return (try FileLook.ifPresent(at: fixture.staging.appending(part))?.size ?? 0) >= 3 << 20
+            return (try FileStatus.ifPresent(at: fixture.staging.appending(part))?.size ?? 0) >= 3 << 20
         }
         child.end(with: SIGKILL)
         try await eventually("the half is gone") { try staged(fixture).isEmpty }

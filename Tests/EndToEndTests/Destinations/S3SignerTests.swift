@@ -56,7 +56,7 @@ struct S3SignerTests {
         #expect(!said.contains(Self.canary) && !said.contains("the-token-of"))
         for name in try Files.names(in: fixture.state) {
             let path = fixture.state.appending(name)
-            guard try FileLook.ifPresent(at: path)?.isDirectory == false else { continue }
+            guard try FileStatus.ifPresent(at: path)?.isDirectory == false else { continue }
             let isKept = try Files.read(path, limit: 1 << 30).contains(Array(Self.canary.utf8))
             #expect(!isKept, "\(name)")
         }

@@ -45,7 +45,7 @@ struct BusyEndToEndTests {
             get throws {
                 try Outcome.files(in: fixture.received, hidden: true).reduce(0) { sum, name in
                     guard name.fileExtension != "json" else { return sum }
-                    return sum + (try FileLook.ifPresent(at: fixture.received.appending(name))?.size ?? 0)
+                    return sum + (try FileStatus.ifPresent(at: fixture.received.appending(name))?.size ?? 0)
                 }
             }
         }
@@ -69,7 +69,7 @@ struct BusyEndToEndTests {
                 let name = FilePath("\(number).mp4")
                 try camera.drop(Clip(number: number, size: 1000, relative: name))
                 let fate = try await eventually("\(name) waits or is gone") { () -> String? in
-                    if try FileLook.ifPresent(at: fixture.drop.appending(name)) == nil { return "gone" }
+                    if try FileStatus.ifPresent(at: fixture.drop.appending(name)) == nil { return "gone" }
                     return try await hold(name)?.kind
                 }
                 if fate == "busy" { return }
@@ -216,9 +216,9 @@ struct BusyEndToEndTests {
         try fixture.startDaemon()
         try await scene.arrives()
         let asked = FilePath(bytes: path.bytes + Array(".was-asked".utf8))
-        #expect(try FileLook.ifPresent(at: asked) != nil)
+        #expect(try FileStatus.ifPresent(at: asked) != nil)
         try Files.remove(asked)
-        let mounts = try MountNews()
+        let mounts = try MountEvents()
         let pid = try #require(fixture.daemon).pid
         var before: Usage?
         // Three seconds in which a command that is due each second, or a file that is polled, would wake it.
@@ -232,7 +232,7 @@ struct BusyEndToEndTests {
             if Setting.isInstrumented { woken = [] }
             return woken.isEmpty
         }
-        #expect(try FileLook.ifPresent(at: asked) == nil)
+        #expect(try FileStatus.ifPresent(at: asked) == nil)
         try fixture.folder.write("run/recording", [])
         try scene.camera.drop(Clip(number: 1, size: 1000, relative: "b.mp4"))
         #expect(try await scene.waits("b.mp4").text.contains("`\(scene.mark.display)` is there"))

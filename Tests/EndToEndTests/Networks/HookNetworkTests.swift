@@ -61,7 +61,7 @@ struct HookNetworkTests {
         try await scene.ip("link", "set", "wan0", "down")
         try fixture.writeConfiguration()
         func run(_ words: [String]) async throws -> (Child.Ending, String) {
-            let output = fixture.folder.path.appending(FilePath("said-\(hexadecimal(Chance.bytes(6)))"))
+            let output = fixture.folder.path.appending(FilePath("said-\(hexadecimal(Random.bytes(6)))"))
             let child = try scene.roads.box.start(
                 fixture.binary, words + ["--config", fixture.config.display], output: output,
                 errors: FilePath(bytes: output.bytes + Array(".err".utf8)))

@@ -10,7 +10,8 @@ enum Ledger {
         for name in try Files.names(in: state) {
             let path = state.appending(name)
             // The last program to close a database removes its log, and here this is the test.
-            guard let look = try FileLook.ifPresent(at: path), look.isRegular, try beginsLikeADatabase(path) else {
+            guard let status = try FileStatus.ifPresent(at: path), status.isRegular, try beginsLikeADatabase(path)
+            else {
                 continue
             }
             opinions += answer("PRAGMA integrity_check", of: path)
@@ -35,7 +36,7 @@ enum Ledger {
     static func assets(of state: FilePath) throws -> [Asset] {
         for name in try Files.names(in: state) where name.fileExtension != "lock" {
             let path = state.appending(name)
-            guard try FileLook.ifPresent(at: path)?.isRegular == true, try beginsLikeADatabase(path) else { continue }
+            guard try FileStatus.ifPresent(at: path)?.isRegular == true, try beginsLikeADatabase(path) else { continue }
             return try answer(
                 """
                 SELECT id || ' ' || hex(relative) || ' ' || size || ' ' || modified || '/' || coalesce(inode, '') || ' '

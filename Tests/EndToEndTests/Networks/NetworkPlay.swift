@@ -117,12 +117,12 @@ final class NetworkPlay {
         case .rest(let time): try await Task.sleep(for: .milliseconds(time))
         case .drop(let sizes): for size in sizes { try drop(size) }
         case .law(let next):
-            try await look("before the reload")
+            try await status("before the reload")
             change(to: next)
             try fixture.writeConfiguration()
             _ = try await eventually("it is reloaded") { try await self.fixture.ask("reload") }
         case .kill(let next):
-            try await look("before the kill")
+            try await status("before the kill")
             let before = try await counts()
             fixture.killDaemon()
             try await rests()
@@ -188,7 +188,7 @@ final class NetworkPlay {
 
     /// Waits a second, in which the program stops its forbidden transfers; then forbidden links have to be silent.
     private func settle(_ place: String) async throws {
-        try await look(place + ", before it settles")
+        try await status(place + ", before it settles")
         // The promised time is the subject of the test.
         try await Task.sleep(for: .seconds(1))
         // On a busy machine, the daemon has had its turn when it answers.
@@ -199,7 +199,7 @@ final class NetworkPlay {
             if law.metered[road] == true, costly[road] == nil { costly[road] = all(road, now) }
         }
         try await Task.sleep(for: .milliseconds(300))
-        try await look(place)
+        try await status(place)
     }
 
     private func payload(_ road: Road, _ counts: TwoRoads.Counts) -> Int64 {
@@ -207,7 +207,7 @@ final class NetworkPlay {
         return counts.payload(road.rawValue, ofTheLiving: script.hasKills) + inside
     }
 
-    private func look(_ place: String) async throws {
+    private func status(_ place: String) async throws {
         let now = try await counts()
         for road in Road.allCases {
             if let before = silent[road] {

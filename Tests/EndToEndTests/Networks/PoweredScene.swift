@@ -29,7 +29,7 @@ struct PoweredScene {
         let layout: Layout
         let source: DaemonFixture.Source
         var target = Target.receiver
-        var keeping = Keeping.copy
+        var keeping = StagingMode.copy
         var testDescription: String {
             "\(target.rawValue) on \(kind.rawValue), disks \(layout.rawValue), source \(source.rawValue)"
                 + (keeping == .copy ? "" : ", \(keeping.rawValue)")

@@ -14,7 +14,7 @@ private enum Tinyproxy {
     static let program = Task { () -> FilePath? in
         guard TwoRoads.isPossible else { return nil }
         let found = try? await blocking { try Tools.debian(["tinyproxy-bin"]).appending("usr/bin/tinyproxy") }
-        return found.flatMap { (try? FileLook(at: $0)) == nil ? nil : $0 }
+        return found.flatMap { (try? FileStatus(at: $0)) == nil ? nil : $0 }
     }
 
     static func start(

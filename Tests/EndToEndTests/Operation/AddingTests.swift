@@ -11,7 +11,7 @@ import Testing
 struct AddingTests {
     /// The ending and the output of a verb.
     private func run(_ fixture: DaemonFixture, _ words: [String]) async throws -> (Child.Ending, String) {
-        let name = hexadecimal(Chance.bytes(6))
+        let name = hexadecimal(Random.bytes(6))
         let child = try Child(
             fixture.binary, [words[0], "--config", fixture.config.display] + words.dropFirst(),
             output: fixture.folder.path.appending(FilePath("\(name).out")),
@@ -88,7 +88,7 @@ struct AddingTests {
     }
 
     /// The methods and headers of the requests to one server.
-    private final class Heard: Sendable {
+    private final class Received: Sendable {
         let lines = Mutex<[String]>([])
         func note(_ exchange: Exchange) {
             lines.withLock {
@@ -148,7 +148,7 @@ struct AddingTests {
     @Test("a header of one upload goes with all its requests to its destination's own address, and is shown nowhere")
     func headers() async throws {
         let secret = "Zq7canaryX9k2"
-        let (own, strange) = (Heard(), Heard())
+        let (own, strange) = (Received(), Received())
         // The server sends an upload to a place that was not allowed.
         let other = try FakeServer { exchange in
             strange.note(exchange)

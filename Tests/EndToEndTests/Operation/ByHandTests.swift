@@ -36,7 +36,7 @@ struct ByHandTests {
 
     /// Runs a verb, and returns its status.
     private func run(_ scene: Scene, _ words: [String]) async throws -> (status: Child.Ending, text: String) {
-        let output = scene.fixture.folder.path.appending(FilePath("said-\(hexadecimal(Chance.bytes(6)))"))
+        let output = scene.fixture.folder.path.appending(FilePath("said-\(hexadecimal(Random.bytes(6)))"))
         let child = try Child(
             scene.fixture.binary, words + ["--config", scene.fixture.config.display, "--json"], output: output,
             errors: FilePath(bytes: output.bytes + Array(".err".utf8)))

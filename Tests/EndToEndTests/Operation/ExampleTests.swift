@@ -94,7 +94,7 @@ struct ExampleTests {
         try Files.removeIfPresent(blocker)
         let (retried, count) = try await run(["retry"])
         #expect(retried == .status(0) && count == "1 retried\n", "\(count)")
-        try await eventually("it is there") { try FileLook.ifPresent(at: blocker)?.size == 1000 }
+        try await eventually("it is there") { try FileStatus.ifPresent(at: blocker)?.size == 1000 }
 
         #expect(try await run(["pause"]).0 == .status(0))
         let held = try await fixture.ask("status") ?? ""

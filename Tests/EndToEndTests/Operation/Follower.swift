@@ -92,7 +92,7 @@ actor Follower {
 }
 
 /// The life of uploads according to their events.
-enum Told {
+enum EventChecks {
     static let ends: Set<String> = ["completed", "failed", "cancelled"]
 
     /// The errors in the events of each upload, which have to be complete and in order. `states` has the final states.

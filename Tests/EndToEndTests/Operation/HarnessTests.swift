@@ -27,12 +27,12 @@ struct HarnessTests {
         .enabled("\(LoopDisk.need)") { await LoopDisk.isPossible.value })
     func copiedMounts() async throws {
         let disk = try await LoopDisk(.ext4)
-        let device = try FileLook(at: disk.path).device
+        let device = try FileStatus(at: disk.path).device
         let other = try shell("exec unshare --mount /bin/sh -c 'echo has them; exec sleep 600'")
         _ = try await other.line(after: "has ")
         try await disk.shutDown()
         async let back: Void = disk.remount()
-        try await eventually("it is unmounted here") { try FileLook(at: disk.path).device != device }
+        try await eventually("it is unmounted here") { try FileStatus(at: disk.path).device != device }
         other.end(with: SIGKILL)
         try await back
         try Descriptor.open(disk.path.appending("file"), for: .creating).close(named: "file")
@@ -106,7 +106,7 @@ struct HarnessTests {
         // Another process reaps the zombie.
         try await eventually("process \(pid) is gone") { kill(pid, 0) == -1 && errno == ESRCH }
         let place = FilePath(String(words[1]))
-        try await eventually("its folder is gone") { try FileLook.ifPresent(at: place) == nil }
+        try await eventually("its folder is gone") { try FileStatus.ifPresent(at: place) == nil }
         let mounts = String(decoding: try Files.read("/proc/self/mounts", limit: 1 << 20), as: UTF8.self)
         #expect(!mounts.contains(place.display))
     }

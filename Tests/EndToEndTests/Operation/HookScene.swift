@@ -58,7 +58,7 @@ enum Hooks {
 
         func arrives(_ name: FilePath) async throws {
             try await eventually("\(name) is there") {
-                try FileLook.ifPresent(at: fixture.archive.appending(name)) != nil
+                try FileStatus.ifPresent(at: fixture.archive.appending(name)) != nil
             }
         }
 

@@ -310,7 +310,7 @@ struct HookTests {
         // The example for the shell.
         let list = scene.fixture.folder.path.appending("completed.txt").display
         var shell = try example("sh").replacing("/var/lib/sluice/completed.txt", with: list)
-        if try FileLook.ifPresent(at: "/usr/bin/jq") == nil {
+        if try FileStatus.ifPresent(at: "/usr/bin/jq") == nil {
             shell = shell.replacing(
                 "jq -r .op.path", with: "python3 -c 'import json,sys; print(json.load(sys.stdin)[\"op\"][\"path\"])'")
         }

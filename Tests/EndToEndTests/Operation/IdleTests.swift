@@ -33,7 +33,7 @@ struct IdleTests {
         reader.end(with: SIGKILL)
 
         // Other tests mount disks meanwhile, which wakes a program that watches folders.
-        let mounts = try MountNews()
+        let mounts = try MountEvents()
         for process in [fixture.daemon, fixture.receiver] {
             let pid = try #require(process).pid
             // The work after the last uploads is over when nothing happens for three seconds.

@@ -85,7 +85,7 @@ private final class Journal {
             ["-m", "/bin/sh", "-ec", "mount --bind \(run.display) /run; exec \(Self.program.display)"],
             output: folder.path.appending("out"), errors: folder.path.appending("err"))
         let socket = run.appending("systemd/journal/socket")
-        try await eventually("journald listens") { try FileLook.ifPresent(at: socket) != nil }
+        try await eventually("journald listens") { try FileStatus.ifPresent(at: socket) != nil }
     }
 
     deinit { daemon.end(with: SIGKILL) }

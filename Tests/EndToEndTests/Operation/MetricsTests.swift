@@ -172,14 +172,14 @@ struct MetricsEndToEndTests {
         fixture.topKeys = ["metrics: {textfile: \(textfile.display), every: 5s}"]
         try await fixture.startReceiver()
         try fixture.startDaemon()
-        try await eventually("it is there") { try FileLook.ifPresent(at: textfile) != nil }
+        try await eventually("it is there") { try FileStatus.ifPresent(at: textfile) != nil }
         let reader = Task { () -> (reads: Int, torn: Int, versions: Int) in
             var (reads, torn) = (0, 0)
             var seen: Set<UInt64> = []
             while !Task.isCancelled {
                 let (inode, text) = try await blocking {
                     // It never disappears, not even for a moment.
-                    (try FileLook(at: textfile).inode, String(decoding: try Files.read(textfile), as: UTF8.self))
+                    (try FileStatus(at: textfile).inode, String(decoding: try Files.read(textfile), as: UTF8.self))
                 }
                 seen.insert(inode)
                 reads += 1

@@ -14,7 +14,7 @@ struct OnceTests {
     }
 
     private func start(_ fixture: DaemonFixture, _ words: [String]) throws -> Child {
-        let name = hexadecimal(Chance.bytes(4))
+        let name = hexadecimal(Random.bytes(4))
         return try Child(
             fixture.binary, ["run", "--once", "--log-level", "warning", "--config", fixture.config.display] + words,
             output: fixture.folder.path.appending(FilePath(name + ".out")),

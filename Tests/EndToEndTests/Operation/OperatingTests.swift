@@ -131,7 +131,7 @@ struct OperatingTests {
             // Another file is uploaded all the same: any effect on the held one would have happened by now.
             try camera.drop(Clip(number: number, size: 10_000, relative: FilePath("\(number).mp4")))
             try await eventually("another arrives \(when)", within: .seconds(30)) {
-                try FileLook.ifPresent(at: fixture.received.appending(FilePath("\(number).mp4"))) != nil
+                try FileStatus.ifPresent(at: fixture.received.appending(FilePath("\(number).mp4"))) != nil
             }
             #expect(try await uploads(fixture, ["--state", "paused"]).map(\.id) == [held.id], "\(when)")
         }

@@ -35,9 +35,9 @@ struct PrivacyTests {
         for name in ["environ", "mem", "maps"] {
             let path = FilePath("/proc/\(pid)/\(name)")
             // Entries that another process of the user may open belong to the user; the rest to root (proc_pid(5)).
-            var look = stat()
-            try #require(stat(path.display, &look) == 0)
-            #expect(look.st_uid == (isOpen ? Self.user : 0), "\(name)")
+            var mode = stat()
+            try #require(stat(path.display, &mode) == 0)
+            #expect(mode.st_uid == (isOpen ? Self.user : 0), "\(name)")
             let dd = try Child(
                 "/usr/bin/setpriv",
                 [
@@ -69,19 +69,19 @@ struct PrivacyTests {
         try await eventually("it is staged and was tried", within: .seconds(30)) {
             try await fixture.ask("list")?.contains("waiting") == true
         }
-        func look(_ path: FilePath) throws -> UInt32 { try FileLook(at: path).mode & 0o7777 }
-        #expect(try look(fixture.state) == 0o750)
-        #expect(try look(fixture.staging) == 0o700)
-        #expect(try look(fixture.folder.path.appending("control.sock")) == 0o660)
+        func mode(_ path: FilePath) throws -> UInt32 { try FileStatus(at: path).mode & 0o7777 }
+        #expect(try mode(fixture.state) == 0o750)
+        #expect(try mode(fixture.staging) == 0o700)
+        #expect(try mode(fixture.folder.path.appending("control.sock")) == 0o660)
         let staged = try Outcome.files(in: fixture.staging, hidden: true)
         #expect(!staged.isEmpty)
         for relative in staged {
-            #expect(try look(fixture.staging.appending(relative)) == 0o600, "\(relative)")
+            #expect(try mode(fixture.staging.appending(relative)) == 0o600, "\(relative)")
         }
         let kept = try Outcome.files(in: fixture.state, hidden: true)
         #expect(kept.contains { $0.display.hasSuffix(".db") || $0.display.contains("sqlite") }, "\(kept)")
         for relative in kept {
-            #expect(try look(fixture.state.appending(relative)) & 0o007 == 0, "\(relative)")
+            #expect(try mode(fixture.state.appending(relative)) & 0o007 == 0, "\(relative)")
         }
         open.end(with: SIGTERM)
     }

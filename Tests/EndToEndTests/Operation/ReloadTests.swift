@@ -52,7 +52,7 @@ struct ReloadTests {
     }
 
     private func sluice(_ fixture: DaemonFixture, _ words: [String]) async throws -> Ran {
-        let name = hexadecimal(Chance.bytes(4))
+        let name = hexadecimal(Random.bytes(4))
         let child = try Child(
             fixture.binary, words, output: fixture.folder.path.appending(FilePath(name + ".out")),
             errors: fixture.folder.path.appending(FilePath(name + ".err")))
@@ -145,7 +145,7 @@ struct ReloadTests {
         #expect(storage.connectionCount == 0)
         #expect(try await fixture.status()?.counts.failed == 0)
         // No attempt is used, and the source stays.
-        #expect(try FileLook.ifPresent(at: clip) != nil)
+        #expect(try FileStatus.ifPresent(at: clip) != nil)
         let allowed = try text(fixture.config).replacing("type: tus", with: "type: tus, \(line)")
         try Files.replace(fixture.config, with: Array(allowed.utf8))
         let ran = try await reload(fixture)
@@ -155,7 +155,7 @@ struct ReloadTests {
         #expect(server.seen.filter { $0.hasPrefix("POST") }.count == 1)
         #expect(
             storage.seen.filter { $0.hasPrefix("PATCH") }.count == 1 && storage.seen.first?.hasPrefix("HEAD") == true)
-        try await eventually("the source went") { try FileLook.ifPresent(at: clip) == nil }
+        try await eventually("the source went") { try FileStatus.ifPresent(at: clip) == nil }
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
     }
 

@@ -21,7 +21,7 @@ enum Setting {
 
     /// The seed of all random numbers of a test; a failure names it, so that the test can be repeated.
     static var seed: UInt64 {
-        number("SLUICE_SEED").map { UInt64($0) } ?? Chance.bytes(4).reduce(0) { $0 << 8 | UInt64($1) }
+        number("SLUICE_SEED").map { UInt64($0) } ?? Random.bytes(4).reduce(0) { $0 << 8 | UInt64($1) }
     }
 
     /// The program under test: `SLUICE_BINARY`, else the one that was built beside this test.
@@ -30,7 +30,7 @@ enum Setting {
     static func binary() throws -> FilePath {
         if let given = text("SLUICE_BINARY") { return FilePath(given) }
         let beside = runner().parent.appending("sluice")
-        guard try FileLook.ifPresent(at: beside) != nil else { throw NoBinary(place: beside) }
+        guard try FileStatus.ifPresent(at: beside) != nil else { throw NoBinary(place: beside) }
         return beside
     }
 

@@ -100,7 +100,7 @@ struct BeforeUploadTests {
             try await uploads(scene).first { $0.state == "completed" }
         }
         #expect(upload.context == ["who": "hook"])
-        #expect(try FileLook.ifPresent(at: scene.fixture.archive.appending("1.mp4")) == nil)
+        #expect(try FileStatus.ifPresent(at: scene.fixture.archive.appending("1.mp4")) == nil)
     }
 
     @Test(
@@ -157,7 +157,7 @@ struct BeforeUploadTests {
             line=$(cat); echo "$line" >> \(scene.out.display)
             case $line in *'"name":"1.mp4"'*) cat \(scene.fixture.folder.path.appending("answer").display) ;; esac
             """)
-        #expect(try FileLook(at: ask).isRegular)
+        #expect(try FileStatus(at: ask).isRegular)
         try says(#"{"answer":"wait","for":"2s","reason":"the tide is out"}"#, in: scene)
         try scene.fixture.startDaemon()
         for number in 1...3 { try drop(number, in: scene) }
@@ -188,7 +188,7 @@ struct BeforeUploadTests {
         }
         #expect(upload.error?.code == "skipped")
         #expect(upload.error?.message == "`before_upload` of folder camera skips it: nobody in the picture")
-        #expect(try FileLook.ifPresent(at: scene.fixture.drop.appending("1.mp4")) != nil)
+        #expect(try FileStatus.ifPresent(at: scene.fixture.drop.appending("1.mp4")) != nil)
         #expect(try Files.names(in: scene.fixture.archive).isEmpty)
         let why = try await scene.fixture.ask("why", [upload.id])
         #expect(why?.contains("nobody in the picture") == true)
@@ -217,8 +217,8 @@ struct BeforeUploadTests {
             return text.contains("0 ongoing, 1 completed, 0 failed, 1 cancelled")
         }
         try await eventually("its copy goes") { try Outcome.files(in: fixture.staging, hidden: true).isEmpty }
-        #expect(try FileLook.ifPresent(at: fixture.drop.appending("1.mp4")) != nil)
-        #expect(try FileLook(at: folder).isDirectory)
+        #expect(try FileStatus.ifPresent(at: fixture.drop.appending("1.mp4")) != nil)
+        #expect(try FileStatus(at: folder).isDirectory)
     }
 
     @Test(

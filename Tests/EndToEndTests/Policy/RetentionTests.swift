@@ -14,7 +14,7 @@ struct RetentionTests {
     }
 
     private func stands(_ number: Int, _ fixture: DaemonFixture) throws -> Bool {
-        try FileLook.ifPresent(at: fixture.drop.appending(clip(number).relative)) != nil
+        try FileStatus.ifPresent(at: fixture.drop.appending(clip(number).relative)) != nil
     }
 
     @Test("the oldest verified sources go while room is short, and never one that is not verified")
@@ -29,7 +29,7 @@ struct RetentionTests {
             try camera.drop(clip(number))
             try await eventually("\(number) is verified, and there is room again", within: .seconds(30)) {
                 try Space(at: disk.path).free >= 4 << 20
-                    && FileLook.ifPresent(at: fixture.received.appending(clip(number).relative)) != nil
+                    && FileStatus.ifPresent(at: fixture.received.appending(clip(number).relative)) != nil
             }
         }
         let left = try (0..<12).filter { try stands($0, fixture) }

@@ -63,7 +63,7 @@ struct OpenFileTests {
         #expect(try received(fixture).isEmpty)
         try file.write(Array(content[200_000...]), named: path)
         try file.close(named: path)
-        try await eventually("the source goes", within: .seconds(40)) { try FileLook.ifPresent(at: path) == nil }
+        try await eventually("the source goes", within: .seconds(40)) { try FileStatus.ifPresent(at: path) == nil }
         #expect(try received(fixture) == [content])
     }
 
@@ -77,7 +77,7 @@ struct OpenFileTests {
         let file = try create(path, Array(content[..<200_000]))
         try await says("does not say whether it is open for writing", fixture, "show", [path.display])
         try await says("its source is kept: the kernel does not say", fixture, "why", [path.display])
-        #expect(try FileLook(at: path).size == 200_000)
+        #expect(try FileStatus(at: path).size == 200_000)
         #expect(try received(fixture) == [Array(content[..<200_000])])
         try await says("folder camera: verified sources stay", fixture, "status")
         try await says("CAP_LEASE", fixture, "status")
@@ -106,11 +106,11 @@ struct OpenFileTests {
         try start(fixture, withLease: withLease)
         if withLease {
             try await eventually("it goes; \(fixture.lastWords())", within: .seconds(40)) {
-                try FileLook.ifPresent(at: path) == nil
+                try FileStatus.ifPresent(at: path) == nil
             }
         } else {
             try await says("does not say whether it is open for writing", fixture, "show", [path.display])
-            #expect(try FileLook.ifPresent(at: path) != nil)
+            #expect(try FileStatus.ifPresent(at: path) != nil)
         }
         #expect(try received(fixture) == [noise(1000)])
     }

@@ -29,7 +29,7 @@ struct OtherPeopleTests {
         let files = store.appending("up")
         try await eventually("the server has bytes of something") {
             try fixture.daemon?.mustRun()
-            return try Files.names(in: files).contains { try FileLook(at: files.appending($0)).size > 0 }
+            return try Files.names(in: files).contains { try FileStatus(at: files.appending($0)).size > 0 }
         }
         server.end(with: SIGKILL)
         fixture.killDaemon()

@@ -62,7 +62,7 @@ struct SourceFolderTests: FolderScenes {
         try fixture.startDaemon()
         try await state(fixture) { $0.hasPrefix("absent: another directory stands there, of user 61002") }
         #expect(try await fixture.status()?.counts.completed == 1)
-        #expect(try FileLook.ifPresent(at: fixture.drop.appending("planted.mp4")) != nil)
+        #expect(try FileStatus.ifPresent(at: fixture.drop.appending("planted.mp4")) != nil)
         let (looked, refusal) = try await run(fixture, ["rescan", "--folder", "camera", "--wait"])
         #expect(looked == .status(65) && refusal.contains("another directory stands there"), "\(refusal)")
         let (wrong, words) = try await run(fixture, ["folder", "accept", "camrea"])
@@ -177,12 +177,12 @@ struct SourceFolderTests: FolderScenes {
         #expect(!elsewhere.contains("a move is a copy"), "\(elsewhere)")
         let path = fixture.drop.appending("a.mp4")
         try Files.replace(path, with: noise(5000))
-        let inode = try FileLook(at: path).inode
+        let inode = try FileStatus(at: path).inode
         let moved = fixture.done.appending("a.mp4")
         try await eventually("it is moved; \(fixture.lastWords())", within: .seconds(40)) {
-            try FileLook.ifPresent(at: path) == nil && FileLook.ifPresent(at: moved) != nil
+            try FileStatus.ifPresent(at: path) == nil && FileStatus.ifPresent(at: moved) != nil
         }
-        #expect(try Files.read(moved) == noise(5000) && FileLook(at: moved).inode != inode)
+        #expect(try Files.read(moved) == noise(5000) && FileStatus(at: moved).inode != inode)
         try await eventually("it is said") { try fixture.daemon?.complained().contains("each is copied") == true }
     }
 

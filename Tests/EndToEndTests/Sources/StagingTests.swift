@@ -74,7 +74,7 @@ struct StagingEndToEndTests {
             let wanted = Int64(round + 1) * 8_000_000
             try await eventually("the receiver has some of it", within: .seconds(60)) {
                 let names = try Outcome.files(in: fixture.received, hidden: true)
-                let sizes = try names.map { try FileLook.ifPresent(at: fixture.received.appending($0))?.size ?? 0 }
+                let sizes = try names.map { try FileStatus.ifPresent(at: fixture.received.appending($0))?.size ?? 0 }
                 return sizes.reduce(0, +) >= wanted
             }
             #expect(try Outcome.files(in: fixture.staging, hidden: true).isEmpty)
@@ -96,7 +96,7 @@ struct StagingEndToEndTests {
         try sparse(path, size: 150_000_000)
         try await eventually("some of it is there", within: .seconds(60), every: .milliseconds(5)) {
             try Outcome.files(in: fixture.received, hidden: true).contains {
-                try FileLook.ifPresent(at: fixture.received.appending($0)).map { $0.size > 2 << 20 } ?? false
+                try FileStatus.ifPresent(at: fixture.received.appending($0)).map { $0.size > 2 << 20 } ?? false
             }
         }
         // In the middle of it, even on a busy machine.
@@ -127,7 +127,7 @@ struct StagingEndToEndTests {
         try sparse(path, size: 150_000_000)
         try await eventually("some of it is there", within: .seconds(60), every: .milliseconds(5)) {
             try Outcome.files(in: fixture.received, hidden: true).contains {
-                try FileLook.ifPresent(at: fixture.received.appending($0)).map { $0.size > 2 << 20 } ?? false
+                try FileStatus.ifPresent(at: fixture.received.appending($0)).map { $0.size > 2 << 20 } ?? false
             }
         }
         fixture.receiver?.send(SIGSTOP)
@@ -145,7 +145,7 @@ struct StagingEndToEndTests {
             ["\"completed\":1", "\"cancelled\":1", "\"failed\":0", "\"ongoing\":0"], fixture, ["status"])
         try await eventually("the first one's bytes are gone from the server") {
             try Outcome.files(in: fixture.received, hidden: true).allSatisfy {
-                try FileLook.ifPresent(at: fixture.received.appending($0)).map { $0.size < 4 << 20 } ?? true
+                try FileStatus.ifPresent(at: fixture.received.appending($0)).map { $0.size < 4 << 20 } ?? true
             }
         }
         if source == .delete {
@@ -184,7 +184,7 @@ struct StagingEndToEndTests {
             return try names == ["clip.mp4"] && Outcome.files(in: fixture.staging, hidden: true).isEmpty
         }
         #expect(try Files.read(fixture.received.appending("clip.mp4")) == Array("ABCDEF".utf8))
-        try await eventually("the source is released") { try FileLook.ifPresent(at: clip) == nil }
+        try await eventually("the source is released") { try FileStatus.ifPresent(at: clip) == nil }
     }
 
     // MARK: Copies
@@ -227,7 +227,7 @@ struct StagingEndToEndTests {
         try await eventually("nothing of it takes room") {
             try Outcome.files(in: fixture.staging, hidden: true).isEmpty
         }
-        #expect(try FileLook.ifPresent(at: fixture.drop.appending("ill.mp4")) != nil)
+        #expect(try FileStatus.ifPresent(at: fixture.drop.appending("ill.mp4")) != nil)
         try Files.remove(flag)
         try await finish(fixture, camera.clips)
     }
@@ -242,7 +242,7 @@ struct StagingEndToEndTests {
         let flag = try await start(fixture, "LOST", of: place == "staging" ? "/1.part" : ".part", in: place)
         let camera = Camera(fixture, dice: Dice(seed: 9))
         try camera.drop(Clip(number: 1, size: 3_000_000, relative: "one.mp4"))
-        try await eventually("a sync has failed") { try FileLook.ifPresent(at: flag) == nil }
+        try await eventually("a sync has failed") { try FileStatus.ifPresent(at: flag) == nil }
         try await finish(fixture, camera.clips)
     }
 

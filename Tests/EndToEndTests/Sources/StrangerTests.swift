@@ -11,7 +11,7 @@ private enum Nginx {
 
     static let program = Task { () -> FilePath? in
         let found = try? await blocking { try Tools.debian(["nginx"]).appending("usr/sbin/nginx") }
-        return found.flatMap { (try? FileLook(at: $0)) == nil ? nil : $0 }
+        return found.flatMap { (try? FileStatus(at: $0)) == nil ? nil : $0 }
     }
 
     /// Starts one before `receiver` and returns its port.
@@ -146,7 +146,7 @@ struct StrangerTests {
                 let content = noise(3_000_000 + number)
                 try Files.replace(fixture.drop.appending(name), with: content)
                 try await eventually("\(name.display) has arrived", within: .seconds(40)) {
-                    try FileLook.ifPresent(at: fixture.received.appending(name))?.size == Int64(content.count)
+                    try FileStatus.ifPresent(at: fixture.received.appending(name))?.size == Int64(content.count)
                 }
                 #expect(try Files.read(fixture.received.appending(name), limit: 8 << 20) == content)
             }

@@ -12,7 +12,7 @@ extension FolderScenes {
     var mallory: uid_t { 61_002 }
 
     func run(_ fixture: DaemonFixture, _ words: [String]) async throws -> (Child.Ending, String) {
-        let name = hexadecimal(Chance.bytes(6))
+        let name = hexadecimal(Random.bytes(6))
         let child = try Child(
             fixture.binary, words + ["--config", fixture.config.display],
             output: fixture.folder.path.appending(FilePath("\(name).out")),
@@ -191,7 +191,7 @@ struct SwappedFolderTests: FolderScenes {
         }
         let (_, unknown) = try await run(fixture, ["rebuild", "--yes"])
         #expect(unknown.contains("which directory the folder camera was is not known any more"), "\(unknown)")
-        #expect(try FileLook.ifPresent(at: database) != nil)
+        #expect(try FileStatus.ifPresent(at: database) != nil)
         #expect(try Outcome.files(in: fixture.received, hidden: false) == ["first.mp4"])
     }
 }

@@ -17,7 +17,7 @@ struct WatchingTests {
     private func arrives(_ fixture: DaemonFixture, _ name: FilePath, _ content: [UInt8]) async throws {
         // A directory without a watch is inspected every minute at least.
         try await eventually("\(name) arrives; \(fixture.lastWords())", within: .seconds(100)) {
-            try FileLook.ifPresent(at: fixture.received.appending(name)) != nil
+            try FileStatus.ifPresent(at: fixture.received.appending(name)) != nil
         }
         #expect(try Files.read(fixture.received.appending(name)) == content)
     }
@@ -79,7 +79,7 @@ struct WatchingTests {
             try write(name)
             try await arrives(fixture, name, noise(200_000))
             try await eventually("it is released") {
-                try FileLook.ifPresent(at: remote.there.appending("drop").appending(name)) == nil
+                try FileStatus.ifPresent(at: remote.there.appending("drop").appending(name)) == nil
             }
         }
         remote.cut()
@@ -109,7 +109,7 @@ struct WatchingTests {
             errors: fixture.folder.path.appending("once.err"))
         #expect(try await child.end(within: .seconds(30)) == .status(75))
         #expect(try child.printed().contains(".sluice-here is missing (require.file)"))
-        #expect(try FileLook.ifPresent(at: fixture.received.appending("a.mp4")) == nil)
+        #expect(try FileStatus.ifPresent(at: fixture.received.appending("a.mp4")) == nil)
         try Descriptor.open(fixture.drop.appending(".sluice-here"), for: .creating).close(named: "here")
         try fixture.startDaemon()
         try await arrives(fixture, "a.mp4", noise(1000))
@@ -142,8 +142,8 @@ struct WatchingTests {
         try await eventually("its release waits") {
             try fixture.daemon?.complained().contains("wait for its disk") == true
         }
-        #expect(try FileLook.ifPresent(at: fixture.drop.appending("staged.mp4")) != nil)
-        #expect(try FileLook.ifPresent(at: fixture.received.appending("settling.mp4")) == nil)
+        #expect(try FileStatus.ifPresent(at: fixture.drop.appending("staged.mp4")) != nil)
+        #expect(try FileStatus.ifPresent(at: fixture.received.appending("settling.mp4")) == nil)
         try put(".here")
         try await arrives(fixture, "settling.mp4", noise(1000))
         try await eventually("both are released", within: .seconds(60)) {
@@ -169,7 +169,7 @@ struct WatchingTests {
         try await arrives(fixture, "a.mp4", noise(1000))
         let shown = try await eventually("show tells") { try await fixture.ask("show", ["a.mp4"]) }
         #expect(shown.contains("marker"))
-        #expect(try FileLook.ifPresent(at: fixture.received.appending("a.mp4.ok")) == nil)
+        #expect(try FileStatus.ifPresent(at: fixture.received.appending("a.mp4.ok")) == nil)
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
     }
 

@@ -35,7 +35,7 @@ struct GoldenResumeTests {
             upload.bytes = Array(GoldenScene.content("video/large.mp4", 1_200_000).prefix(262_144))
             state.uploads = [upload]
         }
-        let part = try FileLook(at: scene.root.appending(FilePath("archive/.large.mp4.sluice-\(ids.archive)-1.part")))
+        let part = try FileStatus(at: scene.root.appending(FilePath("archive/.large.mp4.sluice-\(ids.archive)-1.part")))
         try await scene.start()
         let wanted = [ids.nas, ids.form, ids.video, ids.bucket, ids.archive]
         try await eventually("each is complete; the log says \(scene.log())", every: .milliseconds(100)) {
@@ -49,7 +49,7 @@ struct GoldenResumeTests {
         #expect(form.refused == [])
         #expect(vimeo.videos.map(\.bytes) == [GoldenScene.content("video/large.mp4", 1_200_000)])
         #expect(!vimeo.requests.contains("create") && !vimeo.requests.contains("patch 0"), "\(vimeo.requests)")
-        let kept = try FileLook(at: scene.root.appending("archive/large.mp4"))
+        let kept = try FileStatus(at: scene.root.appending("archive/large.mp4"))
         #expect(kept.inode == part.inode)
         for (name, folder) in [("nas", "received"), ("archive", "archive")] {
             let size = name == "nas" ? 1_200_000 : 5_000_000
@@ -122,7 +122,7 @@ struct GoldenResumeTests {
             "/usr/bin/env", ["tar", "-C", folder.path.display, "-xJf", archive],
             output: folder.path.appending("out"), errors: folder.path.appending("err"))
         #expect(try await child.end(within: .seconds(20)) == .status(0), "\((try? child.complained()) ?? "")")
-        #expect(try FileLook(at: folder.path.appending("state/sluice.db-wal")).size > 0)
+        #expect(try FileStatus(at: folder.path.appending("state/sluice.db-wal")).size > 0)
         let store = try await Store.open(
             folder.path.appending("state"), clocks: SystemClocks(), sorting: .newestFirst)
         #expect(try await store.row(ids.bucket)?.upload.acked == 5_242_880)

@@ -97,14 +97,14 @@ final class GoldenScene {
 
     /// What a verb prints; `nil` when it ends with another status than 0.
     func ask(_ verb: String, _ words: [String] = []) async throws -> String? {
-        let name = hexadecimal(Chance.bytes(6))
+        let name = hexadecimal(Random.bytes(6))
         let child = try start(name, [verb, "--config", config.display] + words)
         return try await child.end(within: .seconds(20)) == .status(0) ? try child.printed() : nil
     }
 
     /// The same, and it is an error when it fails.
     func must(_ verb: String, _ words: [String] = []) async throws -> String {
-        let name = hexadecimal(Chance.bytes(6))
+        let name = hexadecimal(Random.bytes(6))
         let child = try start(name, [verb, "--config", config.display] + words)
         let ending = try await child.end(within: .seconds(20))
         if ending != .status(0) { throw Failed(ending: ending, said: try child.complained()) }
@@ -119,7 +119,7 @@ final class GoldenScene {
 
     /// Runs a shell command, and waits for it.
     func shell(_ script: String, _ words: [String] = []) async throws {
-        let name = hexadecimal(Chance.bytes(6))
+        let name = hexadecimal(Random.bytes(6))
         let child = try Child(
             "/bin/sh", ["-ec", script, "sh"] + words, output: root.appending(FilePath("logs/\(name).out")),
             errors: root.appending(FilePath("logs/\(name).err")))

@@ -19,7 +19,7 @@ enum RecordedWords {
             try Files.replace(path, with: Array((lines.joined(separator: "\n") + "\n").utf8))
             return
         }
-        guard try FileLook.ifPresent(at: path) != nil else {
+        guard try FileStatus.ifPresent(at: path) != nil else {
             Issue.record("\(path) is missing; record it: \(command)", sourceLocation: sourceLocation)
             return
         }

@@ -47,7 +47,7 @@ enum SourceWords {
         while let folder = folders.popLast() {
             for name in try Files.names(in: folder) {
                 let path = folder.appending(name)
-                if try FileLook(at: path).isDirectory { folders.append(path) }
+                if try FileStatus(at: path).isDirectory { folders.append(path) }
                 if name.display.hasSuffix(".swift") { found.append(SourceBytes(bytes: try Files.read(path))) }
             }
         }

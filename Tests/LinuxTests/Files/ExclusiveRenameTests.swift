@@ -25,7 +25,7 @@ struct ExclusiveRenameTests {
         let to = folder.path.appending("b")
         try Files.renameNoReplace(NameAt(from), to: NameAt(to), isOurs: isOurs, by: calls(refusing: code))
         #expect(try Files.read(to) == [1, 2])
-        #expect(try FileLook.ifPresent(at: from) == nil)
+        #expect(try FileStatus.ifPresent(at: from) == nil)
     }
 
     @Test("a name that is taken is not replaced there", arguments: [true, false])

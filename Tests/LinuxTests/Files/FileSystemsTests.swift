@@ -57,7 +57,7 @@ struct FileSystemsTests {
     func same() throws {
         let folder = TemporaryFolder()
         let path = try folder.write("a/b", [1])
-        let device = try FileLook(at: path).device
+        let device = try FileStatus(at: path).device
         let all = FileSystems()
         let first = try #require(all.identity(at: path, device: device))
         all.forget()
@@ -67,8 +67,8 @@ struct FileSystemsTests {
 
     @Test("tells /proc from where files are")
     func proc() throws {
-        let look = try FileLook(at: "/proc")
-        let identity = try #require(FileSystems().identity(at: "/proc", device: look.device))
+        let status = try FileStatus(at: "/proc")
+        let identity = try #require(FileSystems().identity(at: "/proc", device: status.device))
         #expect(identity.name == "proc:/proc")
         #expect(!identity.keepsInodes)
     }

@@ -6,8 +6,8 @@ import Testing
 
 @Suite("Lease")
 struct LeaseTests {
-    private func lease(_ path: FilePath) throws(SystemError) -> (look: FileLook, writer: OpenWriter) {
-        try Lease.look(at: path.name, in: OpenFolder(following: path.parent))
+    private func lease(_ path: FilePath) throws(SystemError) -> (status: FileStatus, writer: OpenWriter) {
+        try Lease.status(at: path.name, in: OpenFolder(following: path.parent))
     }
 
     let folder = TemporaryFolder()
@@ -18,9 +18,9 @@ struct LeaseTests {
     func free() throws {
         let path = try folder.write("a", noise(10))
         let reader = try Descriptor.open(path, for: .reading)
-        let (look, writer) = try lease(path)
+        let (status, writer) = try lease(path)
         #expect(writer == .nobody)
-        #expect(try look == FileLook(of: reader, named: path))
+        #expect(try status == FileStatus(of: reader, named: path))
     }
 
     @Test("is refused while somebody has the file open for writing, and only then")
@@ -53,7 +53,7 @@ struct LeaseTests {
         let target = try folder.write("a", [1])
         let link = folder.path.appending("link")
         #expect(target.withCString { from in link.withCString { symlink(from, $0) } } == 0)
-        #expect(try !lease(link).look.isRegular)
+        #expect(try !lease(link).status.isRegular)
     }
 
     @Test("says that a name is gone")

@@ -31,10 +31,10 @@ struct OpenFolderTests {
         arguments: [OpenFolder.Resolver.kernel, .steps])
     func reached(_ resolver: OpenFolder.Resolver) throws {
         let folder = try scene(resolver)
-        let look = try folder.look(at: "a/b/file")
+        let status = try folder.status(at: "a/b/file")
         let isThere = try folder.has("a/b")
-        let isMissing = try folder.lookIfPresent(at: "a/none/file") == nil
-        #expect(look.isRegular && look.size == 1 && isThere && isMissing)
+        let isMissing = try folder.statusIfPresent(at: "a/none/file") == nil
+        #expect(status.isRegular && status.size == 1 && isThere && isMissing)
         var buffer: [UInt8] = [0, 0]
         let got = try folder.open("a/b/file", for: .reading).read(into: &buffer, named: "file")
         #expect(got == 1 && buffer[0] == 1)
@@ -42,8 +42,8 @@ struct OpenFolderTests {
         let stream = try folder.stream("a/b")
         while try stream.next({ name, _ in names.append(FilePath(fromKernel: name)) }) {}
         #expect(names == ["file"])
-        let own = try folder.look(at: "")
-        let again = try folder.folder("").look(at: "")
+        let own = try folder.status(at: "")
+        let again = try folder.folder("").status(at: "")
         #expect(own.isDirectory && own.inode == again.inode)
     }
 
@@ -56,15 +56,15 @@ struct OpenFolderTests {
         try link("in/link", to: FilePath(target))
         try link("in/a/link", to: FilePath(target))
         for name in ["link/file", "a/link/file", "link/b/file"] as [FilePath] {
-            #expect(code { _ = try folder.look(at: name) } == ELOOP, "\(name)")
+            #expect(code { _ = try folder.status(at: name) } == ELOOP, "\(name)")
             #expect(code { _ = try folder.open(name, for: .reading) } == ELOOP, "\(name)")
             #expect(code { _ = try folder.parent(of: name) } == ELOOP, "\(name)")
         }
         for name in ["link", "a/link"] as [FilePath] {
             #expect(code { _ = try folder.stream(name) } == ELOOP, "\(name)")
             #expect(code { _ = try folder.open(name, for: .reading) } == ELOOP, "\(name)")
-            let look = try folder.look(at: name)
-            #expect(look.isLink)
+            let status = try folder.status(at: name)
+            #expect(status.isLink)
         }
     }
 
@@ -74,8 +74,8 @@ struct OpenFolderTests {
         for name in ["..", "../secret/file", "a/../../secret/file", "/etc/passwd", "a/.."] as [FilePath] {
             #expect(code { _ = try folder.open(name, for: .reading) } == EXDEV, "\(name)")
         }
-        #expect(code { _ = try folder.look(at: "../secret/file") } == EXDEV)
-        #expect(code { _ = try folder.look(at: "/etc") } == EXDEV)
+        #expect(code { _ = try folder.status(at: "../secret/file") } == EXDEV)
+        #expect(code { _ = try folder.status(at: "/etc") } == EXDEV)
     }
 
     @Test("directories are made below it, and none behind a link", arguments: [OpenFolder.Resolver.kernel, .steps])
@@ -85,7 +85,7 @@ struct OpenFolderTests {
         #expect(made.path == temporary.path.appending("in/x/y"))
         try link("in/link", to: "../secret")
         #expect(code { _ = try folder.makingFolders("link/new") } == ELOOP)
-        #expect(try FileLook.ifPresent(at: temporary.path.appending("secret/new")) == nil)
+        #expect(try FileStatus.ifPresent(at: temporary.path.appending("secret/new")) == nil)
     }
 
     @Test("a rename below it moves nothing onto what is there")

@@ -98,8 +98,8 @@ struct PresenceTests {
 
     @Test("memory and disks of this machine tell of changes, and what nobody knows does not")
     func silent() throws {
-        #expect(!FileSystemKind.isSilent(try FolderStream(path)))
-        #expect(FileSystemKind.isSilent(try FolderStream("/proc")))
+        #expect(!FileSystemKind.lacksChangeEvents(try FolderStream(path)))
+        #expect(FileSystemKind.lacksChangeEvents(try FolderStream("/proc")))
     }
 }
 
@@ -109,7 +109,7 @@ struct OpenFilesTests {
 
     private func answer(_ path: FilePath, root: FilePath = "/proc") throws -> OpenFiles.Answer {
         let clocks = SystemClocks()
-        return OpenFiles(clocks: clocks, root: root).writer(of: try FileLook(at: path), seen: clocks.monotonic())
+        return OpenFiles(clocks: clocks, root: root).writer(of: try FileStatus(at: path), seen: clocks.monotonic())
     }
 
     @Test("one that is open for writing is seen, one that is only read is not")

@@ -47,7 +47,7 @@ struct SlowDiskTests {
     func hangs() async throws {
         let disk = SlowDisk(patience: .milliseconds(20))
         let gate = Gate()
-        let hasBegun = Monitor(false)
+        let hasBegun = ConditionLock(false)
         // On a busy machine the time may be over before the work has begun, and then nothing hangs.
         repeat {
             await #expect(throws: SlowDisk.Silent.self) {

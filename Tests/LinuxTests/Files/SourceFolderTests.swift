@@ -49,8 +49,8 @@ struct SourceFolderTests {
         for (name, owner) in [("root", 0), ("own", geteuid()), ("alice", alice)] as [(FilePath, uid_t)] {
             let folder = SourceFolders()[try link(name, to: real, of: owner)]
             #expect(refusal(folder) == nil, "\(name)")
-            let look = try SourceFile(folder: folder, relative: "file").look()
-            #expect(look.size == 1)
+            let status = try SourceFile(folder: folder, relative: "file").status()
+            #expect(status.size == 1)
         }
     }
 
@@ -112,11 +112,11 @@ struct SourceFolderTests {
         let path = try directory("drop", of: mallory)
         let known = FolderIdentity(fileSystem: nil, inode: 1, born: nil, owner: alice)
         #expect(refusal(SourceFolders(remembered: [path: known])[path]) != nil)
-        let look = try FileLook(at: path)
-        let same = FolderIdentity(fileSystem: nil, inode: look.inode, born: look.born, owner: alice)
+        let status = try FileStatus(at: path)
+        let same = FolderIdentity(fileSystem: nil, inode: status.inode, born: status.born, owner: alice)
         #expect(refusal(SourceFolders(remembered: [path: same])[path]) == nil, "a chown alone is no other directory")
         // Without a birth time the inode number alone proves nothing: the next directory gets the same number at once.
-        let ageless = FolderIdentity(fileSystem: nil, inode: look.inode, born: nil, owner: alice)
+        let ageless = FolderIdentity(fileSystem: nil, inode: status.inode, born: nil, owner: alice)
         #expect(refusal(SourceFolders(remembered: [path: ageless])[path]) != nil)
     }
 
@@ -145,7 +145,7 @@ struct SourceFolderTests {
                 Files.linkTarget(FilePath("/proc/self/fd").appending($0))
             }
         }
-        _ = try file.lookIfPresent()
+        _ = try file.statusIfPresent()
         #expect(try open().allSatisfy { $0 != path && $0.relative(to: path) == nil })
     }
 }

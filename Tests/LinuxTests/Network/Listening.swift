@@ -6,13 +6,13 @@ import Testing
 
 @testable import Linux
 
-/// A running ``ManagerNews``, with its reports.
+/// A running ``NetworkManagerEvents``, with its reports.
 final class Listening: Sendable {
-    let news: ManagerNews
-    private let heard = Heard()
+    let news: NetworkManagerEvents
+    private let heard = Received()
     private let task: Task<Void, any Error>
 
-    private final class Heard: Sendable {
+    private final class Received: Sendable {
         let reports = Mutex<[NetworkReport]>([])
         let thread = Atomic<Int32>(0)
     }
@@ -22,7 +22,8 @@ final class Listening: Sendable {
         patience: Duration = .seconds(60), hearsWiFi: Bool = false
     ) throws {
         let (news, heard) = (
-            try ManagerNews(address: address, backoff: backoff, patience: patience, hearsWiFi: hearsWiFi), heard
+            try NetworkManagerEvents(address: address, backoff: backoff, patience: patience, hearsWiFi: hearsWiFi),
+            heard
         )
         self.news = news
         task = Task {

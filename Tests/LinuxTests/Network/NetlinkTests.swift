@@ -201,9 +201,9 @@ struct NetworkNewsKindTests {
     struct Row: CustomTestStringConvertible, Sendable {
         let what: String
         let bytes: [UInt8]
-        let kind: NetworkNews.Kind?
+        let kind: NetworkEvents.Kind?
         var testDescription: String { what }
-        init(_ what: String, _ message: NetlinkBytes, _ kind: NetworkNews.Kind?) {
+        init(_ what: String, _ message: NetlinkBytes, _ kind: NetworkEvents.Kind?) {
             self.what = what
             bytes = message.bytes
             self.kind = kind
@@ -234,13 +234,13 @@ struct NetworkNewsKindTests {
     ]
 
     @Test("says whether bytes may go another way", arguments: rows)
-    func kind(_ row: Row) { #expect(NetworkNews.kind(of: row.bytes[...]) == row.kind) }
+    func kind(_ row: Row) { #expect(NetworkEvents.kind(of: row.bytes[...]) == row.kind) }
 
     @Test("a route that takes the place of another is told at once, whoever made it")
     func replaced() {
         var message = NetlinkBytes.route(length: 24, made: 2)
         message.flags = 0x100
-        #expect(NetworkNews.kind(of: message.bytes[...]) == .mayForbid)
+        #expect(NetworkEvents.kind(of: message.bytes[...]) == .mayForbid)
     }
 
     @Test("a router is told of when another one answers at its address, and nobody else on the link")
@@ -250,11 +250,11 @@ struct NetworkNewsKindTests {
         func kind(
             _ type: UInt16 = 28, link: Int32 = 7, state: UInt16 = 2, address: [UInt8] = [10, 0, 0, 1], is: [UInt8]?,
             after: [UInt8]?
-        ) -> NetworkNews.Kind? {
+        ) -> NetworkEvents.Kind? {
             let message = NetlinkBytes(
                 type: type, header: [2, 0, 0, 0] + raw(link) + raw(state) + [0, 1],
                 attributes: [(1, address)] + (`is`.map { [(UInt16(2), $0)] } ?? []))
-            return NetworkNews.kind(
+            return NetworkEvents.kind(
                 of: message.bytes[...], following: [router: after.flatMap { HardwareAddress($0[...]) }])
         }
         #expect(kind(is: other, after: known) == .mayForbid)
@@ -272,9 +272,9 @@ struct NetworkNewsKindTests {
     @Test("of several the strictest counts, and what cannot be read may be anything")
     func several() {
         let good = NetlinkBytes.link().bytes
-        #expect(NetworkNews.kind(of: (good + NetlinkBytes.link(17).bytes + good)[...]) == .mayForbid)
-        #expect(NetworkNews.kind(of: good.dropLast(1)) == .mayForbid)
-        #expect(NetworkNews.kind(of: []) == nil)
+        #expect(NetworkEvents.kind(of: (good + NetlinkBytes.link(17).bytes + good)[...]) == .mayForbid)
+        #expect(NetworkEvents.kind(of: good.dropLast(1)) == .mayForbid)
+        #expect(NetworkEvents.kind(of: []) == nil)
     }
 }
 
@@ -296,7 +296,7 @@ struct NetlinkFuzzTests {
         ].map(\.bytes)
         let mutator = Mutator(seeds, words: ["\0\0\0\0", "\u{7F}\u{7F}", "\u{4}\0", "\u{10}\0\0\0", "\0"])
         try Fuzz("netlink", rounds: 3000).each(mutator) { round in
-            let kind = NetworkNews.kind(of: round.input[...])
+            let kind = NetworkEvents.kind(of: round.input[...])
             guard let messages = NetlinkMessage.all(in: round.input[...]) else {
                 return try round.expect(kind == .mayForbid, "what cannot be read is not told")
             }

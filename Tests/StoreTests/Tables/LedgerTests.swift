@@ -102,7 +102,7 @@ struct LedgerTests {
         let upload = try await scene.stage(Scene.arrival(Scene.file("a"))).uploads[0]
         let account = SpendingAccount(destination: "nas", folder: "cam", network: .unknown)
         let claims = try await scene.store.claim(
-            filling: TransferRoom(slots: 2), "nas", from: { _ in true },
+            filling: BatchLimits(slots: 2), "nas", from: { _ in true },
             reserving: { Reservation(account, Spending(bytes: $0.upload.size + 2000, files: 1)) })
         let step = try #require(claims.first?.step)
         #expect(try await scene.store.reserved(folder: "cam") == Spending(bytes: 2100, files: 1))
@@ -178,7 +178,7 @@ struct LedgerTests {
             #expect(spent.bytes >= 5 && spent.files >= 1)
             #expect(try await books.store.spent(since: WallTime(milliseconds: 0), destination: "cloud").bytes >= 0)
             books.clocks.advance(by: .seconds(60 * 86_400))
-            #expect(try await books.store.tendLedger() == 1)
+            #expect(try await books.store.pruneLedger() == 1)
             let rows = try await books.store.usage(since: WallTime(milliseconds: 0))
             #expect(rows.allSatisfy { $0.spending.bytes >= 0 && $0.spending.files >= 0 })
         }
@@ -190,11 +190,11 @@ struct LedgerTests {
         try await books.store.pay([Payment(Self.nas, Spending(bytes: 70))])
         books.clocks.step(by: .seconds(70 * 365 * 86_400))
         try await books.store.pay([Payment(Self.nas, Spending(bytes: 4))])
-        try await books.store.tendLedger()
+        try await books.store.pruneLedger()
         try await books.killAndOpen()
         books.clocks.step(by: .seconds(-70 * 365 * 86_400))
         #expect(try await books.spent(.day) == 74)
-        try await books.store.tendLedger()
+        try await books.store.pruneLedger()
         #expect(try await books.spent(.day) == 74)
         books.clocks.advance(by: .seconds(2 * 86_400))
         #expect(try await books.spent(.day) == 0)
@@ -216,7 +216,7 @@ struct LedgerTests {
                 bytes: Int64.random(in: 0...1000, using: &dice), files: Int64.random(in: 0...1, using: &dice))
             try await books.store.pay([Payment(account, spending)])
             all.append((books.clocks.wall(), account, spending))
-            if count % 97 == 0 { try await books.store.tendLedger() }
+            if count % 97 == 0 { try await books.store.pruneLedger() }
             guard count % 9 == 0 else { continue }
             for period in [Period.hour, .day, .week(startsOn: .sun), .month(startsOn: 31)] {
                 let since = period.interval(around: books.clocks.wall(), in: Self.zone).lowerBound
@@ -230,7 +230,7 @@ struct LedgerTests {
                 #expect(try await books.store.spent(since: since, folder: "yard") == sum { $0.folder == "yard" })
             }
         }
-        try await books.store.tendLedger()
+        try await books.store.pruneLedger()
         let rows = try await books.store.usage(since: WallTime(milliseconds: 0))
         #expect(rows.map(\.spending).reduce(.none, +) == all.map(\.spending).reduce(.none, +))
         // Old bytes have one row a day, which begins with it.
@@ -248,10 +248,10 @@ struct LedgerTests {
                 Payment(Self.nas, Spending(bytes: 1)), Payment(Self.cloud, Spending(bytes: 1)),
             ])
         }
-        #expect(try await books.store.tendLedger() == 409)
+        #expect(try await books.store.pruneLedger() == 409)
         let rows = try await books.store.usage(since: WallTime(milliseconds: 0))
         #expect(rows.count == 2 * (41 + 360))
-        #expect(try await books.store.tendLedger() == 0)
+        #expect(try await books.store.pruneLedger() == 0)
         #expect(try await books.spent(.month(startsOn: 1)) == 2 * 13)
     }
 

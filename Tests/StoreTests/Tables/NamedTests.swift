@@ -158,8 +158,8 @@ struct NamedTests {
     @Test("a credential that was renewed is an event of its upload, and of none that was cancelled")
     func credential() async throws {
         let (scene, id) = try await named()
-        try await scene.store.note(CredentialNews(reason: .ending, until: WallTime(milliseconds: 1000)), for: id)
-        try await scene.store.note(CredentialNews(reason: .refused), for: id)
+        try await scene.store.note(CredentialRenewal(reason: .ending, until: WallTime(milliseconds: 1000)), for: id)
+        try await scene.store.note(CredentialRenewal(reason: .refused), for: id)
         let told = try await scene.store.events(after: 0, limit: 100).filter { $0.type == "credential" }
         #expect(told.map(\.upload) == [id, id])
         #expect(
@@ -167,7 +167,7 @@ struct NamedTests {
                 == [["reason": "ending", "until": "\(WallTime(milliseconds: 1000))"], ["reason": "refused"]])
         _ = try await scene.store.cancel([id])
         await #expect(throws: Store.LeaseLost.self) {
-            try await scene.store.note(CredentialNews(reason: .ending), for: id)
+            try await scene.store.note(CredentialRenewal(reason: .ending), for: id)
         }
         await #expect(throws: Store.LeaseLost.self) { try await scene.store.name("late", for: id) }
     }

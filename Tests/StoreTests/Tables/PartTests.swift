@@ -13,7 +13,7 @@ struct PartTests {
         return (scene, id)
     }
 
-    private static let three = (0..<3).map { TakenPart(index: $0, size: 10, tag: "\"tag \($0)\"") }
+    private static let three = (0..<3).map { AcknowledgedPart(index: $0, size: 10, tag: "\"tag \($0)\"") }
 
     @Test("are there again after a restart, in their order, with their tags")
     func durable() async throws {
@@ -40,7 +40,7 @@ struct PartTests {
         try await scene.store.took(Self.three, of: id, acked: 30)
         try await scene.store.record(Checkpoint(["id": "y"]), for: id)
         #expect(try await scene.store.parts(of: id) == Self.three)
-        let other = TakenPart(index: 1, size: 10, tag: "another")
+        let other = AcknowledgedPart(index: 1, size: 10, tag: "another")
         try await scene.store.took([other], lost: [0], of: id, acked: 20)
         #expect(try await scene.store.parts(of: id) == [other, Self.three[2]])
         #expect(try await scene.store.upload(id)?.acked == 20)
@@ -69,7 +69,7 @@ struct PartTests {
                 .first
         else { throw Scene.Unexpected() }
         var digests = PartDigests()
-        digests.set(PartDigests.Wish(partSize: 100, kind: .md5), noise(32))
+        digests.set(PartDigests.RequestedDigest(partSize: 100, kind: .md5), noise(32))
         try await scene.store.staged([Store.Copied(asset: asset, sha256: noise(32), parts: digests)])
         #expect(try await scene.store.partDigests(of: asset) == digests)
         #expect(try await scene.store.partDigests(of: asset + 1).isEmpty)
@@ -96,8 +96,8 @@ struct PartTests {
             try await scene.store.finish(id, .verified(RemoteObject(id: nil, url: nil, verifiedBy: "offset")))
         case .cancelled:
             _ = try await scene.store.cancel([id])
-            let remains = try await scene.store.remoteDeletions()
-            #expect(remains.map(\.checkpoint) == [Checkpoint(["id": "x"])])
+            let leftovers = try await scene.store.remoteDeletions()
+            #expect(leftovers.map(\.checkpoint) == [Checkpoint(["id": "x"])])
         case .renewed:
             try await scene.store.renew(Checkpoint(["restarts": "1"]), for: id, leaving: nil)
             #expect(try await scene.store.checkpoint(id) == Checkpoint(["restarts": "1"]))

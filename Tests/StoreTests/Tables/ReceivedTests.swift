@@ -36,7 +36,7 @@ struct ReceivedTests {
         // Bytes that were only received count as well, and days keep them.
         try await store.pay([Payment(Self.nas, Spending(received: 11))])
         clocks.advance(by: .seconds(50 * 86_400))
-        #expect(try await store.tendLedger() == 1)
+        #expect(try await store.pruneLedger() == 1)
         #expect(try await spent(store) == Spending(bytes: 1200, received: 111, files: 1))
         #expect(
             try await store.usage(since: WallTime(milliseconds: 0)).map(\.spending)
@@ -62,7 +62,7 @@ struct ReceivedTests {
     func marks() async throws {
         var store = try await open()
         let now = clocks.wall()
-        var book = QuotaBook(
+        var book = QuotaState(
             policy: PolicyRules(), folders: [("door", PolicyRules(quotas: [Quota(period: .day, bytes: 1000)]))])
         for recount in book.advance(to: now, in: .utc) {
             book.recount(recount, spent: Spending(bytes: 812), at: now)

@@ -6,9 +6,9 @@ import Testing
 
 @Suite("Store, bytes that are handed over")
 struct ReceptionTests {
-    private func arrival(_ name: String, key: String? = nil, to destinations: [String] = ["nas"]) -> Arrival {
+    private func arrival(_ name: String, key: String? = nil, to destinations: [String] = ["nas"]) -> NewAsset {
         var arrival = Scene.arrival(Scene.file(name, folder: "-"), to: destinations, key: key)
-        arrival.keeping = .received
+        arrival.stagingMode = .received
         arrival.file.settledBy = .added
         return arrival
     }
@@ -27,7 +27,7 @@ struct ReceptionTests {
         #expect(
             try await scene.store.receive(order, as: asset, uploads: ids, sha256: sha256, facts: MediaFacts()) == nil)
         let born = try #require(try await scene.store.asset(asset))
-        #expect(born.state == .staged && born.keeping == .received && born.sha256 == sha256)
+        #expect(born.state == .staged && born.stagingMode == .received && born.sha256 == sha256)
         for (id, url) in zip(ids, ["http://nas/elsewhere", nil]) {
             let upload = try #require(try await scene.store.upload(id))
             #expect(upload.state == .queued && upload.asset == asset && upload.url == url)

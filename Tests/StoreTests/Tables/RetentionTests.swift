@@ -207,7 +207,7 @@ struct RetentionTests {
         try await scene.store.finishRelease(again.asset, .released)
         scene.clocks.advance(by: Self.day * 91)
         _ = try await forget(Self.day * 90)
-        try await scene.store.tend(renewed: [], gone: [Scene.file("one").identity])
+        try await scene.store.prune(renewed: [], gone: [Scene.file("one").identity])
         let last = try await scene.stage(
             Scene.arrival(Scene.file("one", modified: 6_000)), sha256: noise(32, seed: 1))
         #expect(try await scene.store.upload(last.uploads[0])?.state == .queued)
@@ -228,7 +228,7 @@ struct RetentionTests {
     }
 
     @Test("what is forgotten of a failed upload is removed at its destination as well")
-    func remains() async throws {
+    func leftovers() async throws {
         let scene = try await Scene()
         let (asset, uploads) = try await scene.stage(Scene.arrival(Scene.file("one")))
         _ = try await scene.store.claim("nas", passingOver: [])

@@ -65,7 +65,7 @@ struct TroubleTests {
         try await scene.store.record(Checkpoint(["id": "x"]), for: id, acked: 0)
         #expect(try await told(scene).count == 1)
         for acked: Int64 in [10, 20, 30] {
-            try await scene.store.took([TakenPart(index: Int(acked), size: 10, tag: "")], of: id, acked: acked)
+            try await scene.store.took([AcknowledgedPart(index: Int(acked), size: 10, tag: "")], of: id, acked: acked)
         }
         #expect(
             try await told(scene)

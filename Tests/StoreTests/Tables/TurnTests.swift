@@ -107,7 +107,7 @@ struct TurnTests {
         try await stage(scene, "a", 2, from: 2, size: 100)
         try await stage(scene, "b", 1, size: 60)
         func claims(_ left: Int64?) async throws -> [String] {
-            let slots = TransferRoom(slots: 8)
+            let slots = BatchLimits(slots: 8)
             let claims = try await scene.store.claim(filling: slots, "nas", from: { _ in true }, within: left)
             for claim in claims { try await scene.store.finish(claim.upload.id, .yielded) }
             return claims.map(\.upload.name.display)
@@ -158,7 +158,7 @@ struct TurnTests {
         try await stage(scene, "c", 6)
         func transfers(_ slots: Int) async throws -> [String] {
             try await scene.store.claim(
-                filling: TransferRoom(slots: slots, bundling: Bundling(largest: 1_000, files: 4, bytes: 4_000)), "nas",
+                filling: BatchLimits(slots: slots, bundling: Bundling(largest: 1_000, files: 4, bytes: 4_000)), "nas",
                 from: { _ in true }
             ).map(\.upload.name.display)
         }
@@ -202,7 +202,7 @@ struct TurnTests {
         for folder in ["a", "b", "c", "d"] { try await stage(scene, folder, 40) }
         _ = await scene.store.effort(.runs)
         let claims = try await scene.store.claim(
-            filling: TransferRoom(slots: 1, bundling: Bundling(largest: 1_000, files: 32, bytes: 40_000)), "nas",
+            filling: BatchLimits(slots: 1, bundling: Bundling(largest: 1_000, files: 32, bytes: 40_000)), "nas",
             from: { _ in true })
         #expect(claims.count == 32)
         let asked = await scene.store.effort(.runs).filter { $0.key.contains("INDEXED BY upload_next") }

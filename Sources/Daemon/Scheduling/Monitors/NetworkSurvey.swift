@@ -25,7 +25,7 @@ package struct NetworkSurvey: Sendable {
     /// Rules of destinations that have no effect there, and why.
     package var withoutEffect: [(destination: String, words: String)] = []
     /// Rules that name no network of this machine, but are close to one.
-    package var misnamed: [NetworkNames.Slip] = []
+    package var misnamed: [NetworkNames.SuspectedTypo] = []
     /// The DNS servers of this machine, where some rule depends on the network.
     package var nameServers: [IPAddress] = []
     /// The DNS servers that run on this machine, and ask others by ways of their own.
@@ -33,15 +33,15 @@ package struct NetworkSurvey: Sendable {
     /// The DNS servers that no allowed way leads to, by the destination that would need them.
     package var unreachableNameServers: [String: [IPAddress]] = [:]
     /// The way to each destination, as far as it can be seen, with every other way out.
-    package var choices: [(destination: String, choice: Admission.WayChoice)] = []
+    package var choices: [(destination: String, choice: Admission.RouteChoice)] = []
     /// Facts that could not be found out.
     package var troubles: [String] = []
     /// The cost of the networks; `nil` when they could not be inspected.
     private(set) var metering: Metering?
-    private var reaches: [String: Reach] = [:]
+    private var reaches: [String: Reachability] = [:]
 
     /// - Parameter sites: The location of each destination, as far as the destination could be made.
-    package static func look(_ settings: Settings, _ sites: [String: DestinationSite]) async -> NetworkSurvey {
+    package static func make(_ settings: Settings, _ sites: [String: DestinationSite]) async -> NetworkSurvey {
         var survey = NetworkSurvey()
         var report = NetworkReport()
         let namesWiFi = settings.allRules.contains { $0.networks.contains { $0.ssid != nil } }
@@ -69,26 +69,27 @@ package struct NetworkSurvey: Sendable {
         do {
             let namesGateways = settings.allRules.contains { $0.networks.contains { $0.gateway != nil } }
             let (metering, reaches, ways, refused) = try await blocking { [report] in
-                var look = try NetworkLook(
+                var inspection = try NetworkInspection(
                     metering: Metering(links: try Links.all(), report: report), gatewaysMatter: false)
-                var reaches: [String: Reach] = [:]
+                var reaches: [String: Reachability] = [:]
                 for (name, site) in sites {
                     switch site {
                     case .here: reaches[name] = .local
-                    case .folder(let path, let cost): reaches[name] = look.reach(folder: path, cost)
+                    case .folder(let path, let cost): reaches[name] = inspection.reachability(folder: path, cost)
                     case .server(let host, let port):
                         reaches[name] =
-                            try known[host].map { try look.reach($0, port) } ?? .over(try look.waysOut())
+                            try known[host].map { try inspection.reachability($0, port) }
+                            ?? .over(try inspection.waysOut())
                     }
                 }
-                let refused = try reaches.compactMap { name, reach in
-                    if case .over(let paths) = reach, case .server(_, let port)? = sites[name] {
-                        (name, try look.refusals(paths, port: port))
+                let refused = try reaches.compactMap { name, reachability in
+                    if case .over(let paths) = reachability, case .server(_, let port)? = sites[name] {
+                        (name, try inspection.refusals(paths, port: port))
                     } else {
                         nil
                     }
                 }
-                return (look.metering, reaches, namesGateways ? try look.waysOut() : [], refused)
+                return (inspection.metering, reaches, namesGateways ? try inspection.waysOut() : [], refused)
             }
             (survey.metering, survey.reaches) = (metering, reaches)
             survey.judge(metering, sites, settings)
@@ -108,19 +109,19 @@ package struct NetworkSurvey: Sendable {
 
     /// The DNS servers that may be asked on behalf of a destination.
     private static func nameServers(
-        for remote: Admission.Remote, _ settings: Settings, _ report: NetworkReport
+        for remote: Admission.DestinationState, _ settings: Settings, _ report: NetworkReport
     ) async throws -> NameServers {
         let admission = Admission(total: settings.policy.total, rules: settings.policy.rules)
         return try await blocking {
-            var look = try NetworkLook(
+            var inspection = try NetworkInspection(
                 metering: Metering(links: try Links.all(), report: report), gatewaysMatter: false)
-            var world = Admission.World(
+            var inputs = Admission.PolicyInputs(
                 now: SystemClocks().wall(), monotonic: SystemClocks().monotonic(), running: 0, everything: nil)
-            world.network = look.metering
-            return try look.nameServers { paths in
+            inputs.network = inspection.metering
+            return try inspection.nameServers { paths in
                 var remote = remote
-                remote.reach = .over(paths)
-                if case .open = admission.way(to: remote, in: world) { return true }
+                remote.reachability = .over(paths)
+                if case .open = admission.way(to: remote, in: inputs) { return true }
                 return false
             }
         }
@@ -133,8 +134,8 @@ package struct NetworkSurvey: Sendable {
     ///   - heard: The names of Wi-Fi networks within reach.
     private func names(_ ways: [NetworkPath], _ heard: Set<[UInt8]>) -> NetworkNames {
         let links = metering?.links.values.sorted { $0.index < $1.index } ?? []
-        let paths = reaches.values.flatMap { reach -> [NetworkPath] in
-            if case .over(let paths) = reach { paths } else { [] }
+        let paths = reaches.values.flatMap { reachability -> [NetworkPath] in
+            if case .over(let paths) = reachability { paths } else { [] }
         }
         return NetworkNames(
             interfaces: links.map(\.name),
@@ -155,7 +156,7 @@ package struct NetworkSurvey: Sendable {
     /// - Parameter hearingWiFi: Whether to include the Wi-Fi networks within reach.
     /// - Throws: When there is no thread or descriptor to ask with.
     package static func managers(hearingWiFi: Bool = false) async throws -> NetworkReport {
-        let news = try ManagerNews(hearsWiFi: hearingWiFi)
+        let news = try NetworkManagerEvents(hearsWiFi: hearingWiFi)
         let (reports, told) = AsyncStream<NetworkReport>.makeStream()
         let listening = Task { try await news.run { told.yield($0) } }
         defer { news.stop() }
@@ -170,30 +171,33 @@ package struct NetworkSurvey: Sendable {
     }
 
     /// A destination, or a hook's account, as far as it can be seen without a daemon.
-    func remote(_ name: String, _ settings: Settings, at now: WallTime) -> Admission.Remote {
+    func remote(_ name: String, _ settings: Settings, at now: WallTime) -> Admission.DestinationState {
         let rules = settings.destinations.first { $0.name == name }?.policy.rules ?? PolicyRules()
-        return Admission.Remote(
+        return Admission.DestinationState(
             name: name, slots: 1, running: 0, pause: nil, health: DestinationHealth(), rules: rules,
-            reach: reaches[name] ?? .unseen(troubles.last ?? "the networks were not looked at"), reachSince: now)
+            reachability: reaches[name] ?? .unseen(troubles.last ?? "the networks were not looked at"),
+            reachabilitySince: now)
     }
 
     private mutating func judge(_ metering: Metering, _ sites: [String: DestinationSite], _ settings: Settings) {
         var metering = metering
         let admission = Admission(total: settings.policy.total, rules: settings.policy.rules)
-        var world = Admission.World(
+        var inputs = Admission.PolicyInputs(
             now: SystemClocks().wall(), monotonic: SystemClocks().monotonic(), running: 0, everything: nil)
-        world.network = metering
+        inputs.network = metering
         var carries: [Int32: [String]] = [:]
         for destination in settings.destinations {
-            guard let reach = reaches[destination.name], let site = sites[destination.name] else { continue }
-            withoutEffect += destination.policy.rules.withoutEffect(at: site, reach).map { (destination.name, $0) }
-            let remote = remote(destination.name, settings, at: world.now)
-            if let choice = admission.choice(to: remote, in: world) { choices.append((destination.name, choice)) }
-            switch admission.way(to: remote, in: world) {
+            guard let reachability = reaches[destination.name], let site = sites[destination.name] else { continue }
+            withoutEffect += destination.policy.rules.withoutEffect(at: site, reachability).map {
+                (destination.name, $0)
+            }
+            let remote = remote(destination.name, settings, at: inputs.now)
+            if let choice = admission.choice(to: remote, in: inputs) { choices.append((destination.name, choice)) }
+            switch admission.way(to: remote, in: inputs) {
             case .closed(let found, _): if let hold = found.first { holds.append((destination.name, hold)) }
-            case .open(let passage):
-                guard case .over(let paths) = reach else { continue }
-                let path = paths.first { metering.links[$0.link]?.name == passage.interface } ?? paths.first
+            case .open(let route):
+                guard case .over(let paths) = reachability else { continue }
+                let path = paths.first { metering.links[$0.link]?.name == route.interface } ?? paths.first
                 if let path { carries[path.link, default: []].append(destination.name) }
             }
         }

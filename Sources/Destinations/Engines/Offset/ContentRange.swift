@@ -25,7 +25,7 @@ struct ContentRange: Sendable {
         case ofPiece
     }
 
-    let asking: Asking
+    let client: AuthorizedClient
     let limits: RequestLimits
     var meaning: Meaning
     var success: Success
@@ -37,12 +37,12 @@ struct ContentRange: Sendable {
         let size = order.file.size
         let response: Response
         do {
-            response = try await asking.ask(
+            response = try await client.ask(
                 Request(
                     "PUT", url, headers: [("Content-Range", "bytes */\(size)"), ("Content-Length", "0")],
                     body: .bytes([]), limits: limits.small)
             ).response
-        } catch let error as Asking.Unanswered { throw error.error }
+        } catch let error as AuthorizedClient.Unanswered { throw error.error }
         switch response.status {
         case 308: return position(response, size, &checkpoint)
         // A portal answers every request with a page: it says nothing about the file.
@@ -62,7 +62,7 @@ struct ContentRange: Sendable {
         guard let number = Self.lastNumber(range) else {
             return .doubtful(
                 UploadError(
-                    asking.failure(
+                    client.failure(
                         .protocol, "no_offset", "an answer whose Range is no range of bytes", http: 308, retryable: true
                     ),
                     remedy: .again(after: nil)))
@@ -96,7 +96,7 @@ struct ContentRange: Sendable {
             ], body: .file(order.file.place, offset: range.lowerBound, count: count, check: digest),
             limits: limits.sending)
         request.asksFirst = false
-        let carried = await asking.carry(request, sent: sent)
+        let carried = await client.carry(request, sent: sent)
         switch carried.result {
         case .failure(let error): return Sending(.failed(error), carried)
         case .success(let answer):
@@ -111,34 +111,34 @@ struct ContentRange: Sendable {
         let isLastByteAlone = range.lowerBound == size - 1 && range.upperBound == size
         switch response.status {
         case 200 where response.isWebPage, 201 where response.isWebPage:
-            return .look(refusal(.misconfigured), again: 0)
+            return .status(refusal(.misconfigured), again: 0)
         case 200, 201:
             if isLastByteAlone { checkpoint["last_byte_again"] = "1" }
             switch success {
             case .ofPiece: return .accepted(range.upperBound)
             case .ofFile where range.upperBound == size: return .accepted(size)
-            case .ofFile: return .look(refusal(.again(after: nil)), again: 1)
+            case .ofFile: return .status(refusal(.again(after: nil)), again: 1)
             }
         case 308:
             if isLastByteAlone { checkpoint["last_byte_again"] = "1" }
             guard response.headers["Range"] != nil, case .at(let offset) = position(response, size, &checkpoint) else {
-                return .look(
-                    asking.refused("bytes", response, .again(after: nil), words: "it does not say how far it got"),
+                return .status(
+                    client.refused("bytes", response, .again(after: nil), words: "it does not say how far it got"),
                     again: 2)
             }
             return .accepted(offset)
-        case 400, 416: return .look(refusal(.giveUp), again: 1)
-        case 401, 403: return .look(refusal(.authenticate), again: 1)
-        case 404, 410, 499: return .look(refusal(.again(after: nil)), again: 0)
+        case 400, 416: return .status(refusal(.giveUp), again: 1)
+        case 401, 403: return .status(refusal(.authenticate), again: 1)
+        case 404, 410, 499: return .status(refusal(.again(after: nil)), again: 0)
         case 413: return .tooMuch(refusal(.giveUp))
-        case let status where StatusOfPath.all.contains(status): return .look(refusal(remedy(response)), again: 0)
+        case let status where StatusOfPath.all.contains(status): return .status(refusal(remedy(response)), again: 0)
         default: return .failed(refusal(remedy(response)))
         }
     }
 
     /// The remedy for a status that says nothing about the upload's offset, at a host that only accepts bytes.
     func remedy(_ response: Response) -> Remedy {
-        let wait = retryAfter(response.headers, now: asking.clocks.wall())
+        let wait = retryAfter(response.headers, now: client.clocks.wall())
         switch response.status {
         case 401, 403: return .authenticate
         case 407: return .holdDestination(after: nil)
@@ -153,7 +153,7 @@ struct ContentRange: Sendable {
     }
 
     func refused(_ response: Response, _ what: String, _ remedy: Remedy) -> UploadError {
-        asking.refused(what, response, remedy)
+        client.refused(what, response, remedy)
     }
 
     /// Reads `bytes=0-42` and similar forms: the number after the last dash.

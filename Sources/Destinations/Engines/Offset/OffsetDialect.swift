@@ -3,7 +3,7 @@ internal import Transport
 
 /// The protocol of one kind of remote that counts bytes. A value; the progress is in the checkpoint.
 ///
-/// Of the checkpoint, `url` and `server` belong to the dialect and every other field to ``OffsetRun``.
+/// Of the checkpoint, `url` and `server` belong to the dialect and every other field to ``OffsetUpload``.
 protocol OffsetDialect: Sendable {
     /// Creates an upload for the file, without sending bytes, and sets `url`.
     ///
@@ -52,7 +52,7 @@ protocol OffsetDialect: Sendable {
     /// - Throws: ``UploadError``, with ``Remedy/pending(after:)`` while the remote works; `CancellationError`; errors
     ///   of `notes`.
     func conclude(
-        _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ notes: any UploadNotes
+        _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ reporter: any UploadReporter
     ) async throws -> Conclusion
 
     /// Whether the remote answers as itself at another address than the upload's. This tells a lost upload from a proxy
@@ -71,7 +71,7 @@ extension OffsetDialect {
     var isListed: Bool { false }
     var concludes: Bool { false }
     func conclude(
-        _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ notes: any UploadNotes
+        _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ reporter: any UploadReporter
     ) async throws -> Conclusion { .done(Outcome()) }
 }
 
@@ -131,7 +131,7 @@ struct Sending: Sendable {
         case accepted(Int64?)
         /// Unclear until the remote was asked for its offset. When that has not changed, bytes may be sent again
         /// `again` times, and then `error` is thrown.
-        case look(UploadError, again: Int)
+        case status(UploadError, again: Int)
         /// Too many bytes for one request.
         case tooMuch(UploadError)
         /// The remote found the bytes damaged.
@@ -151,7 +151,7 @@ struct Sending: Sendable {
     /// The answer's text says that the upload was finished before, or that the bytes have the wrong offset.
     var saysPlace = false
 
-    init(_ answer: Answer, _ carried: Asking.Carried, isOfState: Bool = false, saysPlace: Bool = false) {
+    init(_ answer: Answer, _ carried: AuthorizedClient.Carried, isOfState: Bool = false, saysPlace: Bool = false) {
         self.answer = answer
         self.saysPlace = saysPlace
         bytesSent = carried.bytesSent
@@ -163,7 +163,7 @@ struct Sending: Sendable {
     var error: UploadError? {
         switch answer {
         case .accepted: nil
-        case .look(let error, _), .tooMuch(let error), .damaged(let error): error
+        case .status(let error, _), .tooMuch(let error), .damaged(let error): error
         case .failed(let error): error as? UploadError
         }
     }
@@ -171,9 +171,9 @@ struct Sending: Sendable {
     /// Whether the request was refused because the upload stands at another offset (tus 1.0.0, `PATCH`: 409). Then none
     /// of its bytes were accepted.
     var isConflict: Bool {
-        if case .look(let error, _) = answer { error.failure.http == 409 } else { false }
+        if case .status(let error, _) = answer { error.failure.http == 409 } else { false }
     }
 
     /// Makes the result for a request that was not sent.
-    init(unsent answer: Answer) { self.init(answer, Asking.Carried(unsent: CancellationError())) }
+    init(unsent answer: Answer) { self.init(answer, AuthorizedClient.Carried(unsent: CancellationError())) }
 }

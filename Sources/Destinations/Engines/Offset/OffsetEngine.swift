@@ -26,18 +26,18 @@ struct OffsetEngine: Sendable {
         OffsetEngine(dialect: dialect, chunks: chunks, gone: gone, finalError: finalError)
     }
 
-    func upload(_ order: UploadOrder, _ notes: any UploadNotes) async throws -> RemoteObject {
+    func upload(_ order: UploadOrder, _ reporter: any UploadReporter) async throws -> RemoteObject {
         try order.file.checkLook(dialect.failure)
-        let run = OffsetRun(self, order, notes)
-        notes.entered(.opening)
+        let run = OffsetUpload(self, order, reporter)
+        reporter.entered(.opening)
         var offset = run.isConcluding ? order.file.size : try await run.open()
         while true {
-            if !run.isConcluding { notes.entered(.uploading) }
+            if !run.isConcluding { reporter.entered(.uploading) }
             while offset < order.file.size {
-                if Task.isCancelled || notes.isToPause { throw try await run.stopped() }
+                if Task.isCancelled || reporter.isToPause { throw try await run.stopped() }
                 offset = try await run.send(from: offset)
             }
-            notes.entered(.finishing)
+            reporter.entered(.finishing)
             if let verified = try await run.confirm(), let outcome = try await run.conclude(verified) {
                 return RemoteObject(
                     id: outcome.id, url: outcome.url, verifiedBy: outcome.verifiedBy ?? verified,

@@ -1,6 +1,6 @@
 internal import Core
 
-/// The recorded progress of one upload to a remote that counts bytes. Owned by one ``OffsetRun``.
+/// The recorded progress of one upload to a remote that counts bytes. Owned by one ``OffsetUpload``.
 ///
 /// Its fields of the checkpoint, in addition to the dialect's `url` and `server` and those of ``SentBounds``,
 /// ``FinalAnswer``, ``Contradiction`` and ``ChunkSize``:
@@ -29,13 +29,13 @@ internal import Core
 /// | `gone_seen`, `foreign_seen`, `doubts`, `damaged`, `damaged_at` | repeats of an answer that counts only the third time |
 final class OffsetProgress {
     private let order: UploadOrder
-    private let notes: any UploadNotes
+    private let reporter: any UploadReporter
     var checkpoint: Checkpoint
     var bounds: SentBounds
 
-    init(_ order: UploadOrder, _ notes: any UploadNotes) {
+    init(_ order: UploadOrder, _ reporter: any UploadReporter) {
         self.order = order
-        self.notes = notes
+        self.reporter = reporter
         checkpoint = order.checkpoint ?? Checkpoint()
         bounds = SentBounds(checkpoint, size: order.file.size)
     }
@@ -45,14 +45,14 @@ final class OffsetProgress {
     /// Durable when it returns.
     func record() async throws {
         bounds.store(in: &checkpoint)
-        try await notes.record(checkpoint)
+        try await reporter.record(checkpoint)
     }
 
     /// Records that the remote stands at `offset`. Durable when it returns.
     func accepted(_ offset: Int64) async throws {
         checkpoint["offset"] = "\(offset)"
         bounds.store(in: &checkpoint)
-        try await notes.accepted(offset, checkpoint)
+        try await reporter.accepted(offset, checkpoint)
     }
 
     /// Whether a success has named the end of the file.
@@ -103,6 +103,6 @@ final class OffsetProgress {
         }
         checkpoint = fresh
         bounds = SentBounds(fresh, size: order.file.size)
-        try await notes.renewed(checkpoint, leaving: remains)
+        try await reporter.renewed(checkpoint, leaving: remains)
     }
 }

@@ -27,16 +27,16 @@ struct PartsBounds: Sendable {
         self.tracksReach = tracksReach
         mayBeWhole = checkpoint["final_sent"] != nil
         isDelivered = checkpoint["delivered"] != nil
-        let stored = checkpoint["reach"].flatMap { Int($0) } ?? (checkpoint[PartsRun.begun] == nil ? 0 : count)
+        let stored = checkpoint["reach"].flatMap { Int($0) } ?? (checkpoint[PartsUpload.begun] == nil ? 0 : count)
         mayBeThere = mayBeWhole ? Set(0..<count) : tracksReach ? Set(0..<min(max(stored, 0), count)) : []
     }
 
-    var reach: Int { (mayBeThere.max() ?? -1) + 1 }
+    var reachability: Int { (mayBeThere.max() ?? -1) + 1 }
 
     func store(in checkpoint: inout Checkpoint) {
         checkpoint["final_sent"] = mayBeWhole ? "1" : nil
         checkpoint["delivered"] = isDelivered ? "1" : nil
-        checkpoint["reach"] = tracksReach ? "\(reach)" : nil
+        checkpoint["reach"] = tracksReach ? "\(reachability)" : nil
     }
 
     /// Whether the remote can have the part, by the bytes that left here.
@@ -47,10 +47,10 @@ struct PartsBounds: Sendable {
     /// - Parameter isLast: Nothing is missing when it and the parts in flight have arrived.
     /// - Returns: Whether that has to be durable first.
     mutating func enter(_ index: Int, isLast: Bool) -> Bool {
-        let old = (reach, mayBeWhole)
+        let old = (reachability, mayBeWhole)
         if mayBeThere.insert(index).inserted { entered.insert(index) }
         if isLast { mayBeWhole = true }
-        return mayBeWhole != old.1 || tracksReach && reach != old.0
+        return mayBeWhole != old.1 || tracksReach && reachability != old.0
     }
 
     /// Records that a part in flight has ended without being accepted.
@@ -61,7 +61,7 @@ struct PartsBounds: Sendable {
     ///   - missing: Number of parts that the remote has not acknowledged, including this one.
     /// - Returns: Whether that changes what is stored.
     mutating func ended(_ part: PartPlan.Part, _ delivery: Delivery, isRefused: Bool, missing: [Int]) -> Bool {
-        let old = (reach, mayBeWhole, isDelivered)
+        let old = (reachability, mayBeWhole, isDelivered)
         let wasNew = entered.remove(part.index) != nil
         if delivery.atMost < part.length {
             if wasNew { mayBeThere.remove(part.index) }
@@ -70,7 +70,7 @@ struct PartsBounds: Sendable {
         }
         if isRefused || !missing.allSatisfy(mayBeThere.contains) { mayBeWhole = false }
         isDelivered = mayBeWhole && missing.allSatisfy(delivered.contains)
-        return (reach, mayBeWhole, isDelivered) != old
+        return (reachability, mayBeWhole, isDelivered) != old
     }
 
     /// Records that the remote has accepted the part.

@@ -4,7 +4,7 @@ internal import Transport
 /// The protocol of one kind of remote that takes a file in numbered parts. A value; the progress is in the checkpoint
 /// and in the acknowledged parts.
 ///
-/// Every field of the checkpoint that is not ``PartsRun``'s belongs to the dialect.
+/// Every field of the checkpoint that is not ``PartsUpload``'s belongs to the dialect.
 protocol PartsDialect: Sendable {
     /// Whether the upload is created with a request. If so, a lost answer leaves an orphan.
     var opensByRequest: Bool { get }
@@ -38,8 +38,8 @@ protocol PartsDialect: Sendable {
     func plan(_ order: UploadOrder) throws -> PartPlan
 
     /// Reserves the quota for a part of this size; ``returnPledge(for:sent:)`` gives back the rest. See
-    /// ``Transporting/pledge(for:)``.
-    func pledge(for count: Int64) -> Shortage?
+    /// ``Transporting/reserve(for:)``.
+    func reserve(for count: Int64) -> Shortage?
     func returnPledge(for count: Int64, sent: Int64)
 
     /// Chooses the file's name at the remote. Only asks questions: it leaves nothing at the remote, regardless of the
@@ -71,7 +71,7 @@ protocol PartsDialect: Sendable {
     /// that was to be sent.
     ///
     /// - Throws: ``UploadError``; `CancellationError`.
-    func vouches(for part: TakenPart, _ place: PartPlan.Part, _ piece: PartsPiece) async throws -> Bool
+    func vouches(for part: AcknowledgedPart, _ place: PartPlan.Part, _ piece: PartsPiece) async throws -> Bool
 
     /// Whether two tags belong to the same part. Not called with empty tags.
     func isSame(_ mine: String, _ theirs: String) -> Bool
@@ -81,7 +81,7 @@ protocol PartsDialect: Sendable {
     ) async -> PartSending
 
     /// Completes the file when every part is acknowledged. May be called again when its answer was lost.
-    func complete(_ parts: [TakenPart], _ piece: PartsPiece) async -> PartsCompletion
+    func complete(_ parts: [AcknowledgedPart], _ piece: PartsPiece) async -> PartsCompletion
 
     /// Asks whether an upload that was begun can be continued.
     ///
@@ -139,7 +139,7 @@ extension PartsDialect {
         _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint, restarts: Int64
     ) async throws -> RemoteObject? { nil }
 
-    func vouches(for part: TakenPart, _ place: PartPlan.Part, _ piece: PartsPiece) async throws -> Bool { true }
+    func vouches(for part: AcknowledgedPart, _ place: PartPlan.Part, _ piece: PartsPiece) async throws -> Bool { true }
 
     func isSame(_ mine: String, _ theirs: String) -> Bool { mine == theirs }
 
@@ -177,7 +177,7 @@ enum PartsInquiry: Sendable {
 }
 
 enum HeldParts: Sendable {
-    case parts([TakenPart])
+    case parts([AcknowledgedPart])
     /// This server cannot be asked after all: its acknowledgements are trusted.
     case unknown
     /// The remote does not know the upload.
@@ -189,7 +189,7 @@ struct PartSending: Sendable {
     enum Answer: Sendable {
         /// - `finished`: the remote's description of the whole file, if the answer contains one.
         /// - `changes`: fields of the checkpoint for later requests.
-        case taken(TakenPart, finished: RemoteObject?, changes: [String: String])
+        case taken(AcknowledgedPart, finished: RemoteObject?, changes: [String: String])
         /// The remote does not know the upload, or no longer does.
         case gone(UploadError)
         /// The remote requires the upload from the beginning.
@@ -222,7 +222,7 @@ struct PartSending: Sendable {
     }
 
     /// Makes the result for a request that ended without an answer.
-    init(unanswered carried: Asking.Carried, _ part: PartPlan.Part) {
+    init(unanswered carried: AuthorizedClient.Carried, _ part: PartPlan.Part) {
         let error: any Error = if case .failure(let error) = carried.result { error } else { CancellationError() }
         let isUnheard = (error as? UploadError)?.leavesNothingBehind ?? false
         // An empty part arrives without a byte leaving.

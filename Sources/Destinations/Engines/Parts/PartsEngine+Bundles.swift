@@ -4,8 +4,8 @@ internal import Linux
 extension PartsEngine {
     /// Uploads small files that one request each takes whole, one after the other. All other files are left to
     /// ``upload(_:_:)``. It finds what was begun here in the checkpoint, and meets and reports the same errors.
-    func upload(together orders: [UploadOrder], _ notes: any BundleNotes) async throws -> [String: RemoteObject] {
-        notes.entered(.opening)
+    func upload(together orders: [UploadOrder], _ reporter: any BundleReporter) async throws -> [String: RemoteObject] {
+        reporter.entered(.opening)
         var verified: [String: RemoteObject] = [:]
         var pieces: [PartsPiece] = []
         var names: Set<FilePath> = []
@@ -14,11 +14,11 @@ extension PartsEngine {
                 try Task.checkCancellation()
                 guard let plan = plan(order) else { continue }
                 // A file for which the quota does not suffice waits alone, and says so.
-                if await notes.paying(for: order.id, { dialect.pledge(for: plan[0].length) }) != nil { continue }
+                if await reporter.paying(for: order.id, { dialect.reserve(for: plan[0].length) }) != nil { continue }
                 var checkpoint = plan.checkpoint(order)
                 let held: RemoteObject?
                 do {
-                    held = try await notes.paying(for: order.id) {
+                    held = try await reporter.paying(for: order.id) {
                         let held = try await dialect.settle(order, plan, &checkpoint, restarts: 0)
                         if held == nil { try await dialect.begin(order, plan, &checkpoint) }
                         return held
@@ -32,19 +32,19 @@ extension PartsEngine {
                     verified[order.id] = held
                     continue
                 }
-                checkpoint[PartsRun.begun] = "1"
+                checkpoint[PartsUpload.begun] = "1"
                 // The next attempt for this file alone asks whether it is there before sending it again.
                 checkpoint["final_sent"] = "1"
                 pieces.append(PartsPiece(order: order, plan: plan, checkpoint: checkpoint))
             }
             let checkpoints = Dictionary(pieces.map { ($0.order.id, $0.checkpoint) }) { first, _ in first }
-            let isHeld = pieces.isEmpty ? [] : try await notes.record(checkpoints)
-            notes.entered(.uploading)
-            for piece in pieces where isHeld.contains(piece.order.id) && !notes.isToPause(piece.order.id) {
+            let isHeld = pieces.isEmpty ? [] : try await reporter.record(checkpoints)
+            reporter.entered(.uploading)
+            for piece in pieces where isHeld.contains(piece.order.id) && !reporter.isToPause(piece.order.id) {
                 try Task.checkCancellation()
                 let id = piece.order.id
-                let sending = await notes.paying(for: id) {
-                    let sending = await dialect.send(piece.plan[0], piece) { notes.sending(id, $0) }
+                let sending = await reporter.paying(for: id) {
+                    let sending = await dialect.send(piece.plan[0], piece) { reporter.sending(id, $0) }
                     dialect.returnPledge(for: piece.plan[0].length, sent: sending.bytesSent)
                     return sending
                 }

@@ -17,16 +17,16 @@ struct PartsEngine: Sendable {
     /// stops or, where no byte may be sent then, when the next attempt begins.
     var resumes = true
 
-    func upload(_ order: UploadOrder, _ notes: any UploadNotes) async throws -> RemoteObject {
-        let look = try order.file.checkLook(dialect.failure)
-        let run = PartsRun(self, order, notes, look)
+    func upload(_ order: UploadOrder, _ reporter: any UploadReporter) async throws -> RemoteObject {
+        let status = try order.file.checkLook(dialect.failure)
+        let run = PartsUpload(self, order, reporter, status)
         while true {
-            do throws(PartsRun.Exit) { return try await run.run() } catch {
+            do throws(PartsUpload.Exit) { return try await run.run() } catch {
                 switch error {
                 case .renewed: continue
                 case .finished(let object): return object
                 case .failed(let error):
-                    if error is CancellationError, !resumes, notes.mayClearUp { await run.abandon() }
+                    if error is CancellationError, !resumes, reporter.mayClearUp { await run.abandon() }
                     throw error
                 }
             }
@@ -36,14 +36,14 @@ struct PartsEngine: Sendable {
     /// For callers that ask the remote something before ``upload(_:_:)``.
     ///
     /// - Throws: ``UploadError`` where a quota leaves less than the next part needs.
-    func checkQuota(_ order: UploadOrder, _ notes: any UploadNotes) async throws {
-        try await PartsRun(self, order, notes, try order.file.checkLook(dialect.failure)).checkQuota()
+    func checkQuota(_ order: UploadOrder, _ reporter: any UploadReporter) async throws {
+        try await PartsUpload(self, order, reporter, try order.file.checkLook(dialect.failure)).checkQuota()
     }
 
     /// - Returns: `false` when the remote offers no removal.
     func discard(_ checkpoint: Checkpoint) async throws -> Bool {
         // A creation whose answer never came may have left an upload whose name is unknown here.
-        guard checkpoint[PartsRun.begun] != nil else {
+        guard checkpoint[PartsUpload.begun] != nil else {
             return checkpoint["orphans"] == nil && checkpoint["creating"] == nil
         }
         // The server that has the upload is no longer configured, and no other server is asked to remove it.
@@ -52,7 +52,7 @@ struct PartsEngine: Sendable {
     }
 }
 
-extension PartsRun {
+extension PartsUpload {
     /// The reason why a run stops early.
     enum Exit: Error {
         /// The upload was started again: all state has to be read again.

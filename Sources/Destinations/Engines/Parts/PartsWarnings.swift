@@ -2,7 +2,7 @@ internal import Core
 
 /// Makes the warnings for a person about a completed file that was sent in parts.
 enum PartsWarnings {
-    /// - Parameter checkpoint: A checkpoint with the fields of ``PartsRun`` and ``FinalAnswer``.
+    /// - Parameter checkpoint: A checkpoint with the fields of ``PartsUpload`` and ``FinalAnswer``.
     static func of(_ checkpoint: Checkpoint) -> [String] {
         var words = FinalAnswer.warnings(checkpoint) + FinalAnswer.doubts(checkpoint)
         let found = checkpoint.number("found_again")

@@ -4,7 +4,7 @@ internal import Core
 struct SentPart: Sendable {
     let part: PartPlan.Part
     let sending: PartSending
-    /// ``PartsRun/renamings`` when it left.
+    /// ``PartsUpload/renamings`` when it left.
     let renamings: Int
     /// Number of parts that had arrived by then.
     let arrivals: Int

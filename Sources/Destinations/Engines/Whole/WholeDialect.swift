@@ -6,7 +6,7 @@ protocol WholeDialect: Sendable {
     ///
     /// - Parameter isMaking: Creates the missing folders.
     /// - Returns: `nil` when the folder is missing and is not created.
-    func reach(_ name: FilePath, isMaking: Bool) async throws -> (any WholePlace)?
+    func reachability(_ name: FilePath, isMaking: Bool) async throws -> (any WholePlace)?
 
     /// Makes a failure that the engine found, in this destination's name.
     func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure
@@ -17,7 +17,7 @@ protocol WholeDialect: Sendable {
 /// Every call may throw ``UploadError`` and `CancellationError`.
 protocol WholePlace: Sendable {
     /// Compares the file under a name with ours, by size and content.
-    func look(at name: FilePath, for file: StagedFile) async throws -> Standing
+    func status(at name: FilePath, for file: StagedFile) async throws -> RemoteNameState
 
     /// The size of the temporary file; `nil` when it is missing, or cannot be continued.
     func length(of part: FilePath) async throws -> Int64?
@@ -74,7 +74,7 @@ struct WholePiece: Sendable {
 }
 
 /// The state of a name at the remote.
-enum Standing: Sendable {
+enum RemoteNameState: Sendable {
     case nobody
     /// A file of the same size and digest.
     case same

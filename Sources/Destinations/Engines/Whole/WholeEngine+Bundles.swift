@@ -3,16 +3,16 @@ internal import Core
 extension WholeEngine {
     /// Uploads small files together, where each is new and its name is free. All other files are left to
     /// ``upload(_:_:)``. It finds what was begun here in the checkpoint, and meets and reports the same errors.
-    func upload(together orders: [UploadOrder], _ notes: any BundleNotes) async throws -> [String: RemoteObject] {
-        notes.entered(.opening)
+    func upload(together orders: [UploadOrder], _ reporter: any BundleReporter) async throws -> [String: RemoteObject] {
+        reporter.entered(.opening)
         var verified: [String: RemoteObject] = [:]
         for orders in Dictionary(grouping: orders, by: \.name.parent).values {
             if Task.isCancelled { break }
             do {
                 guard let first = orders.first,
-                    let place = try await dialect.reach(first.name, isMaking: true)
+                    let place = try await dialect.reachability(first.name, isMaking: true)
                 else { continue }
-                for id in try await bring(orders, to: place, notes) {
+                for id in try await bring(orders, to: place, reporter) {
                     guard let order = orders.first(where: { $0.id == id }) else { continue }
                     verified[id] = RemoteObject(
                         id: nil, url: place.address(of: order.name.name), verifiedBy: "digest", warnings: place.warnings
@@ -30,23 +30,23 @@ extension WholeEngine {
     }
 
     private func bring(
-        _ orders: [UploadOrder], to place: any WholePlace, _ notes: any BundleNotes
+        _ orders: [UploadOrder], to place: any WholePlace, _ reporter: any BundleReporter
     ) async throws -> Set<String> {
         var pieces: [WholePiece] = []
         var names: Set<FilePath> = []
         for order in orders where names.insert(order.name.name).inserted {
-            pieces.append(WholePiece(order: order, part: WholeRun.partName(order), name: order.name.name))
+            pieces.append(WholePiece(order: order, part: WholeUpload.partName(order), name: order.name.name))
         }
-        let checkpoints = pieces.map { ($0.order.id, WholeRun.beginning($0.order, $0.part)) }
+        let checkpoints = pieces.map { ($0.order.id, WholeUpload.beginning($0.order, $0.part)) }
         // Recorded before anything exists under the temporary names: without a record they would never be removed.
-        let held = try await notes.record(Dictionary(checkpoints, uniquingKeysWith: { first, _ in first }))
-        notes.entered(.uploading)
+        let held = try await reporter.record(Dictionary(checkpoints, uniquingKeysWith: { first, _ in first }))
+        reporter.entered(.uploading)
         return try await place.bring(
-            pieces.filter { held.contains($0.order.id) }, isWanted: { !notes.isToPause($0) },
+            pieces.filter { held.contains($0.order.id) }, isWanted: { !reporter.isToPause($0) },
             { id, bytes in
-                notes.spent(id, bytes)
+                reporter.spent(id, bytes)
                 // Each file is read back once.
-                notes.received(id, bytes)
+                reporter.received(id, bytes)
             })
     }
 }

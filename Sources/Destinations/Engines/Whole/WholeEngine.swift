@@ -11,15 +11,15 @@ struct WholeEngine: Sendable {
     let dialect: any WholeDialect
     let taken: TakenRule
 
-    func upload(_ order: UploadOrder, _ notes: any UploadNotes) async throws -> RemoteObject {
+    func upload(_ order: UploadOrder, _ reporter: any UploadReporter) async throws -> RemoteObject {
         try order.file.checkLook(dialect.failure)
-        notes.entered(.opening)
-        guard let place = try await dialect.reach(order.name, isMaking: true) else {
+        reporter.entered(.opening)
+        guard let place = try await dialect.reachability(order.name, isMaking: true) else {
             throw UploadError(
                 dialect.failure(.transient, "folder_gone", "the folder went while it was made", retryable: true),
                 remedy: .again(after: nil))
         }
-        return try await WholeRun(self, order, notes, place).finish()
+        return try await WholeUpload(self, order, reporter, place).finish()
     }
 
     /// Removes the temporary file. A file that already has its name stays: it is complete, and another upload may be
@@ -28,18 +28,18 @@ struct WholeEngine: Sendable {
     /// - Returns: `false` for a file that has its name.
     func discard(_ checkpoint: Checkpoint) async throws -> Bool {
         if checkpoint[Checkpoint.isFinished] != nil { return false }
-        guard let path = WholeRun.part(of: checkpoint),
-            let place = try await dialect.reach(path, isMaking: false)
+        guard let path = WholeUpload.part(of: checkpoint),
+            let place = try await dialect.reachability(path, isMaking: false)
         else { return true }
         try await place.remove(path.name)
         return true
     }
 
     func find(_ order: UploadOrder) async throws -> Finding {
-        guard let place = try await dialect.reach(order.name, isMaking: false) else { return .absent }
+        guard let place = try await dialect.reachability(order.name, isMaking: false) else { return .absent }
         for number in 1..<Self.mostNames {
             let name = order.name.name.numbered(number)
-            switch try await place.look(at: name, for: order.file) {
+            switch try await place.status(at: name, for: order.file) {
             case .nobody: return .absent
             case .same:
                 // The file that was found may only be in a cache: a source may be deleted because of this answer.
@@ -64,10 +64,10 @@ struct WholeEngine: Sendable {
 /// | `part` | the temporary file, below the remote's root, as `FilePath.display` writes it |
 /// | `sha256` | the digest of the file: other content is not appended to its bytes |
 /// | `offset` | the bytes below it are durable at the remote, as far as the remote can tell |
-final class WholeRun {
+final class WholeUpload {
     private let engine: WholeEngine
     private let order: UploadOrder
-    private let notes: any UploadNotes
+    private let reporter: any UploadReporter
     private let place: any WholePlace
     private var checkpoint: Checkpoint
     private var part: FilePath
@@ -75,10 +75,10 @@ final class WholeRun {
     private var file: StagedFile { order.file }
     private var dialect: any WholeDialect { engine.dialect }
 
-    init(_ engine: WholeEngine, _ order: UploadOrder, _ notes: any UploadNotes, _ place: any WholePlace) {
+    init(_ engine: WholeEngine, _ order: UploadOrder, _ reporter: any UploadReporter, _ place: any WholePlace) {
         self.engine = engine
         self.order = order
-        self.notes = notes
+        self.reporter = reporter
         self.place = place
         checkpoint = order.checkpoint ?? Checkpoint()
         // A temporary file of an earlier generation may be continued.
@@ -92,7 +92,7 @@ final class WholeRun {
     func finish() async throws -> RemoteObject {
         guard var name = try await freeName() else { return try await alreadyHeld() }
         try await begin()
-        notes.entered(.uploading)
+        reporter.entered(.uploading)
         do { try await bring() } catch let error as UploadError where error.remedy == .restage {
             await removeDamaged()
             throw error
@@ -117,11 +117,11 @@ final class WholeRun {
     private func freeName() async throws -> FilePath? {
         for number in 1..<WholeEngine.mostNames {
             let name = order.name.name.numbered(number)
-            switch (try await place.look(at: name, for: file), engine.taken) {
+            switch (try await place.status(at: name, for: file), engine.taken) {
             case (.nobody, _), (.other(isFile: true), .replace): return name
             case (.same, _):
                 // The existing file was read.
-                notes.received(file.size)
+                reporter.received(file.size)
                 heldName = name
                 return nil
             case (.other, .suffix): continue
@@ -141,7 +141,7 @@ final class WholeRun {
     /// Nothing has to be sent: another writer uploaded the file, or this upload did before a crash.
     private func alreadyHeld() async throws -> RemoteObject {
         let name = heldName ?? order.name.name
-        notes.entered(.finishing)
+        reporter.entered(.finishing)
         try await place.settle(name)
         if checkpoint["part"] != nil { try await place.remove(part) }
         return RemoteObject(id: nil, url: place.address(of: name), verifiedBy: "held", warnings: place.warnings)
@@ -154,7 +154,7 @@ final class WholeRun {
         let wanted = Self.beginning(order, part)
         if wanted.fields.allSatisfy({ checkpoint[$0.key] == $0.value }) { return }
         checkpoint = wanted
-        try await notes.record(checkpoint)
+        try await reporter.record(checkpoint)
     }
 
     /// The checkpoint of a file before anything was sent.
@@ -170,10 +170,10 @@ final class WholeRun {
         var isSecond = false
         while true {
             try await send(from: offset)
-            notes.entered(.finishing)
+            reporter.entered(.finishing)
             CrashPoint.reached("part-synced")
             // All bytes are reported before the first one is sent.
-            notes.received(file.size)
+            reporter.received(file.size)
             if try await place.holds(file, as: part) { return }
             // The copy in staging may have rotted. Nothing at the remote can repair that.
             try await file.checkContent(dialect.failure)
@@ -189,7 +189,7 @@ final class WholeRun {
             // A power cut of the remote leaves a file with the right length and with holes.
             isSecond = true
             offset = 0
-            notes.entered(.uploading)
+            reporter.entered(.uploading)
         }
     }
 
@@ -215,22 +215,22 @@ final class WholeRun {
 
     private func start(over offset: Int64) async throws {
         checkpoint["offset"] = "\(offset)"
-        try await notes.accepted(offset, checkpoint)
+        try await reporter.accepted(offset, checkpoint)
     }
 
     private func send(from start: Int64) async throws {
         guard start < file.size || file.size == 0 else { return }
         var offset = start
-        let notes = notes
+        let reporter = reporter
         repeat {
             try Task.checkCancellation()
-            if notes.isToPause { throw CancellationError() }
+            if reporter.isToPause { throw CancellationError() }
             let next = try await place.send(
-                from: offset, of: order, to: part, { notes.spent($0) }, { notes.sending($0) })
+                from: offset, of: order, to: part, { reporter.spent($0) }, { reporter.sending($0) })
             // A file that is sent in one piece needs no record: it is sent again if necessary.
             if offset > 0 || next < file.size {
                 checkpoint["offset"] = "\(next)"
-                try await notes.accepted(next, checkpoint)
+                try await reporter.accepted(next, checkpoint)
             }
             offset = next
         } while offset < file.size

@@ -9,9 +9,9 @@ enum S3Access: Sendable {
     /// The key that the cloud service gives to the machine or container.
     case metadata(S3Metadata.Settings)
     /// An external signer has the key.
-    case signer(OwnService.Way, hosts: [String])
+    case signer(OwnService.Source, hosts: [String])
     /// The person's own service hands out temporary keys.
-    case served(OwnService.Way)
+    case served(OwnService.Source)
 }
 
 extension S3Access {
@@ -141,27 +141,27 @@ extension S3Access {
         if case .signer(.service(let url, _, _), _) = self { WebAddress(url) } else { nil }
     }
 
-    func signer(_ settings: S3Settings, _ asking: Asking, _ tools: DestinationTools) -> any S3Signing {
+    func signer(_ settings: S3Settings, _ client: AuthorizedClient, _ tools: DestinationTools) -> any S3Signing {
         switch self {
         case .signer(let signer, let hosts):
-            S3Presigner(signer, hosts: hosts, asking: asking, settings: settings, reader: tools.secrets)
-        case .kept(let source): S3KeySigner(Self.keys(source, tools), asking: asking, settings: settings)
+            S3Presigner(signer, hosts: hosts, client: client, settings: settings, reader: tools.secrets)
+        case .kept(let source): S3KeySigner(Self.keys(source, tools), client: client, settings: settings)
         case .metadata(let metadata):
             S3KeySigner(
-                S3Metadata(metadata, asking: asking, reader: tools.secrets), asking: asking, settings: settings)
+                S3Metadata(metadata, client: client, reader: tools.secrets), client: client, settings: settings)
         case .served(let way):
             S3KeySigner(
-                STSKeys.asked(way, asking, tools, reply: settings.limits.reply), asking: asking, settings: settings)
+                STSKeys.asked(way, client, tools, reply: settings.limits.reply), client: client, settings: settings)
         }
     }
 
     /// The source of a key of Alibaba Cloud; `nil` if there is none.
     ///
     /// - Parameter reply: `reply_timeout` of the destination, where it is set.
-    func keys(_ asking: Asking, _ tools: DestinationTools, reply: Duration?) -> (any S3KeySource)? {
+    func keys(_ client: AuthorizedClient, _ tools: DestinationTools, reply: Duration?) -> (any S3KeySource)? {
         switch self {
         case .kept(let source): Self.keys(source, tools)
-        case .served(let way): STSKeys.asked(way, asking, tools, reply: reply)
+        case .served(let way): STSKeys.asked(way, client, tools, reply: reply)
         case .metadata, .signer: nil
         }
     }

@@ -34,7 +34,7 @@ actor S3Metadata: S3KeySource {
     }
 
     private let settings: Settings
-    private let asking: Asking
+    private let client: AuthorizedClient
     private let reader: SecretReader
     private var held: Held?
     private var session: Session?
@@ -47,14 +47,14 @@ actor S3Metadata: S3KeySource {
     private static let pause: Int64 = 60_000
     private static let sessionLength = 21_600
 
-    init(_ settings: Settings, asking: Asking, reader: SecretReader) {
+    init(_ settings: Settings, client: AuthorizedClient, reader: SecretReader) {
         self.settings = settings
-        self.asking = asking
+        self.client = client
         self.reader = reader
     }
 
     func current() async throws -> (key: S3Key, reading: Int) {
-        let now = asking.clocks.wall()
+        let now = client.clocks.wall()
         if let held, !isRefused, !isDue(held, now) { return (held.key, reading) }
         askedAt = now
         do {
@@ -119,7 +119,7 @@ actor S3Metadata: S3KeySource {
     }
 
     private func begun(_ base: String) async throws -> Session {
-        let now = asking.clocks.wall()
+        let now = client.clocks.wall()
         if let session, now < session.end { return session }
         let answer = try await ask(
             "PUT", "\(base)/latest/api/token", [("X-aws-ec2-metadata-token-ttl-seconds", "\(Self.sessionLength)")], base
@@ -131,7 +131,7 @@ actor S3Metadata: S3KeySource {
         else {
             throw problem(base, "what it gives is no token", .misconfigured)
         }
-        asking.remember([token])
+        client.remember([token])
         let session = Session(token: token, end: now.advanced(by: .seconds(Self.sessionLength - 300)))
         self.session = session
         return session
@@ -147,7 +147,7 @@ actor S3Metadata: S3KeySource {
         }
         guard let url else {
             throw UploadError(
-                asking.failure(
+                client.failure(
                     .auth, "secret_unreadable",
                     "no key is given to this container: neither AWS_CONTAINER_CREDENTIALS_FULL_URI nor "
                         + "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI is set; give it a role, or set `url`", retryable: true
@@ -159,7 +159,7 @@ actor S3Metadata: S3KeySource {
                 url, "that is another machine, and the key could be read on its way; use https", .misconfigured)
         }
         let token = try await containerToken()
-        if let token { asking.remember([token]) }
+        if let token { client.remember([token]) }
         let answer = try await ask("GET", url, token.map { [("Authorization", $0)] } ?? [], url)
         return try key(answer, url)
     }
@@ -173,7 +173,7 @@ actor S3Metadata: S3KeySource {
         guard let source else { return await variable("AWS_CONTAINER_AUTHORIZATION_TOKEN") }
         do { return try await reader.read(source).reveal() } catch {
             throw UploadError(
-                asking.failure(.auth, "secret_unreadable", "\(error)", retryable: true), remedy: .authenticate)
+                client.failure(.auth, "secret_unreadable", "\(error)", retryable: true), remedy: .authenticate)
         }
     }
 
@@ -192,8 +192,8 @@ actor S3Metadata: S3KeySource {
             answerLimit: 64 << 10)
         // The answer is only for this machine.
         request.mayUseProxy = false
-        do { return try await asking.ask(request).response } catch let error as Asking.Unanswered {
-            throw asking.silence("no instance metadata at \(asking.host(base))", error)
+        do { return try await client.ask(request).response } catch let error as AuthorizedClient.Unanswered {
+            throw client.silence("no instance metadata at \(client.host(base))", error)
         }
     }
 
@@ -202,8 +202,8 @@ actor S3Metadata: S3KeySource {
         let remedy: Remedy =
             switch answer.status {
             case 401, 403: .authenticate
-            case 429: .rateLimit(after: retryAfter(answer.headers, now: asking.clocks.wall()))
-            case 500...: .holdDestination(after: retryAfter(answer.headers, now: asking.clocks.wall()))
+            case 429: .rateLimit(after: retryAfter(answer.headers, now: client.clocks.wall()))
+            case 500...: .holdDestination(after: retryAfter(answer.headers, now: client.clocks.wall()))
             default: .misconfigured
             }
         throw problem(base, "it answers \(answer.status)", remedy)
@@ -217,7 +217,7 @@ actor S3Metadata: S3KeySource {
         }
         if let code = json["Code"]?.text, code != "Success" {
             throw problem(
-                base, "it gives no key, but `\(FilePath(asking.withoutSecrets(code)).display)`", .authenticate)
+                base, "it gives no key, but `\(FilePath(client.withoutSecrets(code)).display)`", .authenticate)
         }
         do {
             return try S3KeyDocument.read(String(decoding: answer.body, as: UTF8.self), profile: "", from: "its answer")
@@ -234,8 +234,8 @@ actor S3Metadata: S3KeySource {
             default: .transient
             }
         return UploadError(
-            asking.failure(
-                kind, "instance_metadata", "the instance metadata at \(asking.host(base)) cannot be used: \(words)",
+            client.failure(
+                kind, "instance_metadata", "the instance metadata at \(client.host(base)) cannot be used: \(words)",
                 retryable: true), remedy: remedy)
     }
 

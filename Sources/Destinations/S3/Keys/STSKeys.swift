@@ -4,10 +4,10 @@ internal import Core
 /// one is refused.
 actor STSKeys: S3KeySource {
     private let service: OwnService
-    private let asking: Asking
+    private let client: AuthorizedClient
     private var held: (key: S3Key, end: WallTime?)?
     /// One request for all waiting tasks.
-    private let question = JoinedWork()
+    private let question = SingleFlight()
     private var reading = 0
     private var isRefused = false
     private var askedAt: WallTime?
@@ -15,25 +15,25 @@ actor STSKeys: S3KeySource {
     /// A service that gives the same key until its end is not asked again for each part. (ms)
     private static let pause: Int64 = 60_000
 
-    init(_ service: OwnService, _ asking: Asking) {
+    init(_ service: OwnService, _ client: AuthorizedClient) {
         self.service = service
-        self.asking = asking
+        self.client = client
     }
 
     static func asked(
-        _ way: OwnService.Way, _ asking: Asking, _ tools: DestinationTools, reply: Duration?
+        _ way: OwnService.Source, _ client: AuthorizedClient, _ tools: DestinationTools, reply: Duration?
     ) -> STSKeys {
         let service = OwnService(
-            way, role: "the service for temporary keys", code: "sts_unusable", asking: asking, reader: tools.secrets,
+            way, role: "the service for temporary keys", code: "sts_unusable", client: client, reader: tools.secrets,
             reply: reply)
-        return STSKeys(service, asking)
+        return STSKeys(service, client)
     }
 
     func current() async throws -> (key: S3Key, reading: Int) {
         if let held, !isRefused, !isDue(held.end) { return (held.key, reading) }
         do { try await question.join { try await self.ask() } } catch {
             // A key that is still valid is used although its renewal failed.
-            if let held, !isRefused, let end = held.end, end > asking.clocks.wall() { return (held.key, reading) }
+            if let held, !isRefused, let end = held.end, end > client.clocks.wall() { return (held.key, reading) }
             throw error
         }
         guard let held else { throw service.problem("gives no key", .authenticate) }
@@ -43,15 +43,15 @@ actor STSKeys: S3KeySource {
     func refused(_ reading: Int) { if reading == self.reading { isRefused = true } }
 
     private func isDue(_ end: WallTime?) -> Bool {
-        let now = asking.clocks.wall()
+        let now = client.clocks.wall()
         guard let end, end < now.advanced(by: S3Keys.margin) else { return false }
         return askedAt.map { abs(now.milliseconds - $0.milliseconds) >= Self.pause } ?? true
     }
 
     private func ask() async throws {
-        askedAt = asking.clocks.wall()
+        askedAt = client.clocks.wall()
         let bytes = try await service.answer(
-            to: .object(["version": .whole(1), "operation": .text("keys"), "destination": .text(asking.name)]),
+            to: .object(["version": .whole(1), "operation": .text("keys"), "destination": .text(client.name)]),
             "the question for temporary keys")
         guard let json = JSONValue.read(bytes), case .object = json else {
             throw service.problem("gives something else than a JSON object", .holdDestination(after: nil))

@@ -14,7 +14,7 @@ actor S3Presigner: S3Signing {
 
     private let signer: OwnService
     /// For requests to the bucket, and for messages.
-    private let asking: Asking
+    private let client: AuthorizedClient
     private let settings: S3Settings
     private let hosts: S3SignedHosts
     /// Addresses of parts that are sent later.
@@ -35,11 +35,14 @@ actor S3Presigner: S3Signing {
     /// Minimum validity that must be left when a request begins.
     private static let margin: Duration = .seconds(30)
 
-    init(_ signer: OwnService.Way, hosts: [String], asking: Asking, settings: S3Settings, reader: SecretReader) {
+    init(
+        _ signer: OwnService.Source, hosts: [String], client: AuthorizedClient, settings: S3Settings,
+        reader: SecretReader
+    ) {
         self.signer = OwnService(
-            signer, role: "the signer", code: "signer_unusable", asking: asking, reader: reader,
+            signer, role: "the signer", code: "signer_unusable", client: client, reader: reader,
             reply: settings.limits.reply)
-        self.asking = asking
+        self.client = client
         self.settings = settings
         self.hosts = S3SignedHosts(
             endpoint: WebAddress(settings.endpoint.replacing("{region}", with: settings.region)), others: hosts,
@@ -59,7 +62,7 @@ actor S3Presigner: S3Signing {
         conceal(given)
         return S3Signed(url: given.url, headers: given.headers(over: request.headers)) { answer, corrected in
             guard [400, 401, 403].contains(answer.status), !corrected.contains(.key) else { return nil }
-            let verdict = S3Verdict(answer, isLent: false, now: self.asking.clocks.wall())
+            let verdict = S3Verdict(answer, isLent: false, now: self.client.clocks.wall())
             // All services answer "Request has expired" for an address that has ended. A request that is refused for
             // another reason would be refused again, with all its bytes.
             let hasEnded =
@@ -86,12 +89,12 @@ actor S3Presigner: S3Signing {
     }
 
     private func counts(_ there: Kept) -> Bool {
-        asking.clocks.monotonic().advanced(by: Self.margin) < there.end
+        client.clocks.monotonic().advanced(by: Self.margin) < there.end
     }
 
     private func conceal(_ given: S3Given) {
-        asking.conceal(address: given.url)
-        for (name, value) in given.headers where isSecretName(name) { asking.rememberForNow(value) }
+        client.conceal(address: given.url)
+        for (name, value) in given.headers where isSecretName(name) { client.rememberForNow(value) }
     }
 
     // MARK: Asking
@@ -115,7 +118,7 @@ actor S3Presigner: S3Signing {
 
     private func ask(_ all: [S3Wanted]) async throws -> S3Given {
         let question = JSONValue.object([
-            "version": .whole(1), "destination": .text(asking.name), "bucket": .text(settings.bucket),
+            "version": .whole(1), "destination": .text(client.name), "bucket": .text(settings.bucket),
             "endpoint": .text(hosts.endpoint.description), "region": .text(settings.region),
             "requests": .list(all.map(\.json)),
         ])
@@ -126,14 +129,14 @@ actor S3Presigner: S3Signing {
             throw signer.problem(
                 "gives something else than JSON with a list called `signed`", .holdDestination(after: nil))
         }
-        let now = asking.clocks.wall()
+        let now = client.clocks.wall()
         for (wanted, json) in zip(all, signed).dropFirst() {
             // An unusable address of a later part is requested again when it is needed.
             guard let mark = wanted.mark, let given = try? S3Given(json, for: wanted, at: hosts, now: now) else {
                 continue
             }
             if kept.count >= Self.mostKept { kept = [:] }
-            kept[mark] = Kept(given: given, end: asking.clocks.monotonic().advanced(by: given.life ?? Self.life))
+            kept[mark] = Kept(given: given, end: client.clocks.monotonic().advanced(by: given.life ?? Self.life))
         }
         do { return try S3Given(given, for: first, at: hosts, now: now) } catch .wrong(let words) {
             throw signer.problem(words, .misconfigured)
@@ -152,7 +155,7 @@ actor S3Presigner: S3Signing {
             default: ""
             }
         return UploadError(
-            asking.failure(
+            client.failure(
                 isFinal ? .permanent : .auth, Self.refusal,
                 "\(signer.name) refuses `\(wanted.operation.rawValue)`: \(signer.shown(words))\(need)",
                 retryable: !isFinal),
@@ -160,7 +163,7 @@ actor S3Presigner: S3Signing {
     }
 }
 
-extension Asking {
+extension AuthorizedClient {
     /// A signed address gives the right to its request.
     func conceal(address: String) {
         for (name, value) in PercentCoding.query(decoding: WebAddress(address).query ?? "") ?? [:]

@@ -68,15 +68,16 @@ final class S3KeySigner: S3Signing {
     }
 
     private let keys: any S3KeySource
-    private let asking: Asking
+    private let client: AuthorizedClient
     private let settings: S3Settings
     private let state: Mutex<State>
     private let clock: ServiceClock
 
-    init(_ keys: any S3KeySource, asking: Asking, settings: S3Settings, clock: ServiceClock = ServiceClock()) {
+    init(_ keys: any S3KeySource, client: AuthorizedClient, settings: S3Settings, clock: ServiceClock = ServiceClock())
+    {
         self.clock = clock
         self.keys = keys
-        self.asking = asking
+        self.client = client
         self.settings = settings
         state = Mutex(State(region: settings.region))
     }
@@ -84,7 +85,7 @@ final class S3KeySigner: S3Signing {
     var isLent: Bool { state.withLock { $0.isLent } }
 
     func signed(_ request: S3Request) async throws -> S3Signed {
-        let (key, reading) = try await asking.key(of: keys)
+        let (key, reading) = try await client.key(of: keys)
         let region = state.withLock { state in
             state.isLent = key.token != nil
             return state.region
@@ -95,7 +96,7 @@ final class S3KeySigner: S3Signing {
             payload: request.payload ?? S3Message.unsignedPayload, bucket: settings.bucket, key: request.key)
         let query = message.codedQuery
         let ahead = clock.ahead
-        let now = asking.clocks.wall().advanced(by: ahead)
+        let now = client.clocks.wall().advanced(by: ahead)
         let headers =
             settings.signing == .s3
             ? S3Signature(key: key, region: region).headers(of: message, at: now)
@@ -107,13 +108,13 @@ final class S3KeySigner: S3Signing {
         }.first
         return S3Signed(url: place.url + (query.isEmpty ? "" : "?" + query), headers: headers, proof: proof) {
             answer, corrected in
-            let verdict = S3Verdict(answer, isLent: key.token != nil, now: self.asking.clocks.wall())
+            let verdict = S3Verdict(answer, isLent: key.token != nil, now: self.client.clocks.wall())
             if let right = verdict.region, right != region, verdict.isOfRegion, !corrected.contains(.region) {
                 self.state.withLock { $0.region = right }
                 return .region
             }
             if !corrected.contains(.clock),
-                self.clock.isCorrected(by: answer, now: self.asking.clocks.wall(), said: ahead)
+                self.clock.isCorrected(by: answer, now: self.client.clocks.wall(), said: ahead)
             {
                 return .clock
             }
@@ -128,7 +129,7 @@ final class S3KeySigner: S3Signing {
     func carried(for time: Duration) async { await keys.carried(for: time) }
 }
 
-extension Asking {
+extension AuthorizedClient {
     /// Returns the present key, which no message shows from then on.
     func key(of source: any S3KeySource) async throws -> (key: S3Key, reading: Int) {
         do {

@@ -16,7 +16,7 @@ extension VimeoServer {
     private static let ofTickets = ["3.0", "3.1", "3.2", "3.3"]
 
     func create(_ body: [UInt8], _ version: String?, _ state: inout State) -> Reply {
-        let wish: Wish
+        let wish: UploadWish
         switch Self.read(body) {
         case .failure(let refusal): return refusal.reply
         case .success(let read): wish = read
@@ -77,7 +77,7 @@ extension VimeoServer {
 
     struct Refusal: Error { let reply: Reply }
 
-    struct Wish {
+    struct UploadWish {
         var type: String?
         var approach: String?
         /// A number of bytes, as a number or a decimal text.

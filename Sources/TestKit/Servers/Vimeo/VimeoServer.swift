@@ -35,7 +35,7 @@ package final class VimeoServer: Sendable {
     }
 
     /// The result of an interrupted request: its bytes are kept, only the earlier bytes are kept, or nothing at all.
-    package enum Keeping: Sendable { case bytes, none, nothing }
+    package enum KeptBytes: Sendable { case bytes, none, nothing }
     /// The meaning of the number in `Range`.
     package enum RangeMeaning: Sendable { case count, lastIndex }
     /// The form in which an answer to too many calls gives the end of the limit.
@@ -62,7 +62,7 @@ package final class VimeoServer: Sendable {
     }
 
     package struct Behaviour: Sendable {
-        package var keeps = Keeping.bytes
+        package var keeps = KeptBytes.bytes
         /// Whether bytes are counted and dropped, for a measurement.
         package var discards = false
         /// The status of the answer to a creation.

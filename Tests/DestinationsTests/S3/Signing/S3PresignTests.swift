@@ -155,7 +155,7 @@ struct S3PresignTests {
         let parcel = try Parcel(Self.size)
         let logbook = Logbook()
         let keyed = try S3(values, Scene.tools)
-        await #expect(throws: UploadError.self) { try await keyed.upload(parcel.order, notes: logbook) }
+        await #expect(throws: UploadError.self) { try await keyed.upload(parcel.order, reporter: logbook) }
         scene.emulator.change { $0.judge = { signer.refusal($0) } }
         try await scene.bring(parcel, logbook, attempts: 1)
         #expect(scene.holds(parcel))

@@ -11,12 +11,12 @@ import Testing
     "s3, with the manual's signer, at other people's servers", .needsPackages, .timeLimit(.minutes(Patience.minutes(5)))
 )
 struct S3SignerServersTests {
-    enum Way: String, CaseIterable, Sendable { case service, command }
+    enum SignerKind: String, CaseIterable, Sendable { case service, command }
 
     private static let makers = [S3Maker.rclone, .moto]
 
     private func open(
-        _ maker: S3Maker, _ way: Way, _ more: [String: SettingValue] = [:], prefix: String = "",
+        _ maker: S3Maker, _ way: SignerKind, _ more: [String: SettingValue] = [:], prefix: String = "",
         _ body: (S3End, any Destination) async throws -> Void
     ) async throws {
         let end = try await S3End(maker)
@@ -31,7 +31,7 @@ struct S3SignerServersTests {
     }
 
     private func destination(
-        _ end: S3End, _ signer: PageSigner, _ way: Way, _ more: [String: SettingValue] = [:]
+        _ end: S3End, _ signer: PageSigner, _ way: SignerKind, _ more: [String: SettingValue] = [:]
     ) throws -> any Destination {
         var values = S3End.values(end.url)
         for key in ["access_key", "secret_key"] { values[key] = nil }
@@ -55,14 +55,14 @@ struct S3SignerServersTests {
             let parcel = try Parcel(size, name: "é +(1)/100%'~.mp4")
             #expect(try await destination.find(parcel.order) == .absent)
             let logbook = Logbook()
-            let object = try await destination.upload(parcel.order, notes: logbook)
+            let object = try await destination.upload(parcel.order, reporter: logbook)
             #expect(object.warnings.isEmpty && object.id == "é +(1)/100%'~.mp4")
             let isWhole = try await end.content("é +(1)/100%'~.mp4") == parcel.content
             #expect(isWhole)
             #expect(!logbook.everything.contains("X-Amz") && !logbook.everything.contains(S3Server.id))
             #expect(try await destination.unfinished()?.isEmpty == true)
             // The same file once more needs no upload.
-            #expect(try await destination.upload(parcel.order, notes: Logbook()).verifiedBy == "held")
+            #expect(try await destination.upload(parcel.order, reporter: Logbook()).verifiedBy == "held")
             #expect(try await destination.list(after: nil)?.items.map(\.id) == ["é +(1)/100%'~.mp4"])
         }
     }
@@ -71,7 +71,7 @@ struct S3SignerServersTests {
     func program(_ maker: S3Maker) async throws {
         try await open(maker, .command) { end, destination in
             let parcel = try Parcel((10 << 20) + 1)
-            #expect(try await destination.upload(parcel.order, notes: Logbook()).warnings.isEmpty)
+            #expect(try await destination.upload(parcel.order, reporter: Logbook()).warnings.isEmpty)
             let isWhole = try await end.content("front/clip.mp4") == parcel.content
             #expect(isWhole)
         }
@@ -81,7 +81,7 @@ struct S3SignerServersTests {
     func checksums() async throws {
         try await open(.rclone, .service, ["checksum": .text("sha256")]) { end, destination in
             let parcel = try Parcel((10 << 20) + 1)
-            _ = try await destination.upload(parcel.order, notes: Logbook())
+            _ = try await destination.upload(parcel.order, reporter: Logbook())
             let isWhole = try await end.content("front/clip.mp4") == parcel.content
             #expect(isWhole)
         }
@@ -122,18 +122,18 @@ struct S3SignerServersTests {
         try await open(.rclone, .service, prefix: "front/") { end, destination in
             let parcel = try Parcel(10, name: "back/clip.mp4")
             let error = await #expect(throws: UploadError.self) {
-                try await destination.upload(parcel.order, notes: Logbook())
+                try await destination.upload(parcel.order, reporter: Logbook())
             }
             #expect(error?.remedy == .giveUp)
             #expect(
                 error?.failure.message.contains("keys of this box begin with front/") == true,
                 "\(String(describing: error))")
             let inside = try Parcel(10)
-            _ = try await destination.upload(inside.order, notes: Logbook())
+            _ = try await destination.upload(inside.order, reporter: Logbook())
             let wrong = try await PageSigner(for: end.url, secretKey: "not-the-key-of-the-server")
             let other = try self.destination(end, wrong, .service)
             let held = await #expect(throws: UploadError.self) {
-                try await other.upload(parcel.order, notes: Logbook())
+                try await other.upload(parcel.order, reporter: Logbook())
             }
             #expect(held?.remedy == .authenticate)
             let stranger = try self.destination(

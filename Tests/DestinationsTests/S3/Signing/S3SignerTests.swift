@@ -167,7 +167,7 @@ struct S3SignerTests {
             let parcel = try Parcel(10, name: "it's \"$(reboot)\".mp4")
             return try #require(
                 await #expect(throws: UploadError.self) {
-                    try await destination.upload(parcel.order, notes: Logbook())
+                    try await destination.upload(parcel.order, reporter: Logbook())
                 })
         }
         let failed = try await error([script.display, "a-secret-argument"])

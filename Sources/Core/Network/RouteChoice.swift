@@ -1,0 +1,98 @@
+extension Admission {
+    /// The route by which bytes of a class leave this machine, and the reasons for the choice.
+    package struct RouteChoice: Hashable, Sendable {
+        /// A route that is not used.
+        package struct Refused: Hashable, Sendable {
+            package var interface: String
+            /// The text that follows its name in a sentence.
+            package var reason: String
+
+            package init(interface: String, reason: String) {
+                self.interface = interface
+                self.reason = reason
+            }
+        }
+
+        /// `nil` where no route may be used, and where the kernel's route was not looked up.
+        package var interface: String?
+        /// The source address of the packets, where it is known.
+        package var source: IPAddress?
+        package var reason: String
+        package var refused: [Refused] = []
+
+        package init(interface: String?, source: IPAddress? = nil, reason: String, refused: [Refused] = []) {
+            self.interface = interface
+            self.source = source
+            self.reason = reason
+            self.refused = refused
+        }
+    }
+
+    package static let kernelsChoice = "no rule depends on networks, so the kernel's own choice stands"
+
+    /// The choice of ``way(to:from:in:)``, and its reasons; `nil` where there is nothing to choose.
+    package func choice(to remote: DestinationState, from folder: FolderState? = nil, in inputs: PolicyInputs)
+        -> RouteChoice?
+    {
+        let places = places(remote, folder)
+        let depends = places.contains { $0.rules.dependsOnNetwork }
+        guard case .over(let paths) = remote.reachability else {
+            return remote.reachability == .any && !depends
+                ? RouteChoice(interface: nil, reason: Self.kernelsChoice) : nil
+        }
+        guard !paths.isEmpty else { return nil }
+        guard let metering = inputs.network else {
+            return depends ? nil : RouteChoice(interface: nil, source: paths[0].source, reason: Self.kernelsChoice)
+        }
+        let names = paths.map { metering.links[$0.link]?.name ?? "\($0.link)" }
+        if !depends {
+            return RouteChoice(interface: names[0], source: paths[0].source, reason: Self.kernelsChoice)
+        }
+        // Each path is judged alone: the chosen one is open then, and each of the others has its reason.
+        let alone = paths.map { path in
+            var one = remote
+            one.reachability = .over([path])
+            return way(to: one, from: folder, in: inputs)
+        }
+        let open = alone.map { way -> Route? in if case .open(let route) = way { route } else { nil } }
+        let chosen = open.firstIndex { $0.map { !$0.countsAsMetered } ?? false } ?? open.firstIndex { $0 != nil }
+        let refused = paths.indices.filter { $0 != chosen }.map { number in
+            RouteChoice.Refused(
+                interface: names[number],
+                reason: refusal(of: number, chosen, alone, paths, names))
+        }
+        guard let chosen, let route = open[chosen] else {
+            return RouteChoice(interface: nil, reason: "no way may be taken", refused: refused)
+        }
+        return RouteChoice(
+            interface: names[chosen], source: paths[chosen].source, reason: reason(chosen, route, paths, names),
+            refused: refused)
+    }
+
+    private func reason(_ chosen: Int, _ route: Route, _ paths: [NetworkPath], _ names: [String]) -> String {
+        let path = paths[chosen]
+        let place =
+            path.isOwn
+            ? "the kernel's own way" + (path.destination.map { " to \($0)" } ?? "")
+            : "equal to the kernel's own way by \(names[0]), of metric \(path.metric)"
+        if !route.countsAsMetered { return "\(place), allowed and free (\(route.reason))" }
+        return "\(place), allowed; it counts as metered (\(route.reason)), and no free way is equal to it"
+    }
+
+    private func refusal(
+        of number: Int, _ chosen: Int?, _ alone: [RouteDecision], _ paths: [NetworkPath], _ names: [String]
+    ) -> String {
+        let route: Route
+        switch alone[number] {
+        case .closed(let holds, _): return holds.first?.text ?? "it may not be used"
+        case .open(let open): route = open
+        }
+        let best = chosen.map { names[$0] } ?? ""
+        if route.countsAsMetered, let chosen, case .open(let other) = alone[chosen], !other.countsAsMetered {
+            return "it counts as metered (\(route.reason)), and \(best) is free"
+        }
+        return paths[number].isOwn && paths[number].destination != paths[0].destination
+            ? "it leads to \(paths[number].destination.map { "\($0)" } ?? "another address"), and \(best) comes first"
+            : "it is as good, of metric \(paths[number].metric), and \(best) comes first"
+    }
+}

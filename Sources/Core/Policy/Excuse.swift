@@ -1,9 +1,0 @@
-/// A rule from which a person exempts uploads for a while.
-package enum Excuse: String, Hashable, Sendable, Codable, CaseIterable {
-    /// Uploads outside the windows are allowed.
-    case window
-    /// Uploads over a metered network are allowed. A forbidden network stays forbidden.
-    case metered
-    /// An exhausted quota holds nothing. Usage is still counted.
-    case quota
-}

@@ -1,0 +1,68 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Store
+
+/// Keeps the lists of ended work short, and removes entries that have been in the history for long enough.
+///
+/// It sleeps until the next entry is due, or until more work ends.
+struct HistoryCleaner: Sendable {
+    let house: House
+
+    private static let calm: Duration = .seconds(1)
+    /// Uploads in one transaction.
+    private static let piece = 200
+
+    func run() async throws {
+        while !Task.isCancelled {
+            var next: Duration?
+            do { next = try await pass() } catch let error as StoreError {
+                house.stateFailed(error)
+                next = .seconds(5)
+            }
+            await house.historySignal.wait(atMost: next.map { $0 - Self.calm })
+            // There is no hurry here: entries that end in a burst are handled together.
+            try await Alarms.shared.sleep(for: Self.calm)
+        }
+    }
+
+    /// - Returns: The time until there is something to do again, if nothing happens until then.
+    private func pass() async throws -> Duration? {
+        let lists = house.settings.lists
+        var next: [Duration?] = []
+        for (list, limits) in [
+            (UploadState.completed, lists.completed), (.failed, lists.failed), (.cancelled, lists.cancelled),
+        ] {
+            next.append(try await shorten(list, limits))
+        }
+        if let time = lists.history { next.append(try await forget(after: time)) }
+        // Rounded up: a pass that comes too early does nothing.
+        return next.compactMap { $0 }.min().map { max(.seconds(1), $0 + .milliseconds(1)) }
+    }
+
+    private func shorten(_ list: UploadState, _ limits: ListRetention.Limits) async throws -> Duration? {
+        while !Task.isCancelled {
+            let (found, next) = try await house.store.retired(list, by: limits, most: Self.piece)
+            if found.isEmpty { return next }
+            for (reason, ones) in Dictionary(grouping: found, by: \.reason) {
+                _ = try await house.store.leave(ones.map(\.id), reason)
+                house.log.info(
+                    "uploads left their list", ["list": list.list, "reason": reason.rawValue, "count": "\(ones.count)"])
+            }
+            if list == .failed { house.releaseSignal.signal() }
+        }
+        return nil
+    }
+
+    private func forget(after time: Duration) async throws -> Duration? {
+        let folders = Set(house.settings.folders.filter(\.retention.isLimited).map(\.watch.name))
+        var from: (ran: Int64, id: String)?
+        while !Task.isCancelled {
+            let (last, next) = try await house.store.forget(
+                after: time, from: from, keepingSourcesOf: folders, most: Self.piece)
+            guard let last else { return next }
+            from = last
+        }
+        return nil
+    }
+}

@@ -1,0 +1,64 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Store
+
+/// Daily maintenance, run when files arrive: removes tombstones whose sources are long gone, and compacts the ledger.
+struct Maintenance: Sendable {
+    let house: House
+    let fileSystems: FileSystems
+
+    func run() async throws {
+        var last: MonotonicTime?
+        while !Task.isCancelled {
+            // No timer: an idle daemon collects nothing to clean up, and a task that sleeps for a day was seen to wake
+            // libdispatch every second.
+            await house.maintenanceSignal.wait()
+            let now = house.clocks.monotonic()
+            if let last, now.since(last) < .seconds(86_400) { continue }
+            last = now
+            do { try await pruneTombstones() } catch {
+                house.log.warning("tombstones not tended", ["reason": "\(error)"])
+            }
+            do { try await house.store.pruneLedger() } catch {
+                house.log.warning("ledger not tended", ["reason": "\(error)"])
+            }
+        }
+    }
+
+    /// A tombstone lives as long as its source exists. It is removed only if its folder is present, on the file system
+    /// that it was seen on, and its file is not. The clock alone decides nothing.
+    private func pruneTombstones() async throws {
+        while true {
+            let old = try await house.store.oldTombstones(limit: 500)
+            let rules = Dictionary(
+                house.settings.folders.map { ($0.watch.name, $0.watch) }, uniquingKeysWith: { first, _ in first })
+            let (fileSystems, sources) = (fileSystems, house.sources)
+            let (renewed, gone) = try await blocking {
+                var (renewed, gone): ([StoredIdentity], [StoredIdentity]) = ([], [])
+                // Another medium may have got the device number since: the absence of the file there proves nothing.
+                fileSystems.forget()
+                let away = Set(
+                    rules.values.filter { FolderGate(sources[$0.path], [$0.requirement]).missing() != nil }.map(\.name))
+                for identity in old {
+                    // The folder may come back, into the configuration or under its path.
+                    guard let root = rules[identity.folder]?.path, !away.contains(identity.folder) else {
+                        renewed.append(identity)
+                        continue
+                    }
+                    let top = try sources[root].open()
+                    let device = try top.status(at: "").device
+                    let isHome =
+                        identity.fileSystem == nil
+                        || fileSystems.identity(of: top, device: device)?.name == identity.fileSystem
+                    let stands = try top.statusIfPresent(at: identity.relative) != nil
+                    if isHome && !stands { gone.append(identity) } else { renewed.append(identity) }
+                }
+                return (renewed, gone)
+            }
+            if old.isEmpty { return }
+            try await house.store.prune(renewed: renewed, gone: gone)
+            if !gone.isEmpty { house.log.debug("forgot sources that are long gone", ["files": "\(gone.count)"]) }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Watch
+
+/// A request to scan folders now.
+package struct RescanRequest: Codable, Sendable, Hashable {
+    /// The folder's name; all folders when it is absent.
+    package var folder: String?
+    /// Whether the answer comes after the scan.
+    package var wait: Bool
+
+    package init(folder: String? = nil, wait: Bool = false) {
+        self.folder = folder
+        self.wait = wait
+    }
+}
+
+package struct RescanView: Codable, Sendable, Hashable {
+    package var name: String
+    package var path: String
+    /// As in `status`.
+    package var state: String
+    /// Files that the scan found, and the new ones among them; absent without `wait`. Files that were already settling
+    /// are not among them.
+    package var files: Int?
+    package var new: Int?
+    /// Files that have not settled yet.
+    package var settling: Int
+
+    package init(name: String, path: String, state: String, files: Int?, new: Int?, settling: Int) {
+        self.name = name
+        self.path = path
+        self.state = state
+        self.files = files
+        self.new = new
+        self.settling = settling
+    }
+}
+
+package struct RescanReply: Codable, Sendable, Hashable {
+    /// Whether the scan is over; `false` without `wait`.
+    package var done: Bool
+    package var folders: [RescanView]
+
+    package init(done: Bool, folders: [RescanView]) {
+        self.done = done
+        self.folders = folders
+    }
+}
+
+extension Daemon {
+    package func rescan(_ request: RescanRequest) async throws -> RescanReply {
+        try requireReady()
+        try requireKnown(folder: request.folder, destination: nil)
+        if let name = request.folder, let path = house.folder(name)?.watch.path { try await requireOwn(path) }
+        let folders = request.folder.map { Set([$0]) }
+        // Files that wait for their folder or for their target are tried as well.
+        let named = folders ?? Set(house.settings.folders.map(\.watch.name))
+        await stager.retry(named)
+        try await releaser.retry(named)
+        guard request.wait else {
+            watcher.rescan(folders)
+            return RescanReply(done: false, folders: views(states(of: folders), counted: false))
+        }
+        // The bell first: news between the request and the first check of the states is not missed.
+        return try await watchNews.lend { signal in
+            let asked = watcher.rescan(folders)
+            while true {
+                let states = states(of: folders)
+                // A reload may have removed a folder meanwhile. The request waits neither for such a folder nor for a
+                // server that does not answer.
+                if states.allSatisfy({ $0.isStuck || $0.lookedSince.map { $0 >= asked } ?? false }) {
+                    return RescanReply(done: true, folders: views(states, counted: true))
+                }
+                try Task.checkCancellation()
+                if watchNews.isOver { throw Refusal(.unavailable, "the daemon is stopping") }
+                // A limit, since a file system that stops answering causes no news.
+                await signal.wait(atMost: .seconds(5))
+            }
+        }
+    }
+
+    /// - Throws: ``Refusal`` where the folder's directory, or a link on the way to it, belongs to another user.
+    private func requireOwn(_ path: FilePath) async throws {
+        let folder = house.sources[path]
+        do { _ = try await SlowDisk(patience: .seconds(3)).run { _ in try folder.open().path } } catch let error
+            as SystemError where error.isOfAnotherFolder
+        {
+            throw Refusal(.conflict, error.description)
+        } catch {
+            // Any other error while opening it shows in its state.
+        }
+    }
+
+    private func states(of folders: Set<String>?) -> [WatchState] {
+        watcher.states().filter { folders?.contains($0.folder) ?? true }
+    }
+
+    private func views(_ states: [WatchState], counted: Bool) -> [RescanView] {
+        states.map { state in
+            RescanView(
+                name: state.folder, path: state.path.display, state: FolderView(state).state,
+                files: counted ? state.found : nil, new: counted ? state.fresh : nil, settling: state.settling)
+        }
+    }
+}

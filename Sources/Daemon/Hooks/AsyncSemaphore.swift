@@ -1,0 +1,76 @@
+internal import Synchronization
+
+/// The limit on programs and requests of hooks that run at the same time, for notices and uploads alike.
+///
+/// Uploads that ask come before notices: an upload that waits here gets the next free slot.
+final class AsyncSemaphore: Sendable {
+    static let most = 4
+
+    private struct State {
+        var taken = 0
+        var next = 0
+        /// Waiting uploads, in order.
+        var waiting: [(number: Int, continuation: CheckedContinuation<Bool, Never>)] = []
+        /// Uploads that were cancelled before they could wait.
+        var cancelled: Set<Int> = []
+    }
+
+    private let state = Mutex(State())
+    private let onFree: @Sendable () -> Void
+
+    /// - Parameter onFree: Called when a slot is free and no upload waits for it.
+    init(onFree: @escaping @Sendable () -> Void) { self.onFree = onFree }
+
+    /// - Parameter reserve: Slots that stay free for uploads that may ask.
+    func take(leaving reserve: Int) -> Bool {
+        state.withLock { state in
+            if state.taken >= Self.most - reserve { return false }
+            state.taken += 1
+            return true
+        }
+    }
+
+    /// Waits for a slot.
+    ///
+    /// - Returns: `false` when the task was cancelled before there was one.
+    func takeForUpload() async -> Bool {
+        let number = state.withLock { state in
+            state.next += 1
+            return state.next
+        }
+        let isTaken = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let now: Bool? = state.withLock { state in
+                    if state.cancelled.contains(number) { return false }
+                    if state.taken < Self.most {
+                        state.taken += 1
+                        return true
+                    }
+                    state.waiting.append((number, continuation))
+                    return nil
+                }
+                if let now { continuation.resume(returning: now) }
+            }
+        } onCancel: {
+            let waiter = state.withLock { state -> CheckedContinuation<Bool, Never>? in
+                guard let index = state.waiting.firstIndex(where: { $0.number == number }) else {
+                    state.cancelled.insert(number)
+                    return nil
+                }
+                return state.waiting.remove(at: index).continuation
+            }
+            waiter?.resume(returning: false)
+        }
+        state.withLock { _ = $0.cancelled.remove(number) }
+        return isTaken
+    }
+
+    func give() {
+        let waiter = state.withLock { state -> CheckedContinuation<Bool, Never>? in
+            if !state.waiting.isEmpty { return state.waiting.removeFirst().continuation }
+            state.taken -= 1
+            return nil
+        }
+        if let waiter { waiter.resume(returning: true) } else { onFree() }
+    }
+}

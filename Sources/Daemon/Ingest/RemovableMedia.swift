@@ -1,0 +1,200 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Store
+internal import Watch
+
+/// Reports when a removable medium may be pulled out: when every file on it is staged, and again when every file is
+/// verified.
+///
+/// It only watches. After a restart it reports again what holds then.
+actor RemovableMedia {
+    private let house: House
+    private let states: @Sendable () -> [WatchState]
+    /// The number of files of each folder that wait for their groups.
+    private let grouping: @Sendable () async -> [String: Int]
+    /// Called when the disk of these folders is present again.
+    private let onReturn: @Sendable (Set<String>) async throws -> Void
+    /// The state of a medium that is plugged in.
+    private struct Card {
+        let medium: Medium
+        var watch: CardWatch
+        var work = CardWork()
+    }
+    private var cards: [Card] = []
+    /// The circumstances that ``media`` was computed for.
+    private var seen: Circumstances?
+    private var media: [Medium] = []
+    private var listener: Int?
+    /// Never rung: only its time-out is used.
+    private let pause = AsyncSignal()
+
+    /// The shortest interval between two inspections; a slow inspection makes it longer.
+    private static let rhythm: Duration = .milliseconds(500)
+
+    /// A file system that can be pulled out, with the folders on it.
+    private struct Medium: Hashable {
+        /// As in ``StoredIdentity/fileSystem``.
+        let fileSystem: String?
+        let device: UInt64
+        let folders: [String]
+        let place: FilePath
+    }
+
+    /// All facts that determine which media there are.
+    private struct Circumstances: Hashable {
+        struct Folder: Hashable {
+            let name: String
+            let isThere: Bool
+            let device: UInt64
+            let mounts: Int
+        }
+        let settings: WallTime
+        let folders: [Folder]
+
+        init(_ setup: RuntimeConfiguration, _ states: [WatchState]) {
+            settings = setup.since
+            folders = states.map {
+                Folder(name: $0.folder, isThere: RemovableMedia.isThere($0), device: $0.device, mounts: $0.mounts)
+            }
+        }
+
+        /// The folders that are present and were not, or that stand on another device.
+        func returned(since before: Circumstances?) -> Set<String> {
+            guard let before else { return [] }
+            let known = Dictionary(before.folders.map { ($0.name, $0) }, uniquingKeysWith: { $1 })
+            return Set(
+                folders.filter { now in
+                    guard now.isThere, let old = known[now.name] else { return false }
+                    return !old.isThere || old.device != now.device
+                }.map(\.name))
+        }
+    }
+
+    /// An absent folder, or one that does not answer, is not asked.
+    private static func isThere(_ state: WatchState) -> Bool {
+        state.condition == .watching || state.condition == .scanning
+    }
+
+    init(
+        house: House, states: @escaping @Sendable () -> [WatchState],
+        grouping: @escaping @Sendable () async -> [String: Int],
+        onReturn: @escaping @Sendable (Set<String>) async throws -> Void
+    ) {
+        self.house = house
+        self.states = states
+        self.grouping = grouping
+        self.onReturn = onReturn
+    }
+
+    func run() async throws {
+        while !Task.isCancelled {
+            let start = house.clocks.monotonic()
+            do { try await refresh() } catch let error as StoreError { house.stateFailed(error) }
+            let end = house.clocks.monotonic()
+            await listen(!cards.isEmpty)
+            if !cards.isEmpty { await pause.wait(atMost: max(Self.rhythm, end.since(start) * 20)) }
+            let next = cards.compactMap(\.watch.next).min()
+            await house.mediaSignal.wait(
+                atMost: next.map { max(.milliseconds(10), $0.since(house.clocks.monotonic())) })
+        }
+    }
+
+    /// Changes of the store matter only while there is a medium.
+    private func listen(_ hasCards: Bool) async {
+        if hasCards, listener == nil {
+            listener = await house.store.listen { [signal = house.mediaSignal] in signal.signal() }
+            // For changes that were written just before.
+            house.mediaSignal.signal()
+        } else if !hasCards, let old = listener {
+            listener = nil
+            await house.store.forget(old)
+        }
+    }
+
+    private func refresh() async throws {
+        // In the order in which a file moves on: a file that moves during the inspection is seen at its next station.
+        let states = states()
+        let circumstances = Circumstances(house.setup, states)
+        if circumstances != seen {
+            let back = circumstances.returned(since: seen)
+            if !back.isEmpty { try await onReturn(back) }
+            media = await media(states)
+            seen = circumstances
+        }
+        if media.isEmpty {
+            cards = []
+            return
+        }
+        let waiting = await grouping()
+        var now: [Card] = []
+        for medium in media {
+            let clock = house.clocks.monotonic()
+            var card = cards.first { $0.medium == medium } ?? Card(medium: medium, watch: CardWatch(at: clock))
+            card.work = try await house.store.cardWork(in: Set(medium.folders), on: medium.fileSystem)
+            card.work.arrivals = states.filter { medium.folders.contains($0.folder) }.reduce(0) { $0 + $1.settled }
+            card.work.isSettling = !medium.folders.allSatisfy { folder in
+                waiting[folder] == nil
+                    && states.contains { $0.folder == folder && $0.isQuiet && $0.device == medium.device }
+            }
+            if let level = card.watch.note(card.work, at: clock) { try await tell(level, of: card) }
+            now.append(card)
+        }
+        cards = now
+    }
+
+    private func tell(_ level: CardLevel, of card: Card) async throws {
+        let folders = card.medium.folders.joined(separator: ", ")
+        house.log.notice(
+            level == .verified
+                ? "safe to remove: every file on it is verified at its destinations"
+                : "safe to remove: every file on it is staged, and uploads go on without it",
+            ["folders": folders, "path": card.medium.place.display])
+        try await house.store.announce(
+            "safe_to_remove",
+            [
+                "level": level.rawValue, "folders": folders, "path": card.medium.place.display,
+                "medium": card.medium.fileSystem ?? "", "unverified": "\(card.work.unverified)",
+                "failed": "\(card.work.failed)",
+            ])
+    }
+
+    /// The present media, each with its folders.
+    private func media(_ states: [WatchState]) async -> [Medium] {
+        let settings = house.settings
+        let wanted = settings.folders.filter { folder in
+            folder.removable != .never
+                && states.contains { $0.folder == folder.watch.name && Self.isThere($0) }
+        }
+        // Only a stop is thrown.
+        return wanted.isEmpty ? [] : (try? await blocking { Self.media(wanted) }) ?? []
+    }
+
+    private static func media(_ folders: [FolderSettings]) -> [Medium] {
+        let (disks, fileSystems) = (RemovableDisk(), FileSystems())
+        let root = try? FileStatus(at: "/").device
+        var media: [UInt64: [(name: String, place: FilePath)]] = [:]
+        for folder in folders {
+            // A folder that disappears meanwhile is no medium.
+            guard let place = Files.real(folder.watch.path), let device = try? FileStatus(at: place).device,
+                device != root
+            else { continue }
+            if folder.removable == .auto, !disks.holds(place) { continue }
+            media[device, default: []].append((folder.watch.name, place))
+        }
+        return media.map { device, folders in
+            Medium(
+                fileSystem: fileSystems.identity(at: folders[0].place, device: device)?.name, device: device,
+                folders: folders.map(\.name), place: folders[0].place)
+        }.sorted { $0.place.bytes.lexicographicallyPrecedes($1.place.bytes) }
+    }
+
+    /// The state of a folder's medium; `nil` where there is none.
+    func view(_ folder: String) -> CardView? {
+        guard let card = cards.first(where: { $0.medium.folders.contains(folder) }) else { return nil }
+        let work = card.work
+        return CardView(
+            level: work.level.rawValue, settling: work.isSettling, unstaged: work.unstaged,
+            unverified: work.unverified, failed: work.failed, unreleased: work.unreleased)
+    }
+}

@@ -1,0 +1,398 @@
+internal import Core
+internal import Store
+internal import Synchronization
+internal import Transport
+
+/// The bytes that one transfer or request has sent and may still send: its page of the ledger.
+///
+/// Bytes leave only while they are reserved on disk. When little is left, the next step is requested during the
+/// transfer. When nothing is left, bodies wait. When the quota is exhausted, the work is told to stop.
+final class QuotaAccount: Sendable {
+    private struct State {
+        /// The reserved step: durable, and counted as sent until it is settled.
+        var step: ReservedStep?
+        /// Bytes sent since that step was opened.
+        var sent: Int64 = 0
+        var received: Int64 = 0
+        var total: Int64 = 0
+        var receivedInAll: Int64 = 0
+        var pace: Pace
+        /// Whether it waits for the next renewal, perhaps only for bytes to be received.
+        var hasAsked = false
+        var asksForAnswers = false
+        /// Whether a quota counts received bytes.
+        var countsReceived: Bool
+        /// Whether its step is being renewed.
+        var isRenewing = false
+        /// Bytes of the step that a renewal which is not on disk yet gives back: they may not be sent any more.
+        var givenBack: Int64 = 0
+        var isClosed = false
+        /// Whether no more can be reserved.
+        var isLast = false
+        /// The remaining cost of the running requests.
+        var needed: Int64 = 0
+        var requests = 0
+        /// The remaining cost of the requests that were allowed as a whole.
+        var reserved: Int64 = 0
+        var pledges = 0
+        /// The cost of the request that was refused last.
+        var lacked: Int64?
+        var hasBegun = false
+        var onEnd: (@Sendable ((any Error)?) -> Void)?
+
+        /// Reserved bytes that may still be sent.
+        var left: Int64 { (step?.spending.bytes ?? 0) - sent - givenBack }
+        /// Bytes that may already be in flight, for all running requests; never more than there is to send.
+        var underWay: Int64 { min(QuotaAccount.margin * Int64(max(1, requests)), pledges > 0 ? reserved : needed) }
+        /// Reserved bytes that may still be received; negative when more was received.
+        var receivedLeft: Int64 { (step?.spending.received ?? 0) - received }
+        /// Whether less is left than may be in flight.
+        var isLow: Bool { left < underWay || isFull }
+        /// Whether more was received than reserved, and counts.
+        var isFull: Bool { countsReceived && received > 0 && receivedLeft <= 0 }
+
+        /// The most that a crash may lose: the bytes of two seconds besides those in flight, and at least the bytes
+        /// that its requests need to begin.
+        func step(at now: MonotonicTime) -> Int64 {
+            let underWay = QuotaAccount.margin * Int64(max(0, requests))
+            return max(QuotaAccount.least + underWay, min(Ledger.step, 2 * pace.rate(at: now) + underWay))
+        }
+    }
+
+    /// The sending rate.
+    private struct Pace {
+        /// Shorter periods say little: at first a whole buffer leaves at once.
+        private static let least = Duration.milliseconds(500)
+        private var since: MonotonicTime
+        private var sent: Int64 = 0
+        private var rate: Int64 = 0
+
+        init(at now: MonotonicTime) { since = now }
+
+        mutating func spend(_ bytes: Int64) { sent = sent.addingClamped(bytes) }
+
+        /// The recent rate in bytes a second.
+        func rate(at now: MonotonicTime) -> Int64 {
+            let elapsed = now.since(since)
+            let current = max(0, sent) / max(1, max(elapsed, Self.least).inMilliseconds) * 1000
+            return elapsed < Self.least ? max(rate, current) : current
+        }
+
+        /// Begins a new period with a new step.
+        mutating func turn(at now: MonotonicTime) {
+            guard now.since(since) >= Self.least else { return }
+            rate = rate(at: now)
+            (since, sent) = (now, 0)
+        }
+    }
+
+    let key: SpendingAccount
+    let kind: QuotaState.Class
+    /// Whether nothing is reserved for it: its bytes stay on this machine.
+    let isFree: Bool
+    /// Whether a person waived its quotas. Its bytes are counted nevertheless.
+    let isExempt: Bool
+    /// Whether its bytes bypass our sockets: the destination reports how many it has sent.
+    let countsNotes: Bool
+    /// The limit that bodies draw from: open while enough is reserved.
+    let gate: Throttle
+    /// The bytes that it will send, as far as is known.
+    private let expected: Int64
+    private let ledger: Ledger
+    private let counted: ByteCounter
+    private let arrived: ByteCounter
+    private let state: Mutex<State>
+
+    /// The bytes of one request that may be in flight when bodies are told to wait: the socket's unsent 128 KiB, the
+    /// library's buffer, and bytes that were not charged yet.
+    static let margin: Int64 = 256 << 10
+    /// The least that a request needs to begin.
+    static let least = request + margin
+    static let request = UncutPiece.request
+    /// A remainder this small for answers is soon used up.
+    private static let leastAnswer: Int64 = 4 << 10
+    /// Minimum body size when a quota truncates a request.
+    private static let leastPiece: Int64 = 32 << 10
+
+    /// - Parameter size: Size of the content to send; 0 for requests without content.
+    init(
+        _ key: SpendingAccount, _ kind: QuotaState.Class, size: Int64 = 0, step: ReservedStep?, isExempt: Bool = false,
+        isFree: Bool, countsNotes: Bool = false, in ledger: Ledger
+    ) {
+        self.key = key
+        self.kind = kind
+        expected = Self.expected(size)
+        self.isFree = isFree
+        self.isExempt = isExempt
+        self.countsNotes = countsNotes
+        self.ledger = ledger
+        (counted, arrived) = ledger.counters.network(key)
+        gate = Throttle(clocks: ledger.clocks)
+        state = Mutex(
+            State(
+                step: step, pace: Pace(at: ledger.clocks.monotonic()), countsReceived: ledger.countsReceived(of: kind)))
+        ledger.open.add(self)
+        if !isFree { ledger.renewals.add(self) }
+    }
+
+    deinit {
+        ledger.open.remove(ObjectIdentifier(self))
+        ledger.renewals.remove(ObjectIdentifier(self))
+    }
+
+    /// The cost of a file of this size, with the overhead of its requests.
+    static func expected(_ size: Int64) -> Int64 { cost(ofBody: size) + 3 * request }
+
+    private static func cost(ofBody count: Int64) -> Int64 { UncutPiece.cost(ofBody: count) }
+
+    /// All bytes that it has sent.
+    var total: Int64 { state.withLock { $0.total } }
+    /// All bytes that it has sent and received.
+    var cost: Spending { state.withLock { Spending(bytes: $0.total, received: $0.receivedInAll) } }
+    /// The part of the cost that is not in the ledger yet.
+    var unentered: Spending { state.withLock { Spending(bytes: $0.sent, received: $0.received) } }
+
+    /// Sets the closure that ends the work when no more may be sent, or when reserving failed.
+    func whenOver(_ end: @escaping @Sendable ((any Error)?) -> Void) { state.withLock { $0.onEnd = end } }
+
+    /// Counts bytes that were sent. From any thread; cheap.
+    func spend(_ bytes: Int64) {
+        counted.add(bytes)
+        let isOver = state.withLock { state -> Bool in
+            state.sent += bytes
+            state.total += bytes
+            if isFree { return false }
+            state.pace.spend(bytes)
+            state.needed = max(0, state.needed - bytes)
+            state.reserved = max(0, state.reserved - bytes)
+            if state.isLow { gate.rate = 0 }
+            // All bytes of a small file are reserved at first. For others the next step is requested as late as the
+            // disk's speed allows, so that the disk is synced rarely.
+            let step = state.step?.spending.bytes ?? 0
+            if state.isLow || state.left < min(max(step / 8, state.underWay + step / 16), expected - state.total) {
+                askForMore(&state)
+            }
+            return state.isLow && state.isLast
+        }
+        if isOver { end(nil) }
+    }
+
+    /// Counts bytes that were received. From any thread; cheap.
+    func receive(_ bytes: Int64) {
+        arrived.add(bytes)
+        let isOver = state.withLock { state -> Bool in
+            state.received += bytes
+            state.receivedInAll += bytes
+            if isFree { return false }
+            if state.isFull { gate.rate = 0 }
+            // An answer may be longer than expected.
+            if state.receivedLeft < max((state.step?.spending.received ?? 0) / 8, Self.leastAnswer) {
+                askForMore(&state, forAnswers: state.left >= state.underWay)
+            }
+            return state.isFull && state.isLast
+        }
+        if isOver { end(nil) }
+    }
+
+    /// How much of a body may be sent in one request: all of it, or the remainder of the quota where that is less. This
+    /// also uses the quota's last bytes. A body that is stopped only at the quota's end would lose its bytes in flight.
+    func allowance(for body: Int64) -> Int64 {
+        guard !isFree, let room = ledger.room(for: self) else { return body }
+        let available = state.withLock { max(0, $0.left) }.addingClamped(room)
+        if Self.cost(ofBody: body) <= available { return body }
+        let piece = (available - Self.request) / 17 * 16
+        return piece < Self.leastPiece ? body : piece
+    }
+
+    /// Returns when enough is reserved for a request, or for the start of its body. Has to be followed by ``ended()``.
+    ///
+    /// - Throws: `CancellationError` when no more can be reserved, after the work was told to stop.
+    func prepare(for body: Int64) async throws {
+        if isFree { return }
+        let cost = Self.cost(ofBody: body)
+        let wanted = min(cost, Self.request + Self.margin)
+        while true {
+            let (isEnough, isLast, next) = state.withLock { state -> (Bool, Bool, Task<Void, Never>?) in
+                // Bytes in flight of other requests of the same work are not available. Pledged bytes are reserved for
+                // all of them.
+                let isEnough =
+                    state.pledges > 0
+                    ? state.left
+                        >= min(Self.margin * Int64(state.requests + 1), max(state.reserved, min(wanted, Self.request)))
+                    : state.left - (state.requests > 0 ? state.underWay : 0) >= wanted
+                if isEnough, !state.isFull {
+                    state.needed += cost
+                    state.requests += 1
+                    gate.rate = nil
+                    return (true, false, nil)
+                }
+                askForMore(&state, forAnswers: isEnough)
+                // Once it is closed, no more is requested.
+                return (false, state.isLast || state.isClosed, state.isLast ? nil : ledger.renewals.last)
+            }
+            if isEnough { return }
+            if isLast {
+                end(nil)
+                throw CancellationError()
+            }
+            await next?.value
+        }
+    }
+
+    /// Ends a request that ``prepare(for:)`` allowed.
+    func ended() {
+        if isFree { return }
+        state.withLock { state in
+            state.requests -= 1
+            if state.requests == 0 { state.needed = 0 }
+        }
+    }
+
+    /// Reserves the whole cost of a request with a body of this size: in memory, and on disk step by step as it is
+    /// sent.
+    ///
+    /// - Returns: The reason why it may not begin; `nil` when it may. In that case ``returnPledge(for:sent:)`` has to
+    ///   follow.
+    func reserve(for body: Int64) -> Shortage? {
+        if isFree || isExempt { return nil }
+        let cost = Self.cost(ofBody: body)
+        let (lacking, own) = state.withLock { ($0.reserved + cost - max(0, $0.left), max(0, $0.left) - $0.reserved) }
+        if let line = ledger.promise(lacking, to: self) {
+            state.withLock { $0.lacked = cost }
+            return shortage(line, cost, own)
+        }
+        state.withLock { state in
+            state.reserved += cost
+            state.pledges += 1
+            state.isLast = false
+        }
+        return nil
+    }
+
+    /// The bytes that its quotas must have left before another try is useful; `nil` where none was short.
+    var lacked: Int64? { state.withLock { $0.lacked } }
+
+    /// Frees the part of a pledge that its request did not use.
+    func returnPledge(for body: Int64, sent: Int64) {
+        if isFree || isExempt { return }
+        state.withLock { state in
+            guard state.pledges > 0 else { return }
+            state.pledges -= 1
+            // The overhead of a single request is unknown: its unused part stays reserved until the other requests are
+            // over.
+            let unused = Self.cost(ofBody: body) - Self.cost(ofBody: min(body, max(0, sent)))
+            state.reserved = state.pledges == 0 ? 0 : max(0, state.reserved - unused)
+        }
+    }
+
+    /// - Parameter own: Bytes that are already reserved for this work and not for running requests.
+    private func shortage(_ line: QuotaState.Line, _ cost: Int64, _ own: Int64) -> Shortage {
+        let now = ledger.clocks.wall()
+        let end = line.stretch?.upperBound ?? now.advanced(by: .seconds(60))
+        func inQuota(_ bytes: Int64, answer: Int64? = nil) -> Int64 {
+            let received = Spending.received(for: bytes)
+            return line.quota.direction.bytes(of: Spending(bytes: bytes, received: answer ?? received))
+        }
+        var text =
+            "\(shownBytes((line.bytesLeft ?? 0).addingClamped(inQuota(max(0, own), answer: 0)))) are left of \(line.quota.byteWords ?? "") of \(line.place.words), and the next piece, "
+            + "which goes whole or not at all, takes \(shownBytes(inQuota(cost))) with what carries it"
+        if line.neverLeaves(cost) {
+            text = line.never(UncutPiece(costing: cost), to: key.destination)
+        }
+        return Shortage(text: text, after: .milliseconds(max(1000, end.milliseconds - now.milliseconds)))
+    }
+
+    private func end(_ error: (any Error)?) { state.withLock { $0.onEnd }?(error) }
+
+    /// - Parameter forAnswers: Whether enough can still be sent, and only received bytes need more.
+    private func askForMore(_ state: inout State, forAnswers: Bool = false) {
+        guard !state.isRenewing, !state.isLast, !state.isClosed else { return }
+        if !forAnswers { state.asksForAnswers = false }
+        if state.hasAsked { return }
+        state.hasAsked = true
+        state.asksForAnswers = forAnswers
+        ledger.renewals.next(in: ledger)
+    }
+
+    /// The part of this account in a renewal, which other accounts may have requested; `nil`: it has enough. Has to be
+    /// followed by ``endRenewal(_:_:_:)``.
+    func beginRenewal() -> Renewal? {
+        let countsBytes = ledger.countsBytes(of: kind)
+        let countsReceived = ledger.countsReceived(of: kind)
+        let now = ledger.clocks.monotonic()
+        return state.withLock { state in
+            let (isNeeded, forAnswers) = (state.hasAsked, state.asksForAnswers)
+            (state.hasAsked, state.asksForAnswers) = (false, false)
+            state.countsReceived = countsReceived
+            guard !state.isClosed, !state.isLast else { return nil }
+            // No more than it is going to need.
+            let whole = max(expected - state.total, 0).addingClamped(Self.margin)
+            let target = countsBytes ? min(whole, state.step(at: now)) : whole
+            let left = max(0, state.left)
+            // A reservation that was made without a quota is too large under one.
+            let kept = countsBytes && left > 2 * target && !isNeeded ? target : left
+            let wanted = isNeeded && !forAnswers ? max(target - left, Self.margin) : max(0, target - left)
+            guard isNeeded || kept < left || wanted > target / 16 else { return nil }
+            state.isRenewing = true
+            state.givenBack = left - kept
+            return Renewal(
+                account: self, step: state.step, spent: Spending(bytes: state.sent, received: state.received),
+                kept: kept, keptReceived: max(0, state.receivedLeft), wanted: wanted, isNeeded: isNeeded)
+        }
+    }
+
+    func endRenewal(_ renewal: Renewal, _ more: ReservedStep?, _ failure: (any Error)?) {
+        let now = ledger.clocks.monotonic()
+        let isOver = state.withLock { state -> Bool in
+            state.isRenewing = false
+            state.givenBack = 0
+            if let more {
+                state.pace.turn(at: now)
+                state.step = more
+                state.sent -= renewal.spent.bytes
+                state.received -= renewal.spent.received
+                if state.isLow {
+                    askForMore(&state, forAnswers: state.left >= state.underWay)
+                } else {
+                    gate.rate = nil
+                }
+                return false
+            }
+            // An account that did not request the renewal first uses its remaining bytes, and then requests more.
+            if !renewal.isNeeded {
+                if state.isLow { askForMore(&state) } else { gate.rate = nil }
+                return false
+            }
+            state.isLast = true
+            return failure != nil || state.isLow
+        }
+        if isOver { end(failure) }
+    }
+
+    /// Records whether its file has begun, according to the state on disk. If so, the file counts in the quotas of
+    /// files, however it ends. A file that never reached its destination does not count.
+    func note(isBegun: Bool) { state.withLock { $0.hasBegun = isBegun } }
+
+    /// The payment to enter when the work is over. To be called once, when nothing is being sent any more.
+    ///
+    /// - Parameter hasArrived: Whether its file has arrived, even if it is not recorded as begun.
+    func closing(hasArrived: Bool = false) async -> Payment? {
+        let isRenewing = state.withLock { state in
+            state.isClosed = true
+            return state.isRenewing
+        }
+        if isRenewing { await ledger.renewals.last?.value }
+        ledger.open.remove(ObjectIdentifier(self))
+        ledger.renewals.remove(ObjectIdentifier(self))
+        ledger.promise(0, to: self)
+        let (step, spent) = state.withLock { state in
+            defer { state.step = nil }
+            // Nothing is reserved for bytes that stay on this machine, and no file for an upload that had begun before.
+            let files = state.step?.spending.files ?? 1
+            let begun = hasArrived || state.hasBegun ? files : 0
+            return (state.step, Spending(bytes: state.sent, received: state.received, files: begun))
+        }
+        if let step { return Payment(settling: step, spent) }
+        return spent == .none ? nil : Payment(key, spent)
+    }
+}

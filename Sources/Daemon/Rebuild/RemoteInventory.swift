@@ -1,0 +1,152 @@
+internal import Core
+internal import Linux
+internal import Store
+
+/// Asks the destinations for their content, for a rebuild, and gives up on those that cannot answer.
+actor RemoteInventory {
+    private let destinations: [String: any Destination]
+    private let options: RebuildOptions
+    private let clocks: any Clocks
+    /// Destinations that are not asked any more, and why.
+    private(set) var silent: [String: String] = [:]
+    private var failuresInARow: [String: Int] = [:]
+    private(set) var report = RebuildReport()
+    /// Whether the old database's log is present and complete, so that its rows are the latest state.
+    private var isLogWhole = false
+
+    func trustLog() { isLogWhole = true }
+
+    init(_ destinations: [String: any Destination], _ options: RebuildOptions, clocks: any Clocks) {
+        self.destinations = destinations
+        self.options = options
+        self.clocks = clocks
+        if options.isOffline {
+            for name in destinations.keys { silent[name] = "--offline: it was not asked" }
+        }
+    }
+
+    /// Whether any of these may still be able to answer: only then is it worth reading the file for a digest.
+    func canTell(_ names: [String]) -> Bool { names.contains { silent[$0] == nil } }
+
+    /// The state of this file's upload.
+    ///
+    /// - Parameters:
+    ///   - evidence: The old database's records of this path.
+    ///   - mayBeOld: Whether the folder ignores files from before it was watched, so that "not there" is no reason to
+    ///     send.
+    func standing(
+        of order: NewAsset.Order, id: String?, _ file: StagedFile?, size: Int64, modified: Int64,
+        _ evidence: [Evidence], mayBeOld: Bool
+    ) async -> Restored.Upload {
+        let known = evidence.first { $0.fits(size: size, modified: modified, sha256: file?.sha256) }
+        var upload = Restored.Upload(id: id, standing: .toSend)
+        upload.standing = await standing(of: order, id: id ?? "", file, modified, known, mayBeOld)
+        // An address at the remote is useful only for an upload that goes there.
+        if upload.standing == .toSend, let known, known.standing == .going {
+            upload.id = upload.id ?? known.upload
+            upload.checkpoint = known.checkpoint
+            upload.generation = known.generation
+            upload.acked = known.acked
+        }
+        return upload
+    }
+
+    private func standing(
+        of order: NewAsset.Order, id: String, _ file: StagedFile?, _ modified: Int64, _ known: Evidence?,
+        _ mayBeOld: Bool
+    ) async -> Restored.Knowledge {
+        let name = order.destination
+        let answer = await answer(order, id, file, modified)
+        switch (answer, known?.standing) {
+        case (.held(let remote), _):
+            report.held[name, default: 0] += 1
+            return .done(remote)
+        // The owner of the remote may have removed it since, which is no reason to send it again.
+        case (_, .sent):
+            report.assumed[name, default: 0] += 1
+            return .done(asTold(known?.remote))
+        case (_, .cancelled):
+            return undecided(name, "a person had paused or cancelled it")
+        case (.absent, nil) where mayBeOld:
+            return undecided(name, "\(name) does not hold it, but it may have been here before the folder was watched")
+        case (.absent, _):
+            report.toSend[name, default: 0] += 1
+            return .toSend
+        // With its address the remote can be asked for its state; without one, nothing had been sent.
+        case (.unknown, .going) where known?.checkpoint != nil || isLogWhole:
+            report.toSend[name, default: 0] += 1
+            return .toSend
+        case (.unknown(let why), _):
+            return undecided(name, why)
+        }
+    }
+
+    private func answer(_ order: NewAsset.Order, _ id: String, _ file: StagedFile?, _ modified: Int64) async -> Finding
+    {
+        let name = order.destination
+        guard silent[name] == nil, let destination = destinations[name], let file else {
+            return .unknown(silent[name] ?? "its content could not be read")
+        }
+        let wish = UploadOrder(
+            id: id, generation: 1, file: file, name: order.name, mediaType: order.mediaType, modified: modified,
+            metadata: order.metadata, checkpoint: nil, url: order.url)
+        do {
+            let finding = try await TransferPermit.$current.withValue(.byHand) { try await destination.find(wish) }
+            failuresInARow[name] = 0
+            // The reason concerns the destination and not the file: the next question would be in vain.
+            if case .unknown(let why) = finding { silent[name] = why }
+            return finding
+        } catch let error as UploadError {
+            let failures = failuresInARow[name, default: 0] + 1
+            failuresInARow[name] = failures
+            // Each failure may cost a minute.
+            if failures >= 3 { silent[name] = error.failure.message }
+            return .unknown(error.failure.message)
+        } catch {
+            return .unknown("\(error)")
+        }
+    }
+
+    /// A row of a damaged database is reason enough to send nothing again, but not to remove a source.
+    private func asTold(_ remote: RemoteObject?) -> RemoteObject {
+        var remote = remote ?? RemoteObject(id: nil, url: nil, verifiedBy: "history")
+        remote.warnings = [RemoteInventory.told]
+        return remote
+    }
+
+    static let told = "counted as sent, as the old database tells; the source is kept"
+
+    private func undecided(_ name: String, _ why: String) -> Restored.Knowledge {
+        report.reasons[name] = why
+        switch options.undecided {
+        case .send:
+            report.toSend[name, default: 0] += 1
+            return .toSend
+        case .assumeSent:
+            report.assumed[name, default: 0] += 1
+            return .done(
+                RemoteObject(
+                    id: nil, url: nil, verifiedBy: "assumed",
+                    warnings: ["counted as sent by `sluice rebuild`, without asking; the source is kept"]))
+        case .hold:
+            report.undecided[name, default: 0] += 1
+            return .undecided(
+                Failure(
+                    .local, code: "perhaps_sent",
+                    message:
+                        "may have been sent before the rebuild: \(why). `sluice retry ID` sends it, `sluice cancel ID` "
+                        + "lets it be; the source stays until then", at: clocks.wall(), retryable: true))
+        }
+    }
+}
+
+extension Restored.Knowledge {
+    /// Whether it rests on a person's word or an old row, which is no reason to touch a source.
+    var isAssumed: Bool {
+        if case .done(let remote) = self {
+            remote.verifiedBy == "assumed" || remote.warnings == [RemoteInventory.told]
+        } else {
+            false
+        }
+    }
+}

@@ -1,0 +1,104 @@
+internal import Core
+internal import Linux
+internal import Synchronization
+
+/// Wakes one loop. Rung by every component that has work for the loop; only the loop waits for it.
+///
+/// Rings that come while the loop works are kept as one, so that none is lost and none is handled twice. A loop that
+/// waits without a deadline does not wake at all.
+final class AsyncSignal: Sendable {
+    private struct State {
+        var isRung = false
+        var waiter: CheckedContinuation<Void, Never>?
+    }
+
+    private let state = Mutex(State())
+    private let rest: QuiescenceCounter?
+
+    /// - Parameter rest: Notified of every ring, and whenever the loop waits.
+    init(_ rest: QuiescenceCounter? = nil) { self.rest = rest }
+
+    /// Whether the loop has finished the work it was rung for, and sleeps.
+    var isWaiting: Bool { state.withLock { $0.waiter != nil } }
+
+    func signal() {
+        rest?.signalled()
+        let waiter = state.withLock { state -> CheckedContinuation<Void, Never>? in
+            guard let waiter = state.waiter else {
+                state.isRung = true
+                return nil
+            }
+            state.waiter = nil
+            return waiter
+        }
+        waiter?.resume()
+    }
+
+    /// Returns when rung, when `limit` is over, or when the task is cancelled.
+    func wait(atMost limit: Duration? = nil) async {
+        let alarm = limit.map { Alarms.shared.set(after: $0) { self.signal() } }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isDue = state.withLock { state in
+                    if state.isRung || Task.isCancelled {
+                        state.isRung = false
+                        return true
+                    }
+                    state.waiter = continuation
+                    return false
+                }
+                if isDue { continuation.resume() } else { rest?.signal.signal() }
+            }
+        } onCancel: {
+            signal()
+        }
+        if let alarm { Alarms.shared.cancel(alarm) }
+    }
+}
+
+/// Wakes all tasks that wait for the same news at the moment.
+final class AsyncBroadcast: Sendable {
+    private let signals = Mutex<[ObjectIdentifier: AsyncSignal]>([:])
+    private let hasEnded = Atomic(false)
+
+    /// Whether no more news will come.
+    var isOver: Bool { hasEnded.load(ordering: .acquiring) }
+
+    func end() {
+        hasEnded.store(true, ordering: .releasing)
+        signal()
+    }
+
+    func signal() { for signal in signals.withLock({ Array($0.values) }) { signal.signal() } }
+
+    func waitForEnd() async throws {
+        try await lend { signal in
+            while !isOver {
+                await signal.wait()
+                try Task.checkCancellation()
+            }
+        }
+    }
+
+    /// Provides a bell that is rung for all news until the body ends.
+    func lend<R: Sendable>(_ body: (AsyncSignal) async throws -> R) async rethrows -> R {
+        let signal = AsyncSignal()
+        signals.withLock { $0[ObjectIdentifier(signal)] = signal }
+        defer { _ = signals.withLock { $0.removeValue(forKey: ObjectIdentifier(signal)) } }
+        return try await body(signal)
+    }
+}
+
+/// Tells when all loops of a daemon may be at rest.
+///
+/// Every piece of work begins with a ring: a loop's own deadline rings its bell as well. So if all loops wait for their
+/// bells, and no bell was rung during the check, all loops were at rest at the same time.
+final class QuiescenceCounter: Sendable {
+    /// Rung when one more loop waits.
+    let signal = AsyncSignal()
+    private let count = Atomic(0)
+
+    func signalled() { count.add(1, ordering: .relaxed) }
+    /// The number of rings so far.
+    var rings: Int { count.load(ordering: .relaxed) }
+}

@@ -1,0 +1,116 @@
+package import Config
+package import Core
+internal import Linux
+internal import Synchronization
+
+/// Asks the sources of `busy` for their present state.
+package struct BusyProbe: Sendable {
+    /// Asks a source, with a time limit. `nil` when the task was cancelled.
+    let ask: @Sendable (BusySource, Duration) async -> BusyAnswer.Answer?
+
+    /// For tests, which supply the answers.
+    init(ask: @escaping @Sendable (BusySource, Duration) async -> BusyAnswer.Answer?) { self.ask = ask }
+
+    package init() {
+        let disks = Disks()
+        ask = { source, patience in
+            switch source {
+            case .file(let path): await Self.status(at: path, disks.disk(of: path, patience))
+            case .command(let words): await Self.run(words, within: patience)
+            }
+        }
+    }
+
+    /// The present answer of a source, in words for `check`.
+    package static func report(_ rule: BusyRule) async -> (isFree: Bool, text: String) {
+        let (source, name) = (rule.source, rule.source.name)
+        let patience = source.isFile ? BusyStates.fileLook.patience : rule.timeout
+        switch await BusyProbe().ask(source, patience) {
+        case .free?:
+            let says = source.isFile ? "is not there" : "says that it is not busy"
+            return (true, "`\(name)` \(says): nothing waits for it now")
+        case .busy?:
+            let says = source.isFile ? "is there" : "says that it is busy"
+            return (false, "`\(name)` \(says): uploads wait now")
+        case .unknown(let problem, let remedy)?:
+            return (false, "`\(name)` \(problem), which counts as busy, so uploads wait; \(remedy)")
+        case nil: return (false, "`\(name)` was not asked to the end")
+        }
+    }
+
+    /// A file on a server that is gone may block its inspection for ever.
+    private final class Disks: Sendable {
+        private let disks = Mutex<[FilePath: SlowDisk]>([:])
+
+        func disk(of path: FilePath, _ patience: Duration) -> SlowDisk {
+            disks.withLock { disks in
+                let disk = disks[path] ?? SlowDisk(patience: patience)
+                disks[path] = disk
+                return disk
+            }
+        }
+    }
+
+    /// Any entry under the name counts, also a link that leads nowhere: some programs create their lock files so.
+    private static func status(at path: FilePath, _ disk: SlowDisk) async -> BusyAnswer.Answer? {
+        do {
+            return try await disk.run { _ in try FileStatus.ifPresent(at: path) != nil } ? .busy : .free
+        } catch is CancellationError {
+            return nil
+        } catch is SlowDisk.Silent {
+            return .unknown(
+                problem: "cannot be looked at, since its disk does not answer",
+                remedy: "look at the server that it is on")
+        } catch {
+            let reason = (error as? SystemError)?.reason ?? "\(error)"
+            return .unknown(
+                problem: "cannot be looked at (\(reason))",
+                remedy: "let the daemon's user look into \(path.parent.display)")
+        }
+    }
+
+    /// Its output is discarded.
+    private static func run(_ words: [String], within limit: Duration) async -> BusyAnswer.Answer? {
+        let stop = StopFlag()
+        let ending: Program.Ending
+        do {
+            ending = try await withTaskCancellationHandler {
+                try await blocking {
+                    try Program(
+                        words: words.map { Array($0.utf8) }, environment: Program.plainEnvironment, folder: "/"
+                    ).run(within: limit, line: { _, _ in }, isStopped: { stop.isSet }).ending
+                }
+            } onCancel: {
+                stop.set()
+            }
+        } catch {
+            return .unknown(
+                problem: "cannot be started (\((error as? SystemError)?.reason ?? "\(error)"))",
+                remedy: "make it a program that the daemon's user may run")
+        }
+        let byHand = "run it by hand as the daemon's user"
+        switch ending {
+        case .status(0): return .busy
+        case .status(1): return .free
+        case .status(let status):
+            return .unknown(
+                problem: "ended with exit status \(status), where 0 is busy and 1 is not", remedy: byHand)
+        case .signal(let signal): return .unknown(problem: "was ended by signal \(signal)", remedy: byHand)
+        case .overdue:
+            return .unknown(
+                problem: "did not end within its `timeout` and was stopped",
+                remedy: "make it faster, or give it more time")
+        case .stopped: return nil
+        }
+    }
+}
+
+extension Settings {
+    /// Every `busy`, with its place for people.
+    package var busyRules: [(place: String, rule: BusyRule)] {
+        let places =
+            [("policy", policy.rules)] + destinations.map { ("destinations.\($0.name)", $0.policy.rules) }
+            + folders.map { ("folder \($0.watch.name)", $0.policy.rules) }
+        return places.compactMap { place, rules in rules.busy.map { (place, $0) } }
+    }
+}

@@ -1,0 +1,91 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Store
+internal import Synchronization
+
+/// The first attempt of several small uploads as one transfer. Uploads with any complication are left to an
+/// ``UploadAttempt`` of their own, which decides.
+struct BundleAttempt: Sendable {
+    let house: House
+    let claims: [Claim]
+    let destination: any Destination
+
+    struct Result: Sendable {
+        /// By the ids of their uploads.
+        var verified: [String: RemoteObject] = [:]
+        /// The other uploads, with their present checkpoints: objects that they made at the remote have to be
+        /// continued.
+        var left: [Claim] = []
+    }
+
+    /// - Throws: `StoreError` when the state cannot be written.
+    func run() async throws -> Result {
+        for claim in claims {
+            house.live.begin(claim.upload.id, to: claim.upload.destination, acked: 0, size: claim.asset.stagedSize)
+        }
+        defer { for claim in claims { house.live.end(claim.upload.id) } }
+        CrashPoint.reached("claimed")
+        let troubled = claims.map(\.upload).filter(\.isTroubled)
+        if !troubled.isEmpty { try await house.store.beginAgain(troubled.map(\.id)) }
+        let reporter = BundleAttemptReporter(house: house, ids: claims.map(\.upload.id))
+        var orders: [UploadOrder] = []
+        for claim in claims {
+            guard let sha256 = claim.asset.sha256 else { continue }
+            orders.append(house.order(claim, sha256, try await house.parts(of: claim.asset, for: destination)))
+        }
+        do {
+            let verified = try await destination.upload(together: orders, reporter: reporter)
+            CrashPoint.reached("verified")
+            return result(verified, reporter)
+        } catch is CancellationError {
+            return result([:], reporter)
+        }
+    }
+
+    private func result(_ verified: [String: RemoteObject], _ reporter: BundleAttemptReporter) -> Result {
+        let left = claims.filter { verified[$0.upload.id] == nil }.map { claim in
+            var claim = claim
+            claim.checkpoint = reporter.recorded[claim.upload.id] ?? claim.checkpoint
+            return claim
+        }
+        return Result(verified: verified, left: left)
+    }
+}
+
+private final class BundleAttemptReporter: BundleReporter {
+    private let house: House
+    private let ids: [String]
+    private let accounts = TransferPermit.current?.accounts ?? [:]
+    private let pages = Mutex<[String: Checkpoint]>([:])
+
+    init(house: House, ids: [String]) {
+        self.house = house
+        self.ids = ids
+    }
+
+    var recorded: [String: Checkpoint] { pages.withLock { $0 } }
+
+    func record(_ checkpoints: [String: Checkpoint]) async throws -> Set<String> {
+        CrashPoint.reached("opening")
+        let held = try await house.store.record(checkpoints)
+        for id in held { accounts[id]?.note(isBegun: checkpoints[id]?.fields.isEmpty == false) }
+        pages.withLock { $0.merge(checkpoints) { $1 } }
+        CrashPoint.reached("opened")
+        return held
+    }
+
+    func paying<R>(for id: String, _ body: () async throws -> R) async rethrows -> R {
+        try await TransferPermit.paying(for: id, body)
+    }
+
+    func sending(_ id: String, _ offset: Int64) { house.live.sent(id, offset) }
+    func spent(_ id: String, _ bytes: Int64) {
+        if let account = accounts[id], account.countsNotes { account.spend(bytes) }
+    }
+    func received(_ id: String, _ bytes: Int64) {
+        if let account = accounts[id], account.countsNotes { account.receive(bytes) }
+    }
+    func entered(_ phase: UploadPhase) { for id in ids { house.live.enter(id, phase) } }
+    func isToPause(_ id: String) -> Bool { house.live.isToPause(id) }
+}

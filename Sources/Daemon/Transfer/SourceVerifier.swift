@@ -1,0 +1,163 @@
+internal import Core
+internal import Linux
+internal import Staging
+internal import Store
+internal import Synchronization
+
+/// Watches a source while it is uploaded in place: checks that it exists, and still has the digested content.
+final class SourceVerifier: Sendable {
+    /// The source has changed; its new state is asked for separately.
+    struct Moved: Error {}
+
+    private let identity: SourceRelease.AssetIdentity
+    /// The latest ctime that was found to belong to this content.
+    private let trusted: Mutex<Int64>
+
+    /// In bytes.
+    var size: Int64 { identity.size }
+
+    /// - Returns: `nil` for an asset that has a copy.
+    init?(_ asset: AssetRecord, _ source: SourceFile) {
+        guard asset.stagingMode == .inPlace, let sha256 = asset.sha256 else { return nil }
+        identity = SourceRelease.AssetIdentity(
+            id: asset.id, source: source, size: asset.size, modified: asset.identity.modified,
+            inode: asset.identity.inode, changed: asset.changed, sha256: sha256)
+        trusted = Mutex(asset.changed)
+    }
+
+    /// Opens the source for an attempt, which then reads this file, even if another takes its name.
+    func open() async throws -> SharedSourceFile {
+        let source = identity.source
+        return try await blocking { SharedSourceFile(try source.open(), shown: source.path.shown) }
+    }
+
+    func standing() async throws -> SourceRelease.AssetIdentity.InPlaceState {
+        let (identity, trusted) = (identity, trusted.withLock { $0 })
+        let standing = try await blocking { try identity.standing(trusting: trusted) }
+        if case .same(let changed) = standing { self.trusted.withLock { $0 = changed } }
+        return standing
+    }
+
+    /// - Throws: ``Moved``.
+    func insist() async throws {
+        // An obstacle to the inspection is also one to reading, and is handled there.
+        guard let standing = try? await standing() else { throw Moved() }
+        guard case .same = standing else { throw Moved() }
+    }
+}
+
+extension UploadAttempt {
+    /// - Parameter error: The error that ended the attempt, if any.
+    /// - Returns: `nil` when the source is unchanged, so that the attempt's own result counts.
+    func verdict(on source: SourceVerifier, _ reporter: AttemptReporter, after error: UploadError? = nil) async
+        -> Verdict?
+    {
+        do {
+            switch try await source.standing() {
+            case .same(let time):
+                if time != claim.asset.changed {
+                    // This only saves the next inspection a digest, so a failure here has no other cost.
+                    try? await house.store.proven(claim.asset.id, changed: time)
+                }
+                switch error?.remedy {
+                // It looks the same and has other content: a program wrote to it, or its disk failed.
+                case .restage? where error?.failure.code == "staged_changed":
+                    return changed(reporter, isFinished: false)
+                case .restage?: return unreadable(error?.failure.message ?? "", reporter)
+                default:
+                    _ = house.stagingHolds.clear("\(claim.asset.id)")
+                    return nil
+                }
+            case .changed: return changed(reporter, isFinished: false)
+            case .missing: return try await missing(reporter, isFinished: false)
+            }
+        } catch { return await unreadable(error, reporter) }
+    }
+
+    /// The same after the destination has verified the bytes: the last inspection before that counts.
+    func verdict(on source: SourceVerifier, _ reporter: AttemptReporter, sent remote: inout RemoteObject) async
+        -> Verdict?
+    {
+        do {
+            switch try await source.standing() {
+            case .same: return nil
+            case .changed: return changed(reporter, isFinished: true)
+            case .missing where try await whereabouts() != .gone: return try await missing(reporter, isFinished: true)
+            case .missing where try await house.store.hasNewerVersion(claim.asset):
+                return changed(reporter, isFinished: true)
+            case .missing:
+                // The object at the destination is all there is now: giving it up could lose the file.
+                remote.warnings.append("the source was removed before it could be compared with what was sent")
+                return nil
+            }
+        } catch { return await unreadable(error, reporter) }
+    }
+
+    private func whereabouts() async throws -> SourceLocator.Whereabouts {
+        let (asset, house) = (claim.asset, house)
+        return try await blocking { try SourceLocator.whereabouts(of: asset, house) }
+    }
+
+    private func changed(_ reporter: AttemptReporter, isFinished: Bool) -> Verdict {
+        let failure = Failure(
+            .local, code: Failure.sourceChanged,
+            message:
+                "\(claim.asset.path.display) changed while it was uploaded in place: what was sent is given up, and the "
+                + "file is taken up anew when it has settled",
+            at: house.clocks.wall(), retryable: false)
+        return Verdict(
+            outcome: .sourceChanged(failure, isFinished: isFinished), failure: failure,
+            wasAnswered: reporter.wasAnswered)
+    }
+
+    private func missing(_ reporter: AttemptReporter, isFinished: Bool) async throws -> Verdict {
+        switch try await whereabouts() {
+        // A newer version had its name, and may have been released by now.
+        case .gone where try await house.store.hasNewerVersion(claim.asset):
+            return changed(reporter, isFinished: isFinished)
+        case .gone:
+            // Staging it again reports that.
+            return copyLost()
+        case .there: return wait(.absent, "source_absent", "the source was not there for a moment", reporter)
+        case .away:
+            return wait(
+                .absent, "source_absent",
+                "\(claim.asset.root.display) is not mounted as it was when the file was found, and it is uploaded in place",
+                reporter)
+        }
+    }
+
+    private func unreadable(_ error: any Error, _ reporter: AttemptReporter) async -> Verdict {
+        let asset = claim.asset
+        // The closure throws nothing.
+        if let error = error as? SystemError,
+            let reason = try? await blocking({ [house] in SourceLocator.absence(of: asset, after: error, house) })
+        {
+            return wait(.absent, "source_absent", "\(reason), and the file is uploaded in place", reporter)
+        }
+        return unreadable("\(error)", reporter)
+    }
+
+    func unreadable(_ reason: String, _ reporter: AttemptReporter) -> Verdict {
+        wait(
+            .backoff, "source_unreadable", "the source cannot be read, and it is uploaded in place: \(reason)", reporter
+        )
+    }
+
+    private func wait(_ kind: Hold.Kind, _ code: String, _ text: String, _ reporter: AttemptReporter) -> Verdict {
+        let failure = Failure(.local, code: code, message: text, at: house.clocks.wall(), retryable: true)
+        let now = house.clocks.wall()
+        let failures = house.stagingHolds.count("\(claim.asset.id)")
+        let wait = Backoff(first: .seconds(10), ceiling: .seconds(600)).wait(
+            afterFailures: failures + 1, jitter: Random.jitter())
+        let isNews = house.stagingHolds.set(
+            "\(claim.asset.id)", Hold(kind, since: now, until: now.advanced(by: wait), text: text))
+        if kind == .absent { house.diskIsAway(claim.asset.folder, text) }
+        if isNews, kind != .absent {
+            house.log.warning("waits for its source", ["id": claim.upload.id, "reason": text])
+        }
+        return Verdict(
+            outcome: .held(failure, until: house.clocks.monotonic().advanced(by: wait)), failure: failure,
+            wasAnswered: reporter.wasAnswered)
+    }
+}

@@ -1,0 +1,135 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Notices
+internal import Store
+internal import Synchronization
+
+// `before_upload`: the one hook that an upload waits for.
+
+extension UploadAttempt {
+    /// Asks the configured programs before the first byte of this generation, and records the answer.
+    ///
+    /// - Returns: `nil` when the upload may be sent; ``claim`` then has the approved values.
+    /// - Throws: `StoreError` when the answer cannot be written.
+    mutating func askBefore() async throws -> Verdict? {
+        let upload = claim.upload
+        if upload.isApproved { return nil }
+        let rules = house.beforeUpload(folder: upload.folder, destination: upload.destination)
+        if rules.isEmpty { return nil }
+        guard await house.hookSlots.takeForUpload() else { return Verdict(outcome: .yielded, wasAnswered: false) }
+        defer { house.hookSlots.give() }
+        house.pendingApprovals.begin(upload.id)
+        defer { house.pendingApprovals.end(upload.id) }
+        var changes = BeforeUpload.Changes()
+        for (place, rule) in rules {
+            let answer: BeforeUpload.Answer
+            do { answer = try await Question.ask(rule, about: try asked(changes)) } catch is CancellationError {
+                return Verdict(outcome: .yielded, wasAnswered: false)
+            } catch {
+                return waits(
+                    place, "gives no answer, which counts as wait: \(error)", house.pendingApprovals.failed(place))
+            }
+            house.pendingApprovals.answered(place)
+            switch answer {
+            case .skip(let reason):
+                CrashPoint.reached("asked")
+                let text = "`before_upload` of \(place) skips it: \(reason)"
+                let failure = Failure(
+                    .local, code: BeforeUpload.skipped, message: redacted(text), at: house.clocks.wall(),
+                    retryable: false)
+                return Verdict(outcome: .skipped(failure), wasAnswered: false)
+            case .wait(let duration, let reason):
+                house.log.info("`before_upload` says wait", ["id": upload.id, "place": place, "reason": reason])
+                return waits(place, "says wait" + (reason.isEmpty ? "" : ": \(reason)"), duration)
+            case .go(let more):
+                changes.name = more.name ?? changes.name
+                changes.metadata.merge(more.metadata) { $1 }
+                changes.context.merge(more.context) { $1 }
+            }
+        }
+        CrashPoint.reached("asked")
+        if claim.checkpoint != nil, changes.name != nil || !changes.metadata.isEmpty {
+            // The object at the destination already has its name and metadata.
+            house.log.notice(
+                "begun already, so that it keeps its name and metadata",
+                ["id": upload.id, "path": claim.asset.path.display])
+            (changes.name, changes.metadata) = (nil, [:])
+        }
+        do { claim.upload = try await house.store.approve(upload.id, changes) } catch is Store.LeaseLost {
+            return Verdict(outcome: .yielded, wasAnswered: false)
+        }
+        CrashPoint.reached("approved")
+        return nil
+    }
+
+    /// The input of the program.
+    ///
+    /// - Parameter changes: Changes that earlier programs asked for.
+    private func asked(_ changes: BeforeUpload.Changes) throws -> [UInt8] {
+        let (upload, asset) = (claim.upload, claim.asset)
+        return try AskedView(
+            id: upload.id, key: upload.key, folder: upload.folder, destination: upload.destination,
+            path: asset.path.display, name: (changes.name ?? upload.name).display, size: asset.stagedSize,
+            sha256: asset.sha256.map { hexadecimal($0) }, mediaType: upload.mediaType,
+            metadata: upload.metadata.merging(changes.metadata) { $1 },
+            context: upload.context.merging(changes.context) { $1 }, generation: upload.generation,
+            createdAt: upload.createdAt.description
+        ).json
+    }
+
+    private func waits(_ place: String, _ words: String, _ duration: Duration?) -> Verdict {
+        let retry = house.retry(folder: claim.upload.folder, destination: claim.upload.destination)
+        let wait = duration ?? retry.wait(afterFailures: 1, jitter: Random.jitter())
+        let failure = Failure(
+            .local, code: BeforeUpload.waits, message: redacted("`before_upload` of \(place) \(words)"),
+            at: house.clocks.wall(), retryable: true)
+        // Neither the destination's fault nor an attempt.
+        return Verdict(
+            outcome: .held(failure, until: house.clocks.monotonic().advanced(by: wait), isFault: false),
+            wasAnswered: false)
+    }
+
+    private func waits(_ place: String, _ words: String, _ failures: Int) -> Verdict {
+        let retry = house.retry(folder: claim.upload.folder, destination: claim.upload.destination)
+        if failures == 1 {
+            house.log.warning("uploads wait for a program's answer", ["place": place, "reason": redacted(words)])
+        }
+        return waits(place, words, retry.wait(afterFailures: failures, jitter: Random.jitter()))
+    }
+}
+
+extension House {
+    /// The programs to ask before an upload, with their places: the folder's own first, the general one last.
+    func beforeUpload(folder: String, destination: String) -> [(place: String, rule: BeforeUpload)] {
+        let places = [
+            ("folder \(folder)", self.folder(folder)?.policy.beforeUpload),
+            ("destinations.\(destination)", settings(ofDestination: destination)?.policy.beforeUpload),
+            ("policy", settings.policy.beforeUpload),
+        ]
+        return places.compactMap { place, rule in rule.map { (place, $0) } }
+    }
+}
+
+/// The uploads that programs are being asked about, and how often in a row each `before_upload` gave no answer.
+final class PendingApprovals: Sendable {
+    private let counts = Mutex<[String: Int]>([:])
+    private let open = Mutex<Set<String>>([])
+
+    /// Uploads that a program has not answered for yet.
+    var asking: Set<String> { open.withLock { $0 } }
+
+    func begin(_ upload: String) { open.withLock { _ = $0.insert(upload) } }
+    func end(_ upload: String) { open.withLock { _ = $0.remove(upload) } }
+
+    /// - Returns: The failures in a row, including this one.
+    func failed(_ place: String) -> Int {
+        counts.withLock { counts in
+            counts[place, default: 0] += 1
+            return counts[place, default: 1]
+        }
+    }
+
+    func answered(_ place: String) { counts.withLock { $0[place] = nil } }
+    func forget() { counts.withLock { $0 = [:] } }
+}

@@ -1,0 +1,341 @@
+internal import Config
+internal import Core
+internal import Destinations
+internal import Linux
+internal import Staging
+internal import Store
+internal import Synchronization
+
+/// One attempt of one upload, from the claim to its verdict. Contains nothing about single dialects.
+struct UploadAttempt: Sendable {
+    let house: House
+    var claim: Claim
+    let destination: any Destination
+
+    /// How the attempt ended, and what that shows about the destination.
+    struct Verdict: Sendable {
+        var outcome: AttemptOutcome
+        /// The remedy for the destination; `nil` after a success or a stop.
+        var remedy: Remedy?
+        var failure: Failure?
+        /// Whether the destination is up: it accepted bytes, or refused this one file for its own sake.
+        var wasAnswered: Bool
+        /// The duration of a verified upload.
+        var took: Duration?
+    }
+
+    /// - Throws: `StoreError` when the state cannot be written.
+    func run() async throws -> Verdict {
+        var approved = self
+        if let verdict = try await approved.askBefore() { return verdict }
+        // Nothing has been sent yet.
+        if house.live.isToPause(claim.upload.id) { return Verdict(outcome: .yielded, wasAnswered: false) }
+        return try await approved.send()
+    }
+
+    private func send() async throws -> Verdict {
+        let upload = claim.upload
+        let began = house.clocks.monotonic()
+        house.live.begin(
+            upload.id, to: upload.destination, acked: upload.acked, size: claim.asset.stagedSize)
+        defer { house.live.end(upload.id) }
+        let source = SourceVerifier(claim.asset, house.source(of: claim.asset))
+        let reporter = AttemptReporter(
+            house: house, id: upload.id, acked: upload.acked, size: claim.asset.stagedSize, source)
+        let verdict = try await send(source, reporter, since: began)
+        await reporter.finishMarking()
+        return verdict
+    }
+
+    private func send(
+        _ source: SourceVerifier?, _ reporter: AttemptReporter, since began: MonotonicTime
+    ) async throws -> Verdict {
+        let upload = claim.upload
+        var sent: StagedFile?
+        do {
+            guard let sha256 = claim.asset.sha256 else { return copyLost() }
+            var file: SharedSourceFile?
+            defer { withExtendedLifetime(file) {} }
+            if let source {
+                do { file = try await source.open() } catch {
+                    return await verdict(on: source, reporter) ?? unreadable("\(error)", reporter)
+                }
+                if let verdict = await verdict(on: source, reporter) { return verdict }
+            } else if try await !hasCopy() {
+                return copyLost()
+            }
+            CrashPoint.reached("claimed")
+            let parts = try await house.parts(of: claim.asset, for: destination)
+            if upload.isTroubled { try await house.store.beginAgain([upload.id]) }
+            // Also for an upload that was left out of a bundle, whose transfer has no single account.
+            let order = house.order(claim, sha256, parts, from: file?.place)
+            sent = order.file
+            var remote = try await TransferPermit.paying(for: upload.id) {
+                try await destination.upload(order, reporter: reporter)
+            }
+            if let source, let verdict = await verdict(on: source, reporter, sent: &remote) { return verdict }
+            CrashPoint.reached("verified")
+            return Verdict(
+                outcome: .verified(remote), wasAnswered: true, took: house.clocks.monotonic().since(began))
+        } catch let error as UploadError {
+            if Task.isCancelled { return Verdict(outcome: .yielded, wasAnswered: false) }
+            if let source, let verdict = await verdict(on: source, reporter, after: error) { return verdict }
+            return judge(await blaming(source == nil ? sent : nil, for: error), reporter)
+        } catch is SourceVerifier.Moved {
+            if let source, let verdict = await verdict(on: source, reporter) { return verdict }
+            return Verdict(outcome: .yielded, wasAnswered: reporter.wasAnswered)
+        } catch  where error is CancellationError || error is Store.LeaseLost {
+            return Verdict(outcome: .yielded, wasAnswered: reporter.wasAnswered)
+        }
+    }
+
+    /// The remote has other bytes than were announced. If the copy has changed by now, that is the failure.
+    private func blaming(_ copy: StagedFile?, for reported: UploadError) async -> UploadError {
+        guard let copy, reported.failure.isOfVerification else { return reported }
+        let (name, now) = (claim.upload.destination, house.clocks.wall())
+        do {
+            try await copy.checkContent { kind, code, message, retryable in
+                Failure(kind, code: code, message: "\(name): \(message)", at: now, retryable: retryable)
+            }
+            return reported
+        } catch {
+            return error as? UploadError ?? reported
+        }
+    }
+
+    /// The copy is checked when its upload is claimed: a name without `.part` means complete, so its size is enough.
+    private func hasCopy() async throws -> Bool {
+        let (staging, name) = (house.staging, claim.asset.stagedName)
+        return try await blocking { try staging.size(of: name) } == claim.asset.stagedSize
+    }
+
+    func copyLost() -> Verdict {
+        let failure = Failure(
+            .local, code: "copy_lost",
+            message: claim.asset.stagingMode == .inPlace
+                ? "\(claim.asset.path.display), which is uploaded in place, is not there"
+                : "the staged copy \(house.staging.path(claim.asset.stagedName).display) is missing or has another size",
+            at: house.clocks.wall(), retryable: true)
+        return Verdict(outcome: .copyLost(failure), failure: failure, wasAnswered: false)
+    }
+
+    private func judge(_ error: UploadError, _ reporter: AttemptReporter) -> Verdict {
+        var (failure, remedy) = (error.failure, error.remedy)
+        if isOnItsOwn(remedy) {
+            remedy = .giveUp
+            failure.retryable = false
+            failure.message += "; it was added with an address or headers of its own, so nothing else waits for it"
+        }
+        let retry = house.retry(folder: claim.upload.folder, destination: claim.upload.destination)
+        var verdict = Verdict(
+            outcome: .yielded, remedy: remedy, failure: failure, wasAnswered: reporter.wasAnswered)
+        switch remedy {
+        case .giveUp:
+            verdict.outcome = .refused(failure)
+            // The destination answered with a refusal of this one file.
+            verdict.wasAnswered = true
+        case .restage:
+            verdict.outcome = .copyLost(failure)
+        case .refused(let after):
+            let used = claim.upload.attempt + 1
+            if let most = retry.attempts, used >= most {
+                var last = failure
+                last.message += " (attempt \(used) of \(most))"
+                verdict.outcome = .refused(last)
+            } else {
+                let wait = max(after ?? .zero, retry.wait(afterFailures: used, jitter: Random.jitter()))
+                verdict.outcome = .again(failure, until: house.clocks.monotonic().advanced(by: wait))
+            }
+        case .pending(let after):
+            return Verdict(
+                outcome: .held(
+                    failure, until: house.clocks.monotonic().advanced(by: after), knowing: reporter.known,
+                    isFault: false),
+                // If a quota refused, the destination was not asked.
+                wasAnswered: failure.code != Failure.shortOfQuota || reporter.wasAnswered)
+        case .again, .holdDestination, .noRoom, .rateLimit, .authenticate, .misconfigured:
+            // The dispatcher fills in the time of the next try: it knows the number of failures, and the destination.
+            verdict.outcome = .held(failure, until: house.clocks.monotonic())
+        }
+        return verdict
+    }
+
+    /// Whether an answer concerns only values that a person gave for this upload, and not its destination.
+    private func isOnItsOwn(_ remedy: Remedy) -> Bool {
+        guard !claim.upload.headers.isEmpty || claim.upload.url != nil else { return false }
+        return switch remedy {
+        case .authenticate, .misconfigured: true
+        default: false
+        }
+    }
+}
+
+extension House {
+    /// The digests of a copy's parts that a destination wants, if they were made.
+    func parts(of asset: AssetRecord, for destination: any Destination) async throws -> PartDigests {
+        if destination.requestedDigests(forSize: asset.stagedSize).isEmpty { return PartDigests() }
+        return try await store.partDigests(of: asset.id)
+    }
+
+    /// The order of an upload for its destination.
+    ///
+    /// - Parameter place: The location of its bytes; the staged copy by default.
+    func order(
+        _ claim: Claim, _ sha256: [UInt8], _ parts: PartDigests = PartDigests(), from place: FilePlace? = nil
+    ) -> UploadOrder {
+        let (upload, asset) = (claim.upload, claim.asset)
+        return UploadOrder(
+            id: upload.id, generation: upload.generation,
+            file: StagedFile(
+                place: place ?? .path(staging.path(asset.stagedName)), size: asset.stagedSize,
+                sha256: sha256, parts: parts),
+            name: upload.name, mediaType: upload.mediaType, modified: upload.modified, metadata: upload.metadata,
+            checkpoint: claim.checkpoint, url: upload.url, removesSource: asset.action.removesSource)
+    }
+}
+
+/// Stores the notes of a working destination durably, and updates the live figures.
+final class AttemptReporter: UploadReporter {
+    private let house: House
+    private let id: String
+    private let size: Int64
+    private let state: Mutex<State>
+    /// The latest write of the sent position, queued after those before it.
+    private let marking = Mutex<Task<Void, Never>?>(nil)
+    /// The account that its bytes are charged to.
+    private let account: QuotaAccount?
+    /// Set for a source that is uploaded in place.
+    private let source: SourceVerifier?
+
+    private struct State {
+        var acked: Int64
+        var wasAnswered = false
+        var known: [Companion]?
+        /// The sent position that was recorded last.
+        var markedSent: Int64
+    }
+
+    /// - Parameter acked: Bytes that the remote had acknowledged before this attempt.
+    init(house: House, id: String, acked: Int64, size: Int64, _ source: SourceVerifier? = nil) {
+        self.source = source
+        self.house = house
+        self.id = id
+        self.size = size
+        state = Mutex(State(acked: acked, markedSent: acked))
+        account = TransferPermit.current?.accounts[id]
+    }
+
+    var wasAnswered: Bool { state.withLock { $0.wasAnswered } }
+    /// The files that travel with it, as of its latest question.
+    var known: [Companion]? { state.withLock { $0.known } }
+
+    func record(_ checkpoint: Checkpoint) async throws {
+        CrashPoint.reached("opening")
+        try await source?.insist()
+        try await house.store.record(checkpoint, for: id)
+        account?.note(isBegun: !checkpoint.fields.isEmpty)
+        CrashPoint.reached("opened")
+    }
+
+    func accepted(_ offset: Int64, _ checkpoint: Checkpoint) async throws {
+        note(acked: offset)
+        try await insist(acked: offset)
+        try await house.store.record(checkpoint, for: id, acked: offset)
+        CrashPoint.reached("accepted")
+    }
+
+    /// When the remote has all bytes, the verdict on the source follows the verification: the upload of a removed
+    /// source is not given up then, since the object at the remote may be all there is.
+    private func insist(acked: Int64) async throws {
+        guard let source, acked < source.size else { return }
+        try await source.insist()
+    }
+
+    func parts() async throws -> [AcknowledgedPart] { try await house.store.parts(of: id) }
+    func companions() async throws -> [Companion] {
+        let found = try await house.store.companions(of: id)
+        state.withLock { $0.known = found }
+        return found
+    }
+
+    func took(_ parts: [AcknowledgedPart], lost: [Int], acked: Int64) async throws {
+        note(acked: acked)
+        try await insist(acked: acked)
+        try await house.store.took(parts, lost: lost, of: id, acked: acked)
+        CrashPoint.reached("accepted")
+    }
+
+    func renewed(_ checkpoint: Checkpoint, leaving old: Checkpoint?) async throws {
+        let sent = house.live[id]?.sent ?? 0
+        note(acked: 0)
+        try await source?.insist()
+        // The bytes sent for the abandoned object were sent in vain.
+        try await house.store.note(sent: sent, of: id)
+        try await house.store.renew(checkpoint, for: id, leaving: old)
+        house.live.beginAgain(id)
+        if old != nil { house.removalSignal.signal() }
+    }
+
+    func named(_ remoteID: String, at url: String?) async throws {
+        try await source?.insist()
+        try await house.store.name(remoteID, at: url, for: id)
+    }
+
+    func isOfAnother(_ remoteID: String) async throws -> Bool {
+        try await house.store.isOfAnother(remoteID, than: id)
+    }
+
+    func credential(_ news: CredentialRenewal) async throws {
+        try await source?.insist()
+        try await house.store.note(news, for: id)
+    }
+
+    private func note(acked: Int64) {
+        // Only for more than before: a server that reports an upload's position, but accepts no byte, is not up.
+        state.withLock { state in
+            if acked > state.acked { state.wasAnswered = true }
+            state.acked = acked
+            state.markedSent = acked
+        }
+        house.live.acked(id, acked)
+    }
+
+    var mayClearUp: Bool { house.live.isStopping }
+    func sending(_ offset: Int64) {
+        house.live.sent(id, offset)
+        let isDue = state.withLock { state in
+            guard offset - state.markedSent >= markingStep || offset == size && offset > state.markedSent else {
+                return false
+            }
+            state.markedSent = offset
+            return true
+        }
+        // Recorded, so that a crash does not lose the count of bytes that were sent without an acknowledgement.
+        if isDue, size >= Self.leastMarked {
+            marking.withLock { last in
+                last = Task { [last] in
+                    await last?.value
+                    await self.mark(sent: offset)
+                }
+            }
+        }
+    }
+
+    /// Smaller files are not marked: a crash may lose the count.
+    private static let leastMarked: Int64 = 1_000_000
+    private var markingStep: Int64 { max(size / 8, Self.leastMarked) }
+
+    /// Returns when the latest position is on disk, or cannot be written.
+    func finishMarking() async { await marking.withLock { $0 }?.value }
+
+    private func mark(sent offset: Int64) async {
+        do { try await house.store.note(sent: offset, of: id) } catch {
+            house.log.debug("what was sent is not written down", ["id": id, "reason": "\(error)"])
+        }
+    }
+
+    func spent(_ bytes: Int64) { if let account, account.countsNotes { account.spend(bytes) } }
+    func received(_ bytes: Int64) { if let account, account.countsNotes { account.receive(bytes) } }
+    func entered(_ phase: UploadPhase) { house.live.enter(id, phase) }
+    var isToPause: Bool { house.live.isToPause(id) }
+}

@@ -1,0 +1,98 @@
+internal import Core
+internal import Synchronization
+
+/// Passes on the engine's notes of one attempt. To every checkpoint it adds the gift that has replaced its medium
+/// meanwhile, so that a restart uses that gift and asks for no other.
+final class ApsaraReporter: UploadReporter {
+    private struct State {
+        var last: Checkpoint
+        var moved: [String: String] = [:]
+    }
+
+    private let reporter: any UploadReporter
+    private let state: Mutex<State>
+
+    init(_ reporter: any UploadReporter, _ checkpoint: Checkpoint) {
+        self.reporter = reporter
+        state = Mutex(State(last: checkpoint))
+    }
+
+    /// Durable when it returns.
+    func moved(to ticket: ApsaraUploadTicket, until: WallTime) async throws {
+        let checkpoint = state.withLock { state in
+            ticket.noteMoved(in: &state.moved, until: until)
+            return Self.with(state.moved, &state.last)
+        }
+        try await reporter.record(checkpoint)
+    }
+
+    /// Waits for a note that was being written when the gift came.
+    func settle() async throws {
+        let checkpoint = state.withLock { $0.moved.isEmpty ? nil : $0.last }
+        if let checkpoint { try await reporter.record(checkpoint) }
+    }
+
+    private static func with(_ moved: [String: String], _ checkpoint: inout Checkpoint) -> Checkpoint {
+        checkpoint.fields.merge(moved) { $1 }
+        return checkpoint
+    }
+
+    private func kept(_ checkpoint: Checkpoint) -> Checkpoint {
+        state.withLock { state in
+            state.last = checkpoint
+            return Self.with(state.moved, &state.last)
+        }
+    }
+
+    func record(_ checkpoint: Checkpoint) async throws { try await reporter.record(kept(checkpoint)) }
+    func accepted(_ offset: Int64, _ checkpoint: Checkpoint) async throws {
+        try await reporter.accepted(offset, kept(checkpoint))
+    }
+    func renewed(_ checkpoint: Checkpoint, leaving old: Checkpoint?) async throws {
+        try await reporter.renewed(kept(checkpoint), leaving: old)
+    }
+    func parts() async throws -> [AcknowledgedPart] { try await reporter.parts() }
+    func took(_ parts: [AcknowledgedPart], lost: [Int], acked: Int64) async throws {
+        try await reporter.took(parts, lost: lost, acked: acked)
+    }
+    func companions() async throws -> [Companion] { try await reporter.companions() }
+    func named(_ id: String, at url: String?) async throws { try await reporter.named(id, at: url) }
+    func isOfAnother(_ id: String) async throws -> Bool { try await reporter.isOfAnother(id) }
+    func credential(_ news: CredentialRenewal) async throws { try await reporter.credential(news) }
+    func sending(_ offset: Int64) { reporter.sending(offset) }
+    func spent(_ bytes: Int64) { reporter.spent(bytes) }
+    func entered(_ phase: UploadPhase) { reporter.entered(phase) }
+    var isToPause: Bool { reporter.isToPause }
+    var mayClearUp: Bool { reporter.mayClearUp }
+}
+
+// A gift that was given in place of the medium that a checkpoint names. The next attempt uses it.
+extension ApsaraUploadTicket {
+    private static let movedTo = "moved_"
+
+    func noteMoved(in fields: inout [String: String], until: WallTime) {
+        var own = Checkpoint()
+        note(in: &own, until: until)
+        fields = [:]
+        for (field, value) in own.fields { fields[Self.movedTo + field] = value }
+    }
+
+    /// Returns the gift with the time that is left of it; `nil` where none was given, or its right has ended.
+    static func moved(_ checkpoint: Checkpoint, now: WallTime) -> (ticket: ApsaraUploadTicket, left: Duration)? {
+        var own = Checkpoint()
+        for (field, value) in checkpoint.fields where field.hasPrefix(movedTo) {
+            own[String(field.dropFirst(movedTo.count))] = value
+        }
+        guard let medium = ApsaraMedium(own), let (grant, left) = ApsaraGrant.read(own, now: now) else { return nil }
+        return (ApsaraUploadTicket(medium: medium, grant: grant), left)
+    }
+
+    /// Forgets the gift whose right ended before it was used.
+    ///
+    /// - Returns: Whether there was one: its medium stays empty.
+    static func dropMoved(_ checkpoint: inout Checkpoint) -> Bool {
+        let fields = checkpoint.fields.keys.filter { $0.hasPrefix(movedTo) }
+        for field in fields { checkpoint[field] = nil }
+        return !fields.isEmpty
+    }
+}

@@ -1,0 +1,182 @@
+internal import Core
+internal import Transport
+
+/// A file's media asset, and the address for its bytes.
+struct ApsaraMedium: Hashable, Sendable {
+    var sort: ApsaraMediaKind
+    /// The id at VOD; `nil` where the person's own service does not tell it.
+    var id: String?
+    /// Scheme and host of the storage, without the bucket.
+    var endpoint: String
+    var bucket: String
+    var key: FilePath
+    /// VOD's region, to which later calls about the medium go.
+    var region: String?
+    /// The address where a person finds a picture, without the signature.
+    var imageURL: String?
+}
+
+/// The right to send the bytes of one medium.
+struct ApsaraGrant: Hashable, Sendable {
+    var key: S3Key
+    /// When the right ends, by the service's clock; `nil` where the answer did not say.
+    var end: WallTime?
+}
+
+/// A medium with the right to upload it, as VOD or the person's own service gives them.
+struct ApsaraUploadTicket: Hashable, Sendable {
+    var medium: ApsaraMedium
+    var grant: ApsaraGrant
+
+    init(medium: ApsaraMedium, grant: ApsaraGrant) {
+        self.medium = medium
+        self.grant = grant
+    }
+
+    /// The reason why an answer gives no medium: a phrase that follows the name of the service. It contains no secret.
+    struct Unusable: Error, Hashable { let words: String }
+
+    /// Reads `UploadAddress` and `UploadAuth`: coded in Base64, as VOD gives them, or decoded, as an object or its
+    /// text.
+    ///
+    /// - Parameter medium: For a renewal, the medium as known before: an answer may leave the id out.
+    init(_ json: JSONValue, as sort: ApsaraMediaKind, before medium: ApsaraMedium? = nil) throws(Unusable) {
+        let address = try Self.blob("UploadAddress", of: json)
+        let auth = try Self.blob("UploadAuth", of: json)
+        guard let endpoint = address["Endpoint"]?.string, let bucket = address["Bucket"]?.string,
+            let name = address["FileName"]?.string
+        else { throw Unusable(words: "an `UploadAddress` without `Endpoint`, `Bucket` or `FileName`") }
+        let whole = endpoint.contains("://") ? endpoint : "https://\(endpoint)"
+        let web = WebAddress(whole)
+        let brackets = whole.filter { $0 == "[" || $0 == "]" }
+        guard whole.hasPrefix("https://") || whole.hasPrefix("http://"), web.site != nil, !web.hasUser,
+            brackets.isEmpty || brackets == "[]",
+            web.path.isEmpty || web.path == "/", web.query == nil,
+            web.authority?.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !"?#%\\".utf8.contains($0) }) == true
+        else { throw Unusable(words: "an `UploadAddress` whose `Endpoint` is no host") }
+        guard (3...63).contains(bucket.utf8.count), bucket.utf8.allSatisfy({ S3ValueChecks.isOfHosts($0) }) else {
+            throw Unusable(words: "an `UploadAddress` whose `Bucket` is no name of one")
+        }
+        // The name is used unchanged: another name would be another file.
+        guard (1...1023).contains(name.utf8.count), !name.hasPrefix("/"), !name.hasPrefix("\\"),
+            name.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }),
+            !name.split(separator: "/", omittingEmptySubsequences: false).contains(where: { $0 == "." || $0 == ".." })
+        else { throw Unusable(words: "an `UploadAddress` whose `FileName` is no key of an object") }
+        guard let id = auth["AccessKeyId"]?.string, let secret = auth["AccessKeySecret"]?.string, !id.isEmpty,
+            !secret.isEmpty
+        else { throw Unusable(words: "an `UploadAuth` without `AccessKeyId` or `AccessKeySecret`") }
+        let token = auth["SecurityToken"]?.string.flatMap { $0.isEmpty ? nil : $0 }
+        guard (id + (token ?? "")).utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            throw Unusable(words: "an `UploadAuth` with a key that no header can carry")
+        }
+        // `Expiration` is a duration in seconds, although some clients read it otherwise. A right without an end counts
+        // as long as the longest.
+        let end = auth["ExpireUTCTime"]?.string
+        if let end, WallTime(rfc3339: end) == nil { throw Unusable(words: "an `ExpireUTCTime` that is no time") }
+        grant = ApsaraGrant(
+            key: S3Key(id: id, secret: secret, token: token), end: end.flatMap { WallTime(rfc3339: $0) })
+        let written = ["VideoId", "ImageId", "MediaId"].lazy.compactMap { json[$0] }.first
+        let given = written?.text
+        if let written, !(written.text.map(Self.isID) ?? false) { throw Unusable(words: "a media id that is none") }
+        if let given, let before = medium?.id, given != before {
+            throw Unusable(words: "another medium than the one that it was asked about")
+        }
+        let region = auth["Region"]?.string.flatMap { word in
+            !word.isEmpty && word.utf8.count <= 64 && word.utf8.allSatisfy({ S3ValueChecks.isOfHosts($0) }) ? word : nil
+        }
+        self.medium = ApsaraMedium(
+            sort: sort, id: given ?? medium?.id, endpoint: whole.hasSuffix("/") ? String(whole.dropLast()) : whole,
+            bucket: bucket, key: FilePath(name), region: region ?? medium?.region,
+            // The rest of the address may be a right to view the picture.
+            imageURL: json["ImageURL"]?.string.flatMap { url in
+                let plain = String(url.prefix { $0 != "?" && $0 != "#" })
+                let isAddress =
+                    (plain.hasPrefix("http://") || plain.hasPrefix("https://")) && !WebAddress(plain).hasUser
+                    && plain.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+                return isAddress ? plain : nil
+            } ?? medium?.imageURL)
+    }
+
+    private static func isID(_ text: String) -> Bool {
+        (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isLetterOrDigit(or: "-_") }
+    }
+
+    private static func blob(_ name: String, of json: JSONValue) throws(Unusable) -> JSONValue {
+        switch json[name] {
+        case .object(let fields): return .object(fields)
+        case .text(let text):
+            let isCoded = text.first != "{"
+            // A service may have removed the padding, or used the alphabet for addresses.
+            let plain = text.replacing("-", with: "+").replacing("_", with: "/").filter {
+                $0 != "=" && !$0.isWhitespace
+            }
+            let padded = plain + String(repeating: "=", count: (4 - plain.utf8.count % 4) % 4)
+            let read = isCoded ? bytes(base64: padded) : Array(text.utf8)
+            if let read, case .object(let fields)? = JSONValue.read(read) { return .object(fields) }
+            throw Unusable(words: "an `\(name)` that is neither a JSON object nor one in Base64")
+        default: throw Unusable(words: "no `\(name)`")
+        }
+    }
+}
+
+// The part of a gift that the checkpoint keeps. The right is valid for one object and for an hour at most. With it an
+// upload whose answer was lost can be looked for, without asking the service for a new right. The service would take
+// that request as a wish to overwrite the existing object.
+extension ApsaraUploadTicket {
+    static let fields = [
+        "sort", "media", "media_endpoint", "bucket", "key", "media_region", "image_url", "grant_id", "grant_secret",
+        "grant_token", "grant_end", "grant_until",
+    ]
+
+    /// - Parameter until: The end of the right by the clock of this machine.
+    func note(in checkpoint: inout Checkpoint, until: WallTime) {
+        medium.note(in: &checkpoint)
+        checkpoint["grant_id"] = grant.key.id
+        checkpoint["grant_secret"] = grant.key.secret
+        checkpoint["grant_token"] = grant.key.token
+        checkpoint["grant_end"] = grant.end.map { "\($0.milliseconds)" }
+        checkpoint["grant_until"] = "\(until.milliseconds)"
+    }
+}
+
+extension ApsaraMedium {
+    /// Reads the gift from the checkpoint.
+    init?(_ checkpoint: Checkpoint) {
+        guard let sort = checkpoint["sort"].flatMap({ ApsaraMediaKind(rawValue: $0) }),
+            let endpoint = checkpoint["media_endpoint"], let bucket = checkpoint["bucket"],
+            let key = checkpoint["key"].flatMap({ FilePath(display: $0) })
+        else { return nil }
+        self.init(
+            sort: sort, id: checkpoint["media"], endpoint: endpoint, bucket: bucket, key: key,
+            region: checkpoint["media_region"], imageURL: checkpoint["image_url"])
+    }
+
+    func note(in checkpoint: inout Checkpoint) {
+        checkpoint["sort"] = sort.rawValue
+        checkpoint["media"] = id
+        checkpoint["media_endpoint"] = endpoint
+        checkpoint["bucket"] = bucket
+        checkpoint["key"] = key.display
+        checkpoint["media_region"] = region
+        checkpoint["image_url"] = imageURL
+    }
+
+    /// Whether both are the same object at the storage.
+    func isAt(_ other: ApsaraMedium) -> Bool { bucket == other.bucket && key == other.key }
+}
+
+extension ApsaraGrant {
+    /// Reads the right from the checkpoint, with the time left by the clock of this machine; `nil` when no time is
+    /// left, or more than any right has.
+    static func read(_ checkpoint: Checkpoint, now: WallTime) -> (grant: ApsaraGrant, left: Duration)? {
+        guard let id = checkpoint["grant_id"], let secret = checkpoint["grant_secret"],
+            let until = checkpoint["grant_until"].flatMap({ Int64($0) })
+        else { return nil }
+        let left = Duration.milliseconds(until - now.milliseconds)
+        guard left > .zero, left <= ApsaraKeys.longestLife else { return nil }
+        let grant = ApsaraGrant(
+            key: S3Key(id: id, secret: secret, token: checkpoint["grant_token"]),
+            end: checkpoint["grant_end"].flatMap { Int64($0) }.map { WallTime(milliseconds: $0) })
+        return (grant, left)
+    }
+}

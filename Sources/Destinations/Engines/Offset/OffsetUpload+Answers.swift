@@ -1,0 +1,157 @@
+internal import Core
+internal import Transport
+
+// Handling of answers without progress, and of refusals.
+
+extension OffsetUpload {
+    /// Asks for the remote's offset. Unusable answers are counted.
+    func position() async throws -> Position {
+        do {
+            let position = try await dialect.locate(order, &progress.checkpoint)
+            Contradiction.end(.status, in: &progress.checkpoint)
+            return position
+        } catch let error as UploadError {
+            guard error.remedy.isForOnce else { throw error }
+            let blind = Contradiction(.status, error, in: &progress.checkpoint)
+            try await progress.record()
+            throw blind.error(error, "its answers to the question for the offset cannot be used")
+        }
+    }
+
+    /// Whether an unsuccessful answer is about where the upload stands, and says nothing about the file. That is so
+    /// when the request repeated bytes that were accepted, or bytes that may have arrived before, because the offset
+    /// that was named for them was an old one.
+    ///
+    /// - Parameter reach: No byte from here on had left before this request.
+    func isOfPlace(_ error: UploadError, _ sending: Sending, _ range: Range<Int64>, _ reachability: Int64) -> Bool {
+        if sending.isOfState { return true }
+        guard let status = error.failure.http, FinalAnswer.isOfPlace(status) else { return false }
+        if range.lowerBound < checkpoint.number("taken") { return true }
+        // A finish hook of the server may have refused bytes that arrived for the first time. Only a conflict, the
+        // answer's text, or a timeout in waiting for the hook shows that it was not.
+        guard reachability >= range.upperBound else { return false }
+        return status == 409 || sending.saysPlace || sending.delivery.atMost < range.upperBound - range.lowerBound
+    }
+
+    /// Records the remote's answer to the last byte before it is asked anything else.
+    func note(_ error: UploadError, _ sending: Sending, _ end: Int64) async throws {
+        guard end == size, progress.note(end: error, isOfState: sending.isOfState) else { return }
+        try await progress.record()
+    }
+
+    func afterFailure(
+        _ error: any Error, _ sending: Sending, from offset: Int64, to end: Int64
+    ) async throws -> Int64 {
+        if error is CancellationError {
+            // The bytes that left are known now, and the next attempt needs them. If recording fails, that attempt has
+            // wider bounds, and this stop remains a stop.
+            do { try await progress.record() } catch { throw CancellationError() }
+            throw error
+        }
+        guard let error = error as? UploadError else { throw error }
+        if end == size, !progress.note(end: error, isOfState: sending.isOfState), progress.bounds.mayBeWhole,
+            checkpoint["refused_status"] == nil
+        {
+            checkpoint["unclear_end"] = error.failure.message
+        }
+        // A lock that does not end. The next question shows which bytes were accepted nevertheless.
+        if error.remedy.isForOnce, error.failure.http != nil, checkpoint["refused_status"] == nil {
+            let standstill = try await count(.standstill, error, at: offset)
+            throw standstill.error(error, "no byte from offset \(offset) on was taken")
+        }
+        try await progress.record()
+        return try await lookBehind(error)
+    }
+
+    /// Durable when it returns.
+    ///
+    /// - Parameter offset: The largest that was named.
+    private func count(
+        _ kind: Contradiction.Kind, _ error: UploadError, at offset: Int64
+    ) async throws -> Contradiction {
+        let contradiction = Contradiction(kind, error, in: &progress.checkpoint)
+        checkpoint["conflict_peak"] = "\(max(offset, checkpoint.number("conflict_peak")))"
+        try await progress.record()
+        return contradiction
+    }
+
+    /// Asks for the offset, which shows whether the whole file was refused.
+    ///
+    /// - Throws: `error` if it was not the whole file, or if nothing was refused.
+    func lookBehind(_ error: UploadError) async throws -> Int64 {
+        guard checkpoint["refused_status"] != nil else { throw error }
+        let earlier = renewals
+        let now = try await locate()
+        // Every byte is there, and the refusal of the file is accepted: the rest is reported as a warning.
+        if renewals == earlier, now < size || engine.finalError == .fail { throw error }
+        return now
+    }
+
+    /// Handles a success without growth, or with an impossible offset: the remote is asked again, three times.
+    func afterStrange(_ new: Int64?, _ offset: Int64, _ end: Int64) async throws -> Int64 {
+        strangeAnswers += 1
+        // The request was a success nevertheless.
+        if end == size {
+            FinalAnswer.clear(&progress.checkpoint)
+            checkpoint["answered"] = "1"
+        }
+        let earlier = renewals
+        let now = try await locate()
+        if now > offset, new == nil {
+            strangeAnswers = 0  // names no offsets, but grows
+            return now
+        }
+        let said = new.map { "\($0)" } ?? "none"
+        let words = "bytes \(offset) to \(end) were acknowledged with the offset \(said)"
+        if now <= offset, renewals == earlier {
+            let error = dialect.error(.protocol, "no_progress", words, .again(after: nil))
+            return try await contradicted(error, from: offset, now, mayGoOn: strangeAnswers < 3)
+        }
+        if strangeAnswers >= 3 {
+            throw dialect.error(.protocol, "no_progress", words + ", three times in a row", .again(after: nil))
+        }
+        return now
+    }
+
+    /// Handles an answer that only the remote's own offset explains.
+    func status(
+        from offset: Int64, _ error: UploadError, _ again: Int, isOfPlace: Bool
+    ) async throws -> Int64 {
+        let earlier = renewals
+        let now = try await locate()
+        if renewals != earlier { return now }
+        if now > max(offset, checkpoint.number("conflict_peak")) {
+            standstills = 0
+            return now
+        }
+        standstills = now == offset ? standstills + 1 : 0
+        let isOver = standstills > again
+        // The cause is the credential, or the bytes themselves.
+        if !error.remedy.isForOnce, isOver, !isOfPlace { throw error }
+        return try await contradicted(error, from: offset, now, mayGoOn: !isOver)
+    }
+
+    /// Handles a remote that names an offset and does not accept bytes from there.
+    ///
+    /// - Parameter now: The offset that it named last.
+    /// - Returns: `now`, where that has not happened too often.
+    func contradicted(
+        _ error: UploadError, from offset: Int64, _ now: Int64, mayGoOn: Bool
+    ) async throws -> Int64 {
+        let conflict = try await count(.conflict, error, at: max(offset, now))
+        if mayGoOn, conflict.times <= Contradiction.few { return now }
+        let taken = checkpoint.number("taken")
+        throw conflict.error(
+            error,
+            (taken > now ? "it acknowledged \(taken) of \(size) bytes, " : "of \(size) bytes ")
+                + "it names the offset \(now), and does not go on from there")
+    }
+
+    func afterDamage(_ offset: Int64, _ error: UploadError) async throws -> Int64 {
+        if checkpoint["damaged_at"] != "\(offset)" { checkpoint["damaged"] = nil }
+        checkpoint["damaged_at"] = "\(offset)"
+        if checkpoint.count("damaged") >= 3 { throw error }
+        try await progress.record()
+        return try await locate()
+    }
+}

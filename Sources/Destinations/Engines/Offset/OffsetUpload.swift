@@ -1,0 +1,341 @@
+internal import Core
+internal import Transport
+
+/// One attempt. Owned by one task from beginning to end; state that outlives it is in ``OffsetProgress``.
+final class OffsetUpload {
+    let engine: OffsetEngine
+    let order: UploadOrder
+    private let reporter: any UploadReporter
+    let progress: OffsetProgress
+    private(set) var warnings: [String] = []
+
+    /// The remote's offset when it was asked last; `nil` once bytes were sent after that.
+    private var located: Int64?
+    /// Number of answers in this attempt without progress at one offset.
+    var standstills = 0
+    var strangeAnswers = 0
+    private(set) var renewals = 0
+    private let digest: SentDigest
+
+    var dialect: any OffsetDialect { engine.dialect }
+    var size: Int64 { order.file.size }
+    var acknowledged: Int64 { progress.acknowledged }
+    var checkpoint: Checkpoint {
+        get { progress.checkpoint }
+        set { progress.checkpoint = newValue }
+    }
+
+    private static let mostRejections: Int64 = 3
+
+    init(_ engine: OffsetEngine, _ order: UploadOrder, _ reporter: any UploadReporter) {
+        self.engine = engine
+        self.order = order
+        self.reporter = reporter
+        progress = OffsetProgress(order, reporter)
+        digest = SentDigest(of: order.file)
+    }
+
+    // MARK: Opening
+
+    /// - Returns: The first byte that the remote does not have.
+    func open() async throws -> Int64 {
+        guard checkpoint["url"] != nil else { return try await create() }
+        // A person wants the file sent again: earlier refusals and losses do not count.
+        if FinalAnswer.isOfBefore(checkpoint, order) { return try await renew("it is tried again") }
+        // Bytes at another server are of no use, and new bytes must not go there.
+        guard dialect.isOurs(checkpoint) else { return try await renew("the destination is another server now") }
+        return try await locate()
+    }
+
+    private func create() async throws -> Int64 {
+        let before = checkpoint
+        if checkpoint["creating"] != nil { checkpoint.count("orphans") }
+        checkpoint["creating"] = "1"
+        try await reporter.record(checkpoint)
+        let isKnown: Bool
+        do { isKnown = try await dialect.create(order, &progress.checkpoint) } catch let error as UploadError {
+            if error.failure.code == AuthorizedClient.creationsUnknown {
+                // No request was sent: the uncertainty is as before.
+                checkpoint = before
+                try await reporter.record(checkpoint)
+            } else if dialect.remains(of: checkpoint) != nil {
+                // The creation has made an upload that cannot be used.
+                try await forget()
+            } else if error.leavesNothingBehind {
+                checkpoint["creating"] = nil
+                try await reporter.record(checkpoint)
+            }
+            throw error
+        }
+        checkpoint["creating"] = nil
+        if let url = checkpoint["refused_url"], url == checkpoint["url"], try await !standsAtBeginning() {
+            checkpoint["url"] = nil
+            try await reporter.record(checkpoint)
+            throw dialect.error(
+                .protocol, "same_upload",
+                "a new upload has the address of the one that the server refused: remove that at the server", .giveUp)
+        }
+        let objection = dialect.objection(to: checkpoint)
+        checkpoint["offset"] = "0"
+        progress.bounds = SentBounds(Checkpoint(), size: size)
+        if isKnown {
+            progress.bounds.isKnownThere()
+            checkpoint["answered"] = "1"
+        } else if size > 0, objection == nil {
+            _ = progress.bounds.enter(to: end(from: 0))
+        }
+        // Recorded before the first byte: without a recorded address the upload would be paid for and lost.
+        try await progress.record()
+        if let name = dialect.name(of: checkpoint) { try await reporter.named(name.id, at: name.url) }
+        // Thrown only now: with the recorded address the upload continues when that is allowed, and no second one is
+        // created.
+        if let objection { throw objection }
+        return isKnown ? try await locate() : 0
+    }
+
+    /// Asks for the remote's offset, and uses its answer.
+    @discardableResult
+    func locate() async throws -> Int64 {
+        switch try await position() {
+        case .at(let offset):
+            checkpoint["gone_seen"] = nil
+            checkpoint["doubts"] = nil
+            if let reason = objection(to: offset) { return try await end(loss.ofForeign(reason, at: offset)) }
+            checkpoint["foreign_seen"] = nil
+            if let peak = checkpoint["conflict_peak"].flatMap({ Int64($0) }), offset > peak {
+                Contradiction.end(.conflict, in: &progress.checkpoint)
+            }
+            engine.chunks.learn(from: offset, &progress.checkpoint)
+            if offset < size { progress.lacks() }
+            located = offset
+            try await progress.accepted(offset)
+            if offset == size, let refusal = loss.refusal { throw refusal }
+            return offset
+        case .gone(let isCertain): return try await end(loss.ofGone(isCertain))
+        case .foreign(let reason): return try await end(loss.ofForeign(reason))
+        case .doubtful(let error):
+            if checkpoint.count("doubts") > 2 { return try await end(loss.ofGone(true)) }
+            try await reporter.record(checkpoint)
+            throw error
+        }
+    }
+
+    /// Returns the reason why an offset cannot be this upload's.
+    private func objection(to offset: Int64) -> String? {
+        if offset > progress.bounds.reachability {
+            return
+                "it holds \(offset) bytes, and no more than \(progress.bounds.reachability) can have left: there is a second writer"
+        }
+        let before = acknowledged
+        if offset < before, checkpoint.count("regressions") >= 3 {
+            return "it went back to \(offset) from \(before), for the third time"
+        }
+        return nil
+    }
+
+    private func standsAtBeginning() async throws -> Bool {
+        if case .at(0) = try await dialect.locate(order, &progress.checkpoint) { true } else { false }
+    }
+
+    // MARK: Bytes
+
+    private func end(from offset: Int64) -> Int64 {
+        let cap = engine.chunks.cap
+        let most = Contradiction.isMany(checkpoint) ? min(cap, Contradiction.probe) : cap
+        return dialect.end(from: offset, of: size, atMost: most)
+    }
+
+    /// The attempt ends between two requests: the entry for the next request is withdrawn, since it did not leave.
+    func stopped() async throws -> CancellationError {
+        if progress.bounds.withdraw() { try await progress.record() }
+        return CancellationError()
+    }
+
+    /// Sends the next piece.
+    ///
+    /// - Returns: The offset after it.
+    func send(from offset: Int64) async throws -> Int64 {
+        let end = end(from: offset)
+        // The bytes that an earlier attempt sent were read from this copy.
+        try await digest.begin(at: offset, dialect.failure)
+        let reachability = progress.bounds.reachBefore
+        if progress.bounds.enter(to: end) { try await progress.record() }
+        located = nil
+        let reporter = reporter
+        var sending = await dialect.send(
+            offset..<end, order, &progress.checkpoint, past: digest,
+            { reporter.sending(offset + min($0, end - offset)) })
+        if let damage = digest.damage(dialect.failure) { throw try await damaged(damage) }
+        if let error = sending.error { sending.isOfState = isOfPlace(error, sending, offset..<end, reachability) }
+        // A request that is refused for its offset has delivered nothing, however many of its bytes left.
+        if dialect.isListed && sending.isConflict {
+            sending.isOfState = true
+            _ = progress.bounds.withdraw()
+        } else {
+            progress.bounds.ended(from: offset, sending.delivery)
+        }
+        switch sending.answer {
+        case .accepted(let new?) where new > offset && new <= end:
+            return try await advance(to: new, of: end - offset, isWhole: new == end)
+        case .accepted(let new): return try await afterStrange(new, offset, end)
+        case .status(let error, let again):
+            try await note(error, sending, end)
+            // The remote may have refused the credential, and not the file: the next attempt asks, with a renewed
+            // credential.
+            if end == size, error.failure.http == 401 { throw error }
+            return try await status(from: offset, error, again, isOfPlace: sending.isOfState)
+        case .tooMuch(let error):
+            try await note(error, sending, end)
+            let now = try await locate()
+            if now != offset || engine.chunks.refused(end - offset) { return now }
+            throw error
+        case .damaged(let error):
+            try await note(error, sending, end)
+            return try await afterDamage(offset, error)
+        case .failed(let error):
+            ChunkSize.noteCut(from: offset, to: offset + sending.bytesSent, of: end - offset, &progress.checkpoint)
+            return try await afterFailure(error, sending, from: offset, to: end)
+        }
+    }
+
+    private func advance(to offset: Int64, of asked: Int64, isWhole: Bool) async throws -> Int64 {
+        if isWhole { engine.chunks.accepted(asked) }
+        standstills = 0
+        strangeAnswers = 0
+        // Offsets that a false answer took back count as progress only when they exceed the largest one that was named.
+        if checkpoint["conflict_peak"].flatMap({ Int64($0) }).map({ offset > $0 }) ?? true {
+            Contradiction.end(.conflict, in: &progress.checkpoint)
+        }
+        checkpoint["taken"] = "\(max(offset, checkpoint.number("taken")))"
+        ChunkSize.forgetCuts(&progress.checkpoint)
+        for field in ["damaged", "damaged_at"] { checkpoint[field] = nil }
+        FinalAnswer.clear(&progress.checkpoint)
+        if offset == size { checkpoint["answered"] = "1" }
+        try await progress.accepted(offset)
+        return offset
+    }
+
+    // MARK: The end
+
+    /// Whether an earlier attempt reached the conclusion.
+    var isConcluding: Bool { checkpoint["concluding"] != nil && dialect.isOurs(checkpoint) }
+
+    /// - Parameter verified: How it is known that the remote has every byte.
+    /// - Returns: `nil` when it lacks some after all.
+    func conclude(_ verified: String) async throws -> Outcome? {
+        guard dialect.concludes else { return Outcome() }
+        if checkpoint["concluding"] == nil {
+            checkpoint["concluding"] = verified
+            try await progress.record()
+        }
+        switch try await dialect.conclude(order, &progress.checkpoint, reporter) {
+        case .done(let outcome): return outcome
+        case .incomplete(let error):
+            // An offset was out of date, or the remote lost bytes that it had acknowledged.
+            if try await locate() == size { throw error }
+            checkpoint["concluding"] = nil
+            try await progress.record()
+            return nil
+        case .rejected(var error):
+            // Each time costs the whole file once more.
+            if checkpoint.count("rejections") >= Self.mostRejections, error.remedy.isForOnce {
+                error.remedy = .giveUp
+                error.failure.retryable = false
+                error.failure.message += ", for the third time"
+            }
+            try await forget()
+            throw error
+        case .missing(let error):
+            guard let seen = checkpoint.fields[OffsetProgress.missingIn].flatMap({ Int($0) }), seen < order.generation
+            else {
+                checkpoint[OffsetProgress.missingIn] = "\(order.generation)"
+                try await progress.record()
+                throw error
+            }
+            try await renew(error.failure.message)
+            return nil
+        }
+    }
+
+    /// Whether the remote holds everything.
+    ///
+    /// - Returns: How that is known; `nil` when bytes are missing after all.
+    func confirm() async throws -> String? {
+        if isConcluding, let verified = checkpoint["concluding"] { return completed(verified) }
+        if located == size { return completed(byOffset) }
+        switch try await position() {
+        case .at(size): return completed(byOffset)
+        case .at(let offset):
+            if let reason = objection(to: offset) {
+                _ = try await end(loss.ofForeign(reason, at: offset))
+                return nil
+            }
+            progress.lacks()
+            try await progress.accepted(offset)
+            return nil
+        // Some remotes remove an upload's record once it is complete. The remote has acknowledged the last byte.
+        case .gone, .doubtful:
+            let isAssumed = checkpoint["assumed"] != nil
+            // An empty file is complete when its upload was created.
+            let isAnswered = checkpoint["answered"] != nil || size == 0
+            return completed(isAssumed ? "assumption" : isAnswered ? "acknowledgement" : byOffset)
+        case .foreign(let reason):
+            _ = try await end(loss.ofForeign(reason))
+            return nil
+        }
+    }
+
+    /// How the file was verified, where only the remote's byte count proves it. The text differs if no answer to the
+    /// last byte was received.
+    private var byOffset: String {
+        size == 0 || checkpoint["answered"] != nil || progress.wasTakenWhole ? "offset" : FinalAnswer.unanswered
+    }
+
+    private func completed(_ how: String) -> String {
+        warnings += FinalAnswer.warnings(checkpoint, verifiedBy: how) + FinalAnswer.doubts(checkpoint)
+        return how
+    }
+
+    // MARK: Starting again
+
+    private var loss: OffsetLoss { OffsetLoss(engine: engine, order: order, progress: progress) }
+
+    private func end(_ end: OffsetLoss.End) async throws -> Int64 {
+        switch end {
+        case .whole: return size
+        case .assumed:
+            checkpoint["assumed"] = "1"
+            try await progress.accepted(size)
+            return size
+        case .again(let reason): return try await renew(reason)
+        }
+    }
+
+    /// Forgets the upload and creates a new one at offset 0.
+    @discardableResult
+    private func renew(_ reason: String) async throws -> Int64 {
+        try await forget()
+        renewals += 1
+        if renewals > 1 {
+            let (wait, words) = (Backoff.ofLosses(checkpoint.number("restarts")), "the upload was lost twice in a row")
+            throw dialect.error(.protocol, "upload_lost", "\(words): \(reason)", .pending(after: wait))
+        }
+        return try await create()
+    }
+
+    /// The staged copy differs from its record, and so do the bytes that were sent of it.
+    private func damaged(_ damage: UploadError) async throws -> UploadError {
+        try await forget()
+        return damage
+    }
+
+    private func forget() async throws {
+        located = nil
+        // The remote may have all of an upload that it does not find.
+        let isRemoved =
+            dialect.isOurs(checkpoint) && checkpoint[Checkpoint.isOfAnother] == nil
+            && checkpoint[OffsetProgress.missingIn] == nil
+        try await progress.renew(
+            leaving: isRemoved ? dialect.remains(of: checkpoint) : nil, name: dialect.name(of: checkpoint)?.id)
+    }
+}

@@ -1,0 +1,400 @@
+internal import Core
+internal import Linux
+internal import Transport
+
+extension PartsUpload {
+    /// Sends the parts that the remote does not have, in order, with the allowed number in parallel.
+    func sendMissing(_ plan: PartPlan) async throws {
+        let missing = missing(of: plan)
+        // The part whose answer described the whole file has arrived, whether that was recorded or not.
+        if let done = checkpoint["done"].flatMap({ Int($0) }), missing == [done] {
+            return try await note([AcknowledgedPart(index: done, size: plan[done].length)])
+        }
+        let last = plan.count - 1
+        if dialect.lastGoesAlone, missing.last == last {
+            try await send(Array(missing.dropLast()), plan, isRest: false)
+            try await send([last], plan, isRest: true)
+        } else {
+            try await send(missing, plan, isRest: true)
+        }
+    }
+
+    /// - Parameter isRest: Nothing is missing when these are there.
+    private func send(_ indices: [Int], _ plan: PartPlan, isRest: Bool) async throws {
+        guard !indices.isEmpty else { return }
+        var waiting = indices[...]
+        var failure: (any Error)?
+        // A child task that returns no part computes the digest of the sent ones.
+        try await withThrowingTaskGroup(of: SentPart?.self) { group in
+            var running = 0
+            while true {
+                // A server that keeps renaming never gets two requests at once.
+                let most = dialect.mayRename && taken.isEmpty || renamings > 2 ? 1 : engine.parallel
+                while failure == nil, running < most, !reporter.isToPause, let index = waiting.first {
+                    if let shortage = dialect.reserve(for: plan[index].length) {
+                        // A part in flight may use less than its reservation.
+                        if running == 0 { failure = short(shortage) }
+                        break
+                    }
+                    waiting.removeFirst()
+                    try await prepare(index, plan, isLast: isRest && waiting.isEmpty)
+                    start(plan[index], plan, in: &group)
+                    running += 1
+                }
+                guard running > 0, let next = try await group.next() else { break }
+                guard let sent = next else { continue }
+                running -= 1
+                dialect.returnPledge(for: sent.part.length, sent: sent.sending.bytesSent)
+                do {
+                    try await judge(sent)
+                    digestAlong(in: &group)
+                } catch let error as DamagedPart {
+                    try await count(error, plan)
+                    waiting.insert(sent.part.index, at: waiting.startIndex)
+                } catch let error as MisplacedParts {
+                    waiting.insert(contentsOf: error.parts, at: waiting.startIndex)
+                } catch let error as UploadError {
+                    // Other parts in flight may still arrive.
+                    failure = failure ?? error
+                }
+            }
+            // The digest of an attempt that ends here is not needed.
+            if failure != nil || !waiting.isEmpty { group.cancelAll() }
+        }
+        if let failure { throw failure }
+        // A person has paused it: the parts in flight have arrived.
+        if !waiting.isEmpty { throw CancellationError() }
+    }
+
+    private func short(_ shortage: Shortage) -> UploadError {
+        UploadError(
+            dialect.failure(.quota, Failure.shortOfQuota, shortage.text, retryable: true),
+            remedy: .pending(after: shortage.after))
+    }
+
+    /// Sends no request to the remote where a quota leaves less than the next part needs.
+    func checkQuota() async throws {
+        // A file that may be complete is looked for nevertheless.
+        if isPerhapsWhole || checkpoint["done"] != nil { return }
+        let plan = try storedPlan ?? dialect.plan(order)
+        let taken = Set(try await reporter.parts().map(\.index))
+        guard let next = (0..<plan.count).first(where: { !taken.contains($0) }) else { return }
+        if let shortage = dialect.reserve(for: plan[next].length) { throw short(shortage) }
+        // The reservation is made again when the part leaves: the answer to a question may have changed which parts are
+        // sent.
+        dialect.returnPledge(for: plan[next].length, sent: 0)
+    }
+
+    /// Records what must be durable before a part leaves.
+    private func prepare(_ index: Int, _ plan: PartPlan, isLast: Bool) async throws {
+        try Task.checkCancellation()
+        try checkCopy()
+        var isNew = false
+        // Checked each time the last part leaves: the copy may have rotted since the first time.
+        if isLast, !dialect.comparesContent, !isCheckedAtEnd { try await checkContent(before: plan[index]) }
+        // Where the remote can only count, it is unknown whether it completed the file the first time.
+        if isLast, wasPerhapsWhole, checkpoint["doubled"] == nil, dialect.onlyCounts, !dialect.endsByRequest(plan) {
+            checkpoint["doubled"] = "1"
+            isNew = true
+        }
+        if index == plan.count - 1, checkpoint["last_left"] == nil, dialect.sharesName(plan) {
+            checkpoint["last_left"] = "1"
+            isNew = true
+        }
+        // If the upload is found gone later, it may be complete.
+        if bounds.enter(index, isLast: isLast) { isNew = true }
+        if !dialect.repeatsSafely {
+            checkpoint["sending"] = "\(index)"
+            isNew = true
+        }
+        if isNew { try await record() }
+    }
+
+    /// Whether the remote assembles the file only on request, so that the copy can be checked when all parts are there.
+    private var isCheckedAtEnd: Bool {
+        dialect.completesByRequest && !dialect.lastGoesAlone && !dialect.comparesContent
+    }
+    /// Their digest is known in time only where the last part leaves after all others, or is not the end.
+    private var isDigestedAlong: Bool { isCheckedAtEnd || dialect.lastGoesAlone && !dialect.comparesContent }
+
+    /// Checks the staged copy, which may have rotted, and with it the bytes that were sent. The whole copy is read
+    /// where an earlier attempt has sent some parts.
+    private func checkContent(before last: PartPlan.Part) async throws {
+        if isDigestedAlong, arrived == last.offset, last.isLast, along.extend(to: last.end) { await along.run() }
+        if let digest = along.digest(of: order.file.size), digest == order.file.sha256 { return try checkCopy() }
+        try await checkContent()
+    }
+
+    private func checkContent() async throws {
+        do { try await order.file.checkContent(dialect.failure) } catch let error as UploadError {
+            // The error for the changed copy matters more than the limit on starts.
+            _ = try await renewed("the staged copy has changed")
+            throw error
+        }
+    }
+
+    private func start(
+        _ part: PartPlan.Part, _ plan: PartPlan,
+        in group: inout ThrowingTaskGroup<SentPart?, any Error>
+    ) {
+        var piece = piece(plan)
+        (piece.resumes, isResuming) = (isResuming, false)
+        let (dialect, reporter, flight, told) = (dialect, reporter, flight, piece)
+        let (renamings, arrivals) = (renamings, arrivals.count)
+        along.forget(from: part.offset)
+        flight.acknowledge(acked)
+        group.addTask {
+            let sending = await dialect.send(part, told) { sent in
+                reporter.sending(flight.set(part.index, min(sent, part.length)))
+            }
+            return SentPart(part: part, sending: sending, renamings: renamings, arrivals: arrivals)
+        }
+    }
+
+    /// The end of the parts that have arrived without a gap.
+    private var arrived: Int64 {
+        guard let plan else { return 0 }
+        return (0..<plan.count).first { taken[$0] == nil }.map { plan[$0].offset } ?? plan.size
+    }
+
+    private var isAllProven: Bool { taken.keys.allSatisfy { proven.contains($0) } }
+
+    private func digestAlong(in group: inout ThrowingTaskGroup<SentPart?, any Error>) {
+        guard isDigestedAlong, !isAllProven, along.extend(to: arrived) else { return }
+        group.addTask { [along] in
+            await along.run()
+            return nil
+        }
+    }
+
+    private func judge(_ sent: SentPart) async throws {
+        let (part, sending) = (sent.part, sent.sending)
+        if sent.renamings < renamings {
+            switch sending.answer {
+            case .taken, .gone, .startOver:
+                flight.end(part.index)
+                throw MisplacedParts(parts: [part.index])
+            case .damaged, .failed: break
+            }
+        }
+        switch sending.answer {
+        case .taken(let taken, let finished, let changes):
+            CrashPoint.reached("part-answered")
+            if sending.isProven { proven.insert(part.index) } else { proven.remove(part.index) }
+            let doubtful = try await rename(changes, since: sent.arrivals)
+            try await took(part, taken, finished)
+            if !doubtful.isEmpty { throw MisplacedParts(parts: doubtful) }
+        case .gone(let error):
+            if checkpoint["done"] != nil { throw error.endedEarly(dialect) }
+            throw try await afterGone(error)
+        case .startOver(let error): throw try await startedOver(error, sent)
+        case .damaged(let error):
+            flight.end(part.index)
+            try await noteRefused(part, sending)
+            throw DamagedPart(part: part.index, error: error)
+        case .failed(let error):
+            flight.end(part.index)
+            if error is CancellationError {
+                // The bytes that left are known now. If recording fails, the next attempt has wider bounds, and this
+                // stop remains a stop.
+                do { try await noteRefused(part, sending) } catch { throw CancellationError() }
+                throw error
+            }
+            let refusal = try await noteEnd(error, part, sending)
+            if let plan, !dialect.endsByRequest(plan), missing(of: plan) == [part.index],
+                let object = await there(behind: error, plan)
+            {
+                throw Exit.finished(object)
+            }
+            try await noteRefused(part, sending)
+            throw refusal ?? error
+        }
+    }
+
+    /// - Returns: Parts that arrived while the part whose answer renamed the upload was in flight; they no longer
+    ///   count.
+    private func rename(_ changes: [String: String], since count: Int) async throws -> [Int] {
+        guard changes.contains(where: { checkpoint[$0.key] != $0.value }) else { return [] }
+        let doubtful = Array(arrivals.dropFirst(count))
+        // Recorded before the new name: under that name they may be missing.
+        if !doubtful.isEmpty { try await note([], lost: doubtful) }
+        for (field, value) in changes { checkpoint[field] = value }
+        renamings += 1
+        arrivals = []
+        try await record()
+        return doubtful
+    }
+
+    private func took(_ part: PartPlan.Part, _ taken: AcknowledgedPart, _ finished: RemoteObject?) async throws {
+        let before = checkpoint
+        if let finished {
+            checkpoint["done"] = "\(part.index)"
+            checkpoint["done_url"] = finished.url
+            checkpoint["done_by"] = finished.verifiedBy
+        }
+        checkpoint["damaged"] = nil
+        if part.isLast { checkpoint["end_unanswered"] = nil }
+        checkpoint["gone_seen"] = nil
+        FinalAnswer.clear(&checkpoint)
+        // Recorded before the part: the remote does not repeat what the answer said about the file.
+        if checkpoint != before { try await record() }
+        try await note([taken])
+        arrivals.append(part.index)
+    }
+
+    /// Records what is known about a part that was not accepted: where the remote cannot have it, no doubt remains.
+    func noteRefused(_ part: PartPlan.Part, _ sending: PartSending) async throws {
+        guard let plan else { return }
+        var isNew = bounds.ended(
+            part, sending.delivery, isRefused: sending.isRefused, missing: missing(of: plan))
+        if sending.isRefused, checkpoint["sending"] != nil {
+            checkpoint["sending"] = nil
+            isNew = true
+        }
+        if isNew { try await record() }
+    }
+
+    /// Records the refusal of the last part by a server that can only count its parts, before any other request.
+    ///
+    /// - Returns: The error for a final refusal; `nil` where there is none.
+    private func noteEnd(
+        _ error: any Error, _ part: PartPlan.Part, _ sending: PartSending
+    ) async throws -> UploadError? {
+        guard dialect.onlyCounts, let plan, !dialect.endsByRequest(plan), missing(of: plan) == [part.index],
+            var error = error as? UploadError,
+            FinalAnswer.note(error, isOfState: false, saysNo: sending.saysNo, order, in: &checkpoint)
+        else { return nil }
+        // Where each repeat may leave a complete file, the answer is not doubted for ever.
+        let isDenied = sending.saysNo && !dialect.repeatsSafely && checkpoint.count("denied") >= 3
+        try await record()
+        guard let refusal = FinalAnswer.refusal(in: checkpoint, dialect.failure) else { return nil }
+        // The remote cannot be asked: the answer decides.
+        if dialect.inquiry == .none {
+            if isDenied { return refusal }
+            return FinalAnswer.isFinal(error, isKnownPlace: !taken.isEmpty || wasPerhapsWhole) ? refusal : nil
+        }
+        guard error.remedy == .giveUp else { return nil }
+        if engine.finalError == .fail { return refusal }
+        // Accepted where the server says that it has every part.
+        error.remedy = .refused(after: nil)
+        error.failure.retryable = true
+        return error
+    }
+
+    /// Counts damaged parts. After three in a row the staged copy is checked before the remote is believed.
+    private func count(_ damage: DamagedPart, _ plan: PartPlan) async throws {
+        let times = checkpoint.count("damaged")
+        let isEnd = dialect.onlyCounts && !dialect.endsByRequest(plan) && missing(of: plan) == [damage.part]
+        // The remote may have kept a part that it refused.
+        if isEnd { checkpoint["doubled"] = "1" }
+        try await record()
+        guard times >= 3 else { return }
+        try await checkContent()
+        guard isEnd,
+            FinalAnswer.note(damage.error, isOfState: false, order, in: &checkpoint)
+        else { throw damage.error }
+        try await record()
+        throw FinalAnswer.refusal(in: checkpoint, dialect.failure) ?? damage.error
+    }
+
+    // MARK: The end
+
+    /// - Returns: `nil` when parts are missing after all.
+    func complete(_ plan: PartPlan) async throws -> RemoteObject? {
+        let parts = taken.values.sorted { $0.index < $1.index }
+        if isCheckedAtEnd, checkpoint["completing"] == nil, !isAllProven {
+            if along.extend(to: plan.size) { await along.run() }
+            if along.digest(of: plan.size) != order.file.sha256 { try await checkContent() }
+        }
+        let before = checkpoint
+        // The remote may have completed a file when it was asked before, and a second one now.
+        let isRepeated = checkpoint["completing"] != nil && dialect.onlyCounts && dialect.endsByRequest(plan)
+        if isRepeated { checkpoint["doubled"] = "1" }
+        if dialect.completesByRequest { checkpoint["completing"] = "1" }
+        if checkpoint != before { try await record() }
+        switch await dialect.complete(parts, piece(plan)) {
+        case .done(var object):
+            CrashPoint.reached("parts-completed")
+            object.warnings += warnings
+            return object
+        case .missing(let indices, let isListed, let error):
+            return try await sendAgain(indices.filter { taken[$0] != nil }, isListed: isListed, error)
+        case .gone(let error): throw try await afterGone(error)
+        case .startOver(let error): throw try await startedOver(error)
+        case .unconfirmed(let error):
+            // The remote's answer may have been lost, with its description of the file.
+            guard dialect.repeatsSafely, checkpoint["reconfirmed"] == nil else {
+                // When a person tries it again, the remote is asked again.
+                checkpoint["reconfirmed"] = nil
+                try await record()
+                throw error
+            }
+            checkpoint["reconfirmed"] = "1"
+            try await record()
+            try await note([], lost: [plan.count - 1])
+            return nil
+        case .failed(let error):
+            if let object = await there(behind: error, plan) { return object }
+            throw try await noteRefusedEnd(error, isRepeated: isRepeated) ?? error
+        }
+    }
+
+    /// Handles a remote that does not assemble the file. The number of times is durable before the next step.
+    ///
+    /// - Returns: `nil` where parts are sent again now.
+    private func sendAgain(_ lost: [Int], isListed: Bool, _ error: UploadError) async throws -> RemoteObject? {
+        checkpoint["completing"] = nil
+        let patience = CompletionPatience(
+            times: checkpoint.count("completions_refused"), isListed: isListed, hasParts: !lost.isEmpty)
+        if patience.isAtEnd { checkpoint["ended_in"] = "\(order.generation)" }
+        try await record()
+        if patience.sendsAgain { try await note([], lost: lost) }
+        if let error = patience.error(error) { throw error }
+        return nil
+    }
+
+    /// Records that a server that can only count its parts refuses to complete the file, as for a last part that needs
+    /// no such request.
+    private func noteRefusedEnd(_ error: any Error, isRepeated: Bool) async throws -> UploadError? {
+        guard dialect.onlyCounts, let error = error as? UploadError else { return nil }
+        if FinalAnswer.isFinal(error, isKnownPlace: isRepeated),
+            FinalAnswer.note(error, isOfState: false, order, in: &checkpoint)
+        {
+            try await record()
+            return FinalAnswer.refusal(in: checkpoint, dialect.failure)
+        }
+        // The remote has not completed the file. A gateway that answers 421 or 429 may have forwarded the request.
+        let isUnheard = error.leavesNothingBehind && error.failure.http != 421 && error.failure.http != 429
+        if !isRepeated, isUnheard, checkpoint["completing"] != nil {
+            checkpoint["completing"] = nil
+            try await record()
+        }
+        return nil
+    }
+
+    /// Looks for the whole file after its end was answered with an error. Where the remote can compare the content,
+    /// that decides, regardless of the answer. A busy remote is left to the next attempt.
+    private func there(behind error: any Error, _ plan: PartPlan) async -> RemoteObject? {
+        guard !dialect.onlyCounts, let error = error as? UploadError, let status = error.failure.http,
+            FinalAnswer.isRefusal(status)
+        else { return nil }
+        // A failed look gives no information: the answer stands, and the next attempt looks again.
+        guard var object = try? await dialect.found(piece(plan)) else { return nil }
+        object.warnings += [
+            "the end was answered with an error (\(error.failure.message)); the file is there, and was compared"
+        ]
+        object.warnings += warnings
+        return object
+    }
+}
+
+extension UploadError {
+    /// The error for a remote that said that the file is complete while parts were still missing.
+    fileprivate func endedEarly(_ dialect: any PartsDialect) -> UploadError {
+        UploadError(
+            dialect.failure(
+                .protocol, "ended_early",
+                "the server called the file complete before it had all of it, and takes no more: \(failure.message)",
+                retryable: false), remedy: .giveUp)
+    }
+}

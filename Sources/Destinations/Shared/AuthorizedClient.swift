@@ -1,0 +1,323 @@
+internal import Core
+internal import Credentials
+internal import Synchronization
+internal import Transport
+
+/// Sends a destination's requests. Adds credentials only where they belong, and turns network errors into remedies.
+struct AuthorizedClient: Sendable {
+    let transport: any Transporting
+    let credentials: CredentialProvider
+    /// Only requests to these origins carry credentials.
+    let origins: Set<String>
+    /// The origins to which requests may go at all; `nil` where no answer names an address.
+    let allowed: AllowedOrigins?
+    let caFile: FilePath?
+    let clocks: any Clocks
+    let name: String
+    private let told = SentCredentials()
+    private let greeting = Greeting()
+    /// Failure codes: `https` to a server without TLS, and `http` to one with TLS.
+    static let (noTLS, onlyTLS) = ("no_tls", "only_tls")
+
+    init(
+        transport: any Transporting, credentials: CredentialProvider, origin: String, caFile: FilePath?,
+        clocks: any Clocks, name: String
+    ) {
+        self.init(
+            transport: transport, credentials: credentials, origins: [origin], allowed: nil, caFile: caFile,
+            clocks: clocks, name: name)
+    }
+
+    /// - Parameter allowed: A request to any other origin is refused before a connection is made.
+    init(
+        transport: any Transporting, credentials: CredentialProvider, origins: Set<String>, allowed: AllowedOrigins?,
+        caFile: FilePath?, clocks: any Clocks, name: String
+    ) {
+        self.transport = transport
+        self.credentials = credentials
+        self.origins = origins
+        self.allowed = allowed
+        self.caFile = caFile
+        self.clocks = clocks
+        self.name = name
+    }
+
+    /// An answer, and the address that gave it. It differs from the requested one where a permanent redirect was
+    /// followed.
+    struct Answer: Sendable {
+        var response: Response
+        var url: String
+    }
+
+    /// The result of a request with bytes of the file, and how many of them left.
+    struct Carried: Sendable {
+        /// The error is an ``UploadError`` or a `CancellationError`.
+        var result: Result<Answer, any Error>
+        var delivery: Delivery
+        /// Bytes of the file that the socket accepted.
+        var bytesSent: Int64
+
+        /// The request was not sent.
+        init(unsent error: any Error) {
+            result = .failure(error)
+            delivery = Delivery(atLeast: 0, atMost: 0)
+            bytesSent = 0
+        }
+
+        fileprivate init(_ result: Result<Answer, any Error>, _ delivery: Delivery, _ bytesSent: Int64) {
+            self.result = result
+            self.delivery = delivery
+            self.bytesSent = bytesSent
+        }
+    }
+
+    /// Sends bytes of the file. The number of bytes that left is reported also when there is no answer and when the
+    /// request was stopped.
+    ///
+    /// - Parameter sent: Called with the bytes of this body so far.
+    func carry(_ request: Request, sent: @escaping @Sendable (Int64) -> Void) async -> Carried {
+        do {
+            let answer = try await exchange(request, sent)
+            return Carried(.success(answer), answer.response.delivery, answer.response.bytesSent)
+        } catch let broken as Broken {
+            return Carried(.failure(broken.error), broken.delivery, broken.bytesSent)
+        } catch {
+            return Carried(unsent: error)
+        }
+    }
+
+    /// - Throws: ``UploadError``; ``Unanswered``; `CancellationError`.
+    func ask(_ request: Request) async throws -> Answer {
+        do { return try await exchange(request) { _ in } } catch let broken as Broken {
+            guard let error = broken.error as? UploadError else { throw broken.error }
+            throw Unanswered(error: error)
+        }
+    }
+
+    private func exchange(_ request: Request, _ sent: @escaping @Sendable (Int64) -> Void) async throws -> Answer {
+        var request = request
+        request.caFile = caFile
+        if let objection = objection(to: request.url) { throw objection }
+        if let place = allowed?.place(of: request.url) { request.url = place.url }
+        let given = request.headers
+        let isOurs = origins.contains(WebAddress(request.url).origin)
+        var isSecondTry = false
+        while true {
+            request.headers = given
+            var reading = 0
+            if isOurs {
+                let current = try await headers()
+                reading = current.reading
+                request.headers += current.headers
+                further(&request)
+            }
+            let response = try await once(request, sent)
+            guard response.status == 401 || response.status == 403, isOurs else {
+                return Answer(response: response, url: request.url)
+            }
+            // The secret may have been renewed meanwhile. A request with bytes is not repeated here, though: its next
+            // attempt asks where the upload stands, and reads the new secret.
+            await credentials.refused(reading)
+            guard case .none = request.body, !isSecondTry, response.status == 401 else {
+                return Answer(response: response, url: request.url)
+            }
+            isSecondTry = true
+        }
+    }
+
+    /// Headers that a person gave for this upload replace the destination's headers with the same name.
+    private func further(_ request: inout Request) {
+        for (name, value) in UploadHeaders.current.sorted(by: { $0.key < $1.key }) {
+            told.rememberForNow(value)
+            request.headers.removeAll { $0.0.lowercased() == name.lowercased() }
+            request.headers.append((name, value))
+        }
+    }
+
+    /// These are secrets too, though they do not travel in headers: no message shows them.
+    func remember(_ values: [String]) { values.forEach(told.remember) }
+    /// The same for a value that a server gave for one upload.
+    func rememberForNow(_ value: String) { told.rememberForNow(value) }
+
+    private func headers() async throws -> (headers: [(String, String)], reading: Int) {
+        do {
+            let current = try await credentials.current()
+            for (_, value) in current.headers { told.remember(value) }
+            return current
+        } catch {
+            throw UploadError(
+                failure(.auth, "secret_unreadable", "\(error)", retryable: true), remedy: .authenticate)
+        }
+    }
+
+    private func once(
+        _ request: Request, _ sent: @escaping @Sendable (Int64) -> Void
+    ) async throws -> Response {
+        var request = request
+        request.onSent = sent
+        let response: Response
+        do { response = try await transport.send(request) } catch {
+            if let speech = await greeting.mistaken(error, request, over: transport) {
+                let reason = speech == .tls ? needsTLS(request, nil) : hasNoTLS(request, error)
+                throw Broken(error: reason, delivery: error.delivery, bytesSent: error.bytesSent)
+            }
+            let reason: any Error = error.kind == .cancelled ? CancellationError() : problem(error, request)
+            throw Broken(error: reason, delivery: error.delivery, bytesSent: error.bytesSent)
+        }
+        if response.status == 400, Greeting.isPlain(request.url), Greeting.refusesPlain(response.body) {
+            throw Broken(
+                error: needsTLS(request, response.status), delivery: response.delivery, bytesSent: response.bytesSent)
+        }
+        greeting.heard()
+        // The status of a refusal is enough. A success may have named the object that it made, which is now as good as
+        // lost.
+        if let words = response.unreadable, (200..<300).contains(response.status) {
+            // Without its status, so that it refuses nothing: the requested object may exist.
+            let error = UploadError(
+                failure(
+                    .protocol, Self.unreadableAnswer,
+                    "\(host(request.url)) answered \(response.status) to \(request.method), and its body \(words); "
+                        + "gzip and deflate can be read: look at the proxy or server that compresses its answers",
+                    retryable: true), remedy: .again(after: nil))
+            throw Broken(error: error, delivery: response.delivery, bytesSent: response.bytesSent)
+        }
+        return response
+    }
+
+    /// No readable answer came: an ``UploadError`` or a `CancellationError`, and how far the body got.
+    private struct Broken: Error {
+        let error: any Error
+        let delivery: Delivery
+        let bytesSent: Int64
+    }
+
+    /// No readable answer came: the error to show.
+    struct Unanswered: Error { let error: UploadError }
+
+    /// The error when the server requires TLS, and its address has `http`.
+    private func needsTLS(_ request: Request, _ status: Int?) -> UploadError {
+        UploadError(
+            failure(
+                .config, Self.onlyTLS,
+                "\(request.method) to \(host(request.url)): the server speaks TLS there, and its address begins with `http://`: write "
+                    + "`https://`", http: status, retryable: true),
+            remedy: .misconfigured)
+    }
+
+    /// The error when the server has no TLS, and its address has `https`.
+    private func hasNoTLS(_ request: Request, _ error: TransportError) -> UploadError {
+        UploadError(
+            failure(
+                .config, Self.noTLS,
+                "\(request.method) to \(host(request.url)): the server does not speak TLS there, which `https://` asks for: if it has "
+                    + "none, its address begins with `http://`, and everything goes there unencrypted (\(error.detail))",
+                retryable: true),
+            remedy: .misconfigured)
+    }
+
+    private func problem(_ error: TransportError, _ request: Request) -> UploadError {
+        let host = WebAddress(request.url).authority ?? ""
+        let what = "\(request.method) to \(host): \(error.detail)"
+        switch error.kind {
+        case .resolve, .connect, .interface:
+            let proxy = request.mayUseProxy ? WebAddress(request.url).proxy : nil
+            let through = proxy.map {
+                "; what goes there goes through the proxy \($0), as `\(WebAddress(request.url).scheme ?? "http")_proxy` of the environment "
+                    + "says, and that cannot be reached"
+            }
+            return UploadError(
+                failure(.transient, "unreachable", what + (through ?? ""), retryable: true),
+                remedy: .holdDestination(after: nil))
+        case .tls:
+            let hint =
+                error.isOfHandshake
+                ? "; whoever answers there hung up before a certificate was shown: it may have no TLS, or none for this name or version"
+                : "; a certificate that is not trusted means a wrong address, a missing ca_file, or a portal in between"
+            return UploadError(
+                failure(.config, "tls", what + hint, retryable: true), remedy: .misconfigured)
+        case .proxy:
+            return UploadError(
+                failure(.config, "proxy_refused", what, retryable: true), remedy: .holdDestination(after: nil))
+        case .notTLS: return hasNoTLS(request, error)
+        case .sourceFile:
+            return UploadError(failure(.local, "staged_unreadable", error.detail, retryable: true), remedy: .restage)
+        case .other:
+            return UploadError(failure(.config, "request_impossible", what, retryable: true), remedy: .misconfigured)
+        case .stalled, .timedOut, .reset, .tooLarge, .cancelled:
+            return UploadError(
+                failure(.transient, error.kind == .reset ? "connection_lost" : "no_reply", what, retryable: true),
+                remedy: .holdDestination(after: nil))
+        }
+    }
+
+    func failure(
+        _ kind: Failure.Class, _ code: String, _ message: String, http: Int? = nil, retryable: Bool
+    ) -> Failure {
+        Failure(
+            kind, code: code, message: "\(name): \(withoutSecrets(message))", http: http, at: clocks.wall(),
+            retryable: retryable)
+    }
+
+    /// Hides the secret in messages from now on.
+    func conceal(_ secret: String) { told.remember(secret) }
+
+    /// Returns `text` without the credentials that requests have carried: a server may repeat a value that it refuses.
+    func withoutSecrets(_ text: String) -> String {
+        // By bytes: with a combining accent after it the last letter of a secret would be another `Character`.
+        let covered = SecretEncoding.cover(told.values, in: Array(text.utf8))
+        return String(decoding: covered, as: UTF8.self)
+    }
+}
+
+extension Request {
+    /// A header for requests that are answered in JSON or XML. Requests for an object must not have it: the answer
+    /// would describe the object's compressed form.
+    static let acceptsGzip = ("Accept-Encoding", "gzip")
+}
+
+/// The values of credentials that have left this process.
+private final class SentCredentials: Sendable {
+    private struct Known {
+        /// Credentials of the configuration. Each request adds the present ones; a command may make a new one every
+        /// hour.
+        var lasting: [String] = []
+        /// Values that servers gave for one upload each; the oldest are dropped.
+        var passing: [String] = []
+    }
+
+    private static let mostLasting = 512
+    private static let mostPassing = 64
+    private let known = Mutex(Known())
+    var values: [String] { known.withLock { $0.lasting + $0.passing } }
+
+    func remember(_ value: String) {
+        let spellings = Self.spellings(value)
+        known.withLock { known in
+            // A value that is still in use stays among the newest.
+            for spelling in spellings where !known.lasting.suffix(Self.mostLasting / 2).contains(spelling) {
+                known.lasting.removeAll { $0 == spelling }
+                known.lasting.append(spelling)
+            }
+            known.lasting = known.lasting.suffix(Self.mostLasting)
+        }
+    }
+
+    func rememberForNow(_ value: String) {
+        let spellings = Self.spellings(value)
+        known.withLock { known in
+            for spelling in spellings where !known.passing.contains(spelling) { known.passing.append(spelling) }
+            known.passing = known.passing.suffix(Self.mostPassing)
+        }
+    }
+
+    private static func spellings(_ value: String) -> [String] {
+        // `Bearer abc` is remembered as a whole and as `abc`; shorter values are not hidden.
+        let parts = [value] + value.split(separator: " ", maxSplits: 1).dropFirst().map(String.init)
+        return parts.filter { $0.utf8.count >= 8 }.flatMap { part in
+            // Base 64 without padding also matches the padded form.
+            let coded = base64(Array(part.utf8)).replacing("=", with: "")
+            let inAddresses = coded.replacing("+", with: "-").replacing("/", with: "_")
+            return [part, coded] + (inAddresses == coded ? [] : [inAddresses])
+        }
+    }
+}

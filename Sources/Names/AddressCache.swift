@@ -1,0 +1,63 @@
+package import Core
+internal import Synchronization
+
+/// The addresses of names that were looked up lately, and the traffic of the look-ups that was not charged to a request
+/// yet.
+package final class AddressCache: Sendable {
+    package typealias Ask = @Sendable (String, NameServers) async throws -> NameQuestion.Answer
+
+    private struct Entry {
+        var addresses: [IPAddress] = []
+        var foundAt: ContinuousClock.Instant?
+        var owed = Spending.none
+    }
+
+    private let entries = Mutex<[String: Entry]>([:])
+    private let ask: Ask
+    /// As long as libcurl trusts its own answers.
+    private static let goodFor: Duration = .seconds(60)
+
+    /// - Parameter ask: Finds the addresses of a name.
+    package init(asking ask: @escaping Ask = NameQuestion.ask) { self.ask = ask }
+
+    /// - Parameters:
+    ///   - host: A name.
+    ///   - isFresh: Asks even if the addresses are known.
+    /// - Throws: ``NameQuestion/Failure``, `CancellationError`, or `SystemError` when the question cannot be sent for
+    ///   lack of resources.
+    package func addresses(of host: String, _ servers: NameServers, isFresh: Bool = false) async throws -> [IPAddress] {
+        if !isFresh {
+            let known = entries.withLock { $0[host] }
+            if let known, let foundAt = known.foundAt, foundAt.duration(to: .now) < Self.goodFor {
+                return known.addresses
+            }
+        }
+        do {
+            let answer = try await ask(host, servers)
+            entries.withLock { entries in
+                var entry = entries[host] ?? Entry()
+                (entry.addresses, entry.foundAt) = (answer.addresses, .now)
+                entry.owed += answer.spent
+                entries[host] = entry
+            }
+            return answer.addresses
+        } catch let error as NameQuestion.Failure {
+            entries.withLock { $0[host, default: Entry()].owed += error.spent }
+            if case .cancelled = error { throw CancellationError() }
+            throw error
+        }
+    }
+
+    /// The uncharged traffic of look-ups of a name; the caller must charge it.
+    package func takeOwed(for host: String) -> Spending {
+        entries.withLock { entries in
+            defer { entries[host]?.owed = .none }
+            return entries[host]?.owed ?? .none
+        }
+    }
+
+    /// Forgets all names: in another network they may have other addresses.
+    package func forget() {
+        entries.withLock { entries in for host in entries.keys { entries[host]?.foundAt = nil } }
+    }
+}

@@ -1,0 +1,144 @@
+package import Core
+package import Credentials
+internal import Linux
+package import Transport
+
+/// Delivers notices, each with one try. Errors are described without secrets.
+package struct HookSender: Sendable {
+    private let transport: any Transporting
+    private let secrets: SecretReader
+    private let clocks: any Clocks
+
+    package init(transport: any Transporting, secrets: SecretReader, clocks: any Clocks) {
+        self.transport = transport
+        self.secrets = secrets
+        self.clocks = clocks
+    }
+
+    package func tell(_ notice: Notice, by hook: Hook) async -> DeliveryResult {
+        switch hook.target {
+        case .command(let words): await run(words, notice, within: hook.timeout)
+        case .web(let web): await post(notice, web, within: hook.timeout)
+        }
+    }
+
+    /// Checks whether everything that a hook needs can be read and run; `nil`, or the problem. It sends nothing, and
+    /// starts only the commands of secrets.
+    package func obstacle(of hook: Hook) async -> String? {
+        let web: WebHook
+        switch hook.target {
+        case .command(let words):
+            return await Self.obstacle(running: words)
+        case .web(let target): web = target
+        }
+        do { _ = try await headers(of: web, Notice(id: "check", body: [])) } catch { return "\(error)" }
+        return nil
+    }
+
+    /// Why a command cannot be run, as far as that can be found out without running it; `nil` when it can.
+    package static func obstacle(running words: [String]) async -> String? {
+        let path = FilePath(words.first ?? "")
+        var problem: String?
+        do {
+            problem = try await blocking {
+                // Many programs are links: `/bin/sh`, `/usr/bin/python3`.
+                let status = try FileStatus(at: Files.real(path) ?? path)
+                if !status.isRegular { return "it is no program" }
+                return status.mode & 0o111 == 0 ? "it is not marked as a program; chmod +x it" : nil
+            }
+        } catch { problem = (error as? SystemError)?.reason ?? "\(error)" }
+        return problem.map { "\(path.display) cannot be run: \($0)" }
+    }
+
+    // MARK: Commands
+
+    private func run(_ words: [String], _ notice: Notice, within limit: Duration) async -> DeliveryResult {
+        let stop = StopFlag()
+        let program = Program(
+            words: words.map { Array($0.utf8) }, environment: Program.plainEnvironment, folder: "/", input: notice.body)
+        let result: Program.Result
+        do {
+            result = try await withTaskCancellationHandler {
+                try await blocking {
+                    try program.run(within: limit, line: { _, _ in }, isStopped: { stop.isSet })
+                }
+            } onCancel: {
+                stop.set()
+            }
+        } catch {
+            return .again(
+                "it cannot be started: \((error as? SystemError)?.reason ?? "\(error)")", code: "start", after: nil)
+        }
+        let said = lastWords(result.complaint)
+        switch result.ending {
+        case .status(0): return .told("it ended with exit status 0")
+        case .status(let status):
+            return .again("it ended with exit status \(status)\(said)", code: "status \(status)", after: nil)
+        case .signal(let signal):
+            return .again("it was ended by signal \(signal)\(said)", code: "signal \(signal)", after: nil)
+        case .overdue:
+            return .again("it did not end within its `timeout` and was stopped\(said)", code: "timeout", after: nil)
+        case .stopped: return .stopped
+        }
+    }
+
+    /// The last line of its standard error, in which a program usually says what it lacks.
+    private func lastWords(_ complaint: String) -> String {
+        guard let line = complaint.split(whereSeparator: \.isNewline).last else { return "" }
+        return ": " + redacted(printable(String(line.prefix(200))))
+    }
+
+    // MARK: Addresses
+
+    private func post(_ notice: Notice, _ web: WebHook, within limit: Duration) async -> DeliveryResult {
+        let headers: [(String, String)]
+        do { headers = try await self.headers(of: web, notice) } catch {
+            return .again("\(error)", code: "secret", after: nil)
+        }
+        var request = Request("POST", web.url, headers: headers, body: .bytes(notice.body))
+        request.caFile = web.caFile
+        request.limits = Limits(
+            connect: min(limit, .seconds(30)), sendingStall: limit, replyWait: limit, whole: limit)
+        // The answer may be long, and received bytes cost.
+        (request.wantsStatusAlone, request.answerLimit) = (true, 16 << 10)
+        let response: Response
+        do { response = try await transport.send(request) } catch {
+            if error.kind == .cancelled, Task.isCancelled { return .stopped }
+            return .again("\(web.shown): \(covered(error.detail, headers))", code: error.kind.rawValue, after: nil)
+        }
+        let answer = "\(web.shown) answered \(response.status)"
+        switch response.status {
+        case 200..<300: return .told(answer)
+        case 408, 425, 429, 500...:
+            return .again(answer, code: answer, after: retryAfter(response.headers, now: clocks.wall()))
+        case 300..<400:
+            // Perhaps a portal's redirect, which is gone tomorrow.
+            return .again(answer + ", a redirect, which is not followed", code: answer, after: nil)
+        default: return .refused(answer)
+        }
+    }
+
+    /// - Throws: Why a secret cannot be used, as a text without the secret.
+    private func headers(of web: WebHook, _ notice: Notice) async throws -> [(String, String)] {
+        let moment = clocks.wall().milliseconds / 1000
+        var headers = [
+            ("Content-Type", "application/json"), ("Webhook-Id", notice.id), ("Webhook-Timestamp", "\(moment)"),
+        ]
+        if let secret = web.secret {
+            let signature = try Signature(secret: try await secrets.read(secret).reveal())
+            headers.append(("Webhook-Signature", signature.of(id: notice.id, moment: moment, body: notice.body)))
+        }
+        for (name, source) in web.headers.sorted(by: { $0.key < $1.key }) {
+            headers.append((name, try await secrets.read(source).reveal()))
+        }
+        return headers
+    }
+
+    /// Removes the values of headers, in case a library repeats one.
+    private func covered(_ text: String, _ headers: [(String, String)]) -> String {
+        let bytes = headers.map(\.1.utf8).filter { $0.count >= 8 }.reduce(Array(text.utf8)) {
+            $0.replacing($1, with: "***".utf8)
+        }
+        return redacted(printable(String(decoding: bytes, as: UTF8.self)))
+    }
+}

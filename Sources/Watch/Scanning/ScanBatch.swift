@@ -1,0 +1,138 @@
+internal import Core
+internal import Linux
+
+/// A file that a scan met.
+struct Found {
+    let directory: Directory
+    let rule: Int
+    let status: FileStatus
+    let at: MonotonicTime
+    let evidence: Settling<Place>.Evidence
+    let identity: StoredIdentity
+    var place: Place { Place(directory: directory, name: identity.relative.name) }
+}
+
+/// Files that a scan met, for a query whether they are known.
+///
+/// Nearly every file is known, and then its details are not needed: so each is a few numbers here, and ``Found`` is
+/// made only for new ones.
+struct ScanBatch {
+    /// Files of one directory that share their rule and their file system, listed in one run.
+    private struct Visit {
+        /// `nil` when no folder takes its files any more. A directory does not outlive its tree.
+        var directory: Directory?
+        let device: UInt64
+        let evidence: Settling<Place>.Evidence
+    }
+
+    /// The parts of a file's status besides version and device.
+    private struct File {
+        let inode: UInt64
+        let changed: Int64
+        let at: MonotonicTime
+        let mode: UInt32
+        let visit: Int32
+        /// Below 0 when no folder takes it any more.
+        var rule: Int32
+    }
+
+    /// Distinguishes one visit from the next.
+    private struct Key: Equatable {
+        let visit: Int
+        /// Its path is another one after a move.
+        let moves: Int
+        let rule: Int
+        let device: UInt64
+    }
+
+    /// In the order of the indices here.
+    private(set) var identities = Identities()
+    private var visits: [Visit] = []
+    private var files: [File] = []
+    private var last: Key?
+    private var home = 0
+    private var keepsInodes = false
+
+    var isEmpty: Bool { files.isEmpty }
+    var count: Int { files.count }
+    var indices: Range<Int> { files.indices }
+
+    /// The number of files that each rule takes, by its index.
+    var countsByRule: [Int: Int] {
+        var counts: [Int: Int] = [:]
+        // Files of one rule are neighbours.
+        var (rule, count) = (Int32(-1), 0)
+        for file in files {
+            if file.rule != rule {
+                if count > 0, rule >= 0 { counts[Int(rule), default: 0] += count }
+                (rule, count) = (file.rule, 0)
+            }
+            count += 1
+        }
+        if count > 0, rule >= 0 { counts[Int(rule), default: 0] += count }
+        return counts
+    }
+
+    /// `nil` for a file that no folder takes any more.
+    subscript(index: Int) -> Found? {
+        let file = files[index]
+        let visit = visits[Int(file.visit)]
+        guard file.rule >= 0, let directory = visit.directory else { return nil }
+        let version = identities.version(at: index)
+        let status = FileStatus(
+            device: visit.device, inode: file.inode, size: version.size, modified: version.modified,
+            changed: file.changed, born: version.born, mode: file.mode)
+        return Found(
+            directory: directory, rule: Int(file.rule), status: status, at: file.at, evidence: visit.evidence,
+            identity: identities[index])
+    }
+
+    /// - Parameter place: The folder's name, and the file's file system; called when that differs from the last file's.
+    mutating func append(
+        _ name: UnsafeBufferPointer<UInt8>, _ status: FileStatus, rule: Int, of cursor: DirectoryScan,
+        at now: MonotonicTime,
+        place: () -> (folder: String, fileSystem: FileSystemIdentity?)
+    ) {
+        let key = Key(visit: cursor.visit, moves: cursor.moves, rule: rule, device: status.device)
+        if key != last {
+            last = key
+            let (folder, fileSystem) = place()
+            keepsInodes = fileSystem?.keepsInodes == true
+            home = identities.add(
+                Identities.Home(folder: folder, directory: cursor.relative, fileSystem: fileSystem?.name))
+            visits.append(
+                Visit(
+                    directory: cursor.directory, device: status.device,
+                    evidence: cursor.origin == .event ? .heard : .found))
+        }
+        identities.append(name, FileVersion(status, keepsInodes: keepsInodes), in: home)
+        files.append(
+            File(
+                inode: status.inode, changed: status.changed, at: now, mode: status.mode,
+                visit: Int32(visits.count - 1),
+                rule: Int32(rule)))
+    }
+
+    /// Empties it for the next files, and keeps its memory.
+    mutating func removeAll() {
+        identities.removeAll()
+        visits.removeAll(keepingCapacity: true)
+        files.removeAll(keepingCapacity: true)
+        last = nil
+    }
+
+    /// Releases the matching directories. The answer under way goes by position, so their files stay.
+    mutating func leaveOut(_ isMeant: (Directory) -> Bool) {
+        for index in visits.indices {
+            if let directory = visits[index].directory, isMeant(directory) { visits[index].directory = nil }
+        }
+        // The next file has another rule, or its directory is another one by then.
+        last = nil
+    }
+
+    /// Determines the files' rules again; `nil` leaves one out.
+    mutating func revise(_ rule: (Found) -> Int?) {
+        for index in indices { if let file = self[index] { files[index].rule = Int32(rule(file) ?? -1) } }
+        last = nil
+    }
+}

@@ -1,0 +1,236 @@
+import Core
+import Glibc
+import Linux
+import Synchronization
+import TestKit
+import Testing
+import Transport
+import WebServer
+
+@testable import Control
+@testable import Daemon
+
+/// The API on an address that other machines reach.
+@Suite("The door of an address", .timeLimit(.minutes(Patience.minutes(2))))
+struct AuthorizerTests {
+    /// A token that tests change, with the number of times it was read.
+    private final class Kept: Sendable {
+        let state = Mutex((token: "s3cret", reads: 0))
+        struct Gone: Error {}
+
+        func read() throws -> String {
+            try state.withLock { state in
+                state.reads += 1
+                if state.token.isEmpty { throw Gone() }
+                return state.token
+            }
+        }
+    }
+
+    private func request(_ headers: [String: String]) -> WebRequest {
+        WebRequest(
+            method: "GET", path: "/v1/status", rawTarget: "/v1/status", query: [:], headers: headers,
+            peer: WebPeer(address: "192.0.2.7"))
+    }
+
+    @Test(
+        "who brings the token comes in, under a name of this machine, and from no page of another place",
+        arguments: [
+            (["host": "127.0.0.1:8484", "authorization": "Bearer s3cret"], nil),
+            (["host": "localhost", "authorization": "bearer s3cret"], nil),
+            (["host": "[::1]:8484", "authorization": "Bearer s3cret"], nil),
+            (["host": "192.0.2.1", "authorization": "Bearer s3cret"], nil),
+            (["host": "NAS.local:8484", "authorization": "Bearer s3cret"], nil),
+            (["host": "nas.local:84", "origin": "http://nas.local:84", "authorization": "Bearer s3cret"], nil),
+            (["host": "nas.local", "origin": "https://NAS.local", "authorization": "Bearer s3cret"], nil),
+            (["host": "evil.example", "authorization": "Bearer s3cret"], 421),
+            (["host": "nas.local.evil.example", "authorization": "Bearer s3cret"], 421),
+            (["host": "[::1", "authorization": "Bearer s3cret"], 421), (["authorization": "Bearer s3cret"], 421),
+            (["host": ":8484", "authorization": "Bearer s3cret"], 421),
+            (["host": "nas.local", "origin": "http://evil.example", "authorization": "Bearer s3cret"], 403),
+            (["host": "nas.local", "origin": "null", "authorization": "Bearer s3cret"], 403),
+            (["host": "nas.local:84", "origin": "http://nas.local:85", "authorization": "Bearer s3cret"], 403),
+            (["host": "nas.local"], 401), (["host": "nas.local", "authorization": "Bearer "], 401),
+            (["host": "nas.local", "authorization": "Bearer s3cre"], 401),
+            (["host": "nas.local", "authorization": "Bearer s3cret "], 401),
+            (["host": "nas.local", "authorization": "Basic s3cret"], 401),
+        ] as [([String: String], Int?)])
+    func table(_ headers: [String: String], _ status: Int?) async throws {
+        let kept = Kept()
+        let door = try await TokenAuthorizer(names: ["nas.local"], clocks: ManualClocks(), say: { _ in }) {
+            try kept.read()
+        }
+        let denial = door.denial(of: request(headers))
+        let refusal = denial?.reply
+        // Only a client that guesses a token has to wait.
+        let hasGuessed = status == 401 && headers["authorization"]?.hasPrefix("Bearer ") == true
+        #expect(denial.map { ($0.delay > .zero) == hasGuessed } ?? true)
+        #expect(refusal?.status == status)
+        if status == 401 { #expect(refusal?.headers.contains { $0.0 == "WWW-Authenticate" } == true) }
+        if case .bytes(let body)? = refusal?.body {
+            #expect(!String(decoding: body, as: UTF8.self).contains("s3cre"))
+        }
+        #expect(await door.mayChange(WebPeer(address: "192.0.2.7")))
+    }
+
+    @Test("a token that was changed counts within its time, and one that cannot be read leaves the old one, said once")
+    func renewal() async throws {
+        let (kept, clocks) = (Kept(), ManualClocks())
+        let (old, new) = ("a secret of a good length", "another secret of a better length")
+        kept.state.withLock { $0.token = old }
+        let said = Mutex<[String]>([])
+        let door = try await TokenAuthorizer(
+            names: [], clocks: clocks, say: { line in said.withLock { $0.append(line) } }
+        ) { try kept.read() }
+        func status(_ token: String) -> Int? {
+            door.denial(of: request(["host": "127.0.0.1", "authorization": "Bearer \(token)"]))?.reply.status
+        }
+        kept.state.withLock { $0.token = new }
+        #expect(status(old) == nil)
+        #expect(kept.state.withLock(\.reads) == 1)
+        clocks.advance(by: TokenAuthorizer.freshness)
+        try await eventually("the new one counts") { status(new) == nil }
+        #expect(status(old) == 401)
+        for _ in 0..<2 {
+            kept.state.withLock { $0.token = "" }
+            let before = kept.state.withLock(\.reads)
+            clocks.advance(by: TokenAuthorizer.freshness)
+            try await eventually("it was read") {
+                _ = status(new)
+                return kept.state.withLock(\.reads) > before
+            }
+        }
+        #expect(status(new) == nil)
+        try await eventually("it is said") { said.withLock(\.count) == 1 }
+        #expect(said.withLock { $0[0].contains("stays what it was") })
+    }
+
+    @Test("a token of a few letters is warned of, at the start and when it comes", arguments: [true, false])
+    func short(_ isFirst: Bool) async throws {
+        let (kept, clocks) = (Kept(), ManualClocks())
+        kept.state.withLock { $0.token = isFirst ? "fifteen letters" : "sixteen letters." }
+        let said = Mutex<[String]>([])
+        let door = try await TokenAuthorizer(
+            names: [], clocks: clocks, say: { line in said.withLock { $0.append(line) } }
+        ) { try kept.read() }
+        #expect(said.withLock(\.count) == (isFirst ? 1 : 0))
+        kept.state.withLock { $0.token = "shorter" }
+        clocks.advance(by: TokenAuthorizer.freshness)
+        try await eventually("it counts") {
+            door.denial(of: request(["host": "127.0.0.1", "authorization": "Bearer shorter"])) == nil
+        }
+        try await eventually("it is said") { said.withLock(\.count) == (isFirst ? 2 : 1) }
+        #expect(said.withLock { $0.allSatisfy { $0.contains("fewer than 16") && !$0.contains("letters") } })
+    }
+
+    @Test("nothing is asked of the daemon without the token, everything with it")
+    func address() async throws {
+        let (folder, daemon, kept) = (TemporaryFolder(), FakeDaemon([.sample()]), Kept())
+        let socket = folder.path.appending("control.sock")
+        let server = try await ControlServer.start(
+            socket: socket, remote: .init(listen: try ListenAddress("127.0.0.1:0")) { try kept.read() },
+            operations: daemon)
+        let port = try #require(server.port)
+        let transport = Transport()
+        func ask(_ method: String, _ path: String, _ token: String?, body: String = "{}") async throws -> Int {
+            try await transport.send(
+                Request(
+                    method, "http://127.0.0.1:\(port)\(path)",
+                    headers: token.map { [("Authorization", "Bearer \($0)")] } ?? [],
+                    body: method == "GET" ? .none : .bytes(Array(body.utf8)))
+            ).status
+        }
+        for token in [nil, "wrong"] {
+            #expect(try await ask("GET", "/v1/status", token) == 401)
+            #expect(try await ask("POST", "/v1/pause", token) == 401)
+            #expect(try await ask("GET", "/v1/events", token) == 401)
+            #expect(try await ask("GET", "/nothing", token) == 401)
+            // The server does not wait for its body either.
+            #expect(try await ask("POST", "/v1/uploads", token, body: String(repeating: "x", count: 1 << 20)) == 401)
+        }
+        #expect(daemon.asked.isEmpty)
+        #expect(try await ask("GET", "/v1/status", "s3cret") == 200)
+        #expect(try await ask("POST", "/v1/pause", "s3cret") == 202)
+        #expect(daemon.asked == ["status", "pause ||||"])
+        await transport.stop()
+        await server.stop()
+        #expect(try FileStatus.ifPresent(at: socket) == nil)
+    }
+
+    @Test("a taken address or a token that cannot be read leaves nothing that listens")
+    func failures() async throws {
+        let folder = TemporaryFolder()
+        let socket = folder.path.appending("control.sock")
+        let first = try await ControlServer.start(
+            socket: socket, remote: .init(listen: try ListenAddress("127.0.0.1:0")) { "t" }, operations: FakeDaemon([]))
+        let port = try #require(first.port)
+        let other = folder.path.appending("other.sock")
+        await #expect(throws: WebServerError.self) {
+            _ = try await ControlServer.start(
+                socket: other, remote: .init(listen: try ListenAddress("127.0.0.1:\(port)")) { "t" },
+                operations: FakeDaemon([]))
+        }
+        #expect(try FileStatus.ifPresent(at: other) == nil)
+        await #expect(throws: Kept.Gone.self) {
+            _ = try await ControlServer.start(
+                socket: other, remote: .init(listen: try ListenAddress("127.0.0.1:0")) { throw Kept.Gone() },
+                operations: FakeDaemon([]))
+        }
+        // Another server has the socket: the address is released.
+        await #expect(throws: WebServerError.self) {
+            _ = try await ControlServer.start(
+                socket: socket, remote: .init(listen: try ListenAddress("127.0.0.1:0")) { "t" },
+                operations: FakeDaemon([]))
+        }
+        await first.stop()
+    }
+
+    @Test("with a certificate it speaks TLS and nothing else, and one that does not fit its key is refused")
+    func tls() async throws {
+        let folder = TemporaryFolder()
+        func pem(_ name: String) async throws -> (certificate: FilePath, identity: TLSIdentity) {
+            let (chain, key) = (
+                folder.path.appending(FilePath(name + ".pem")), folder.path.appending(FilePath(name + ".key"))
+            )
+            let child = try Child(
+                "/usr/bin/openssl",
+                [
+                    "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                    "-subj", "/CN=\(name)", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key.display, "-out",
+                    chain.display,
+                ], output: folder.path.appending("output"), errors: folder.path.appending("errors"))
+            #expect(try await child.end(within: .seconds(60)) == .status(0))
+            return (
+                chain,
+                TLSIdentity(
+                    certificate: String(decoding: try Files.read(chain, limit: 1 << 16), as: UTF8.self),
+                    key: String(decoding: try Files.read(key, limit: 1 << 16), as: UTF8.self))
+            )
+        }
+        let (one, two) = (try await pem("one"), try await pem("two"))
+        let listen = try ListenAddress("127.0.0.1:0")
+        let socket = folder.path.appending("control.sock")
+        let server = try await ControlServer.start(
+            socket: socket, remote: .init(listen: listen, identity: one.identity) { "t" }, operations: FakeDaemon([]))
+        let port = try #require(server.port)
+        let transport = Transport()
+        let headers = [("Authorization", "Bearer t")]
+        let url = "https://127.0.0.1:\(port)/v1/status"
+        #expect(
+            try await transport.send(Request("GET", url, headers: headers, limits: .init(), caFile: one.certificate))
+                .status == 200)
+        await #expect(throws: TransportError.self) {
+            _ = try await transport.send(Request("GET", url, headers: headers, caFile: two.certificate))
+        }
+        await #expect(throws: TransportError.self) {
+            _ = try await transport.send(Request("GET", "http://127.0.0.1:\(port)/v1/status", headers: headers))
+        }
+        await transport.stop()
+        await server.stop()
+        let mixed = TLSIdentity(certificate: one.identity.certificate, key: two.identity.key)
+        await #expect(throws: WebServerError.self) {
+            _ = try await ControlServer.start(
+                socket: socket, remote: .init(listen: listen, identity: mixed) { "t" }, operations: FakeDaemon([]))
+        }
+    }
+}

@@ -1,0 +1,51 @@
+import Testing
+
+@testable import Core
+
+@Suite("News of holds")
+struct HoldLogTests {
+    private func hold(_ kind: Hold.Kind) -> Hold { Hold(kind, since: WallTime(milliseconds: 0), text: "\(kind)") }
+    private func at(_ seconds: Int64) -> MonotonicTime { MonotonicTime(nanoseconds: seconds * 1_000_000_000) }
+
+    @Test("a hold is told when it begins and when it ends, and not in between; another reason is told anew")
+    func once() {
+        var news = HoldLog<String>()
+        #expect(news.update(["a": nil, "b": nil], at: at(0)).isEmpty)
+        #expect(news.update(["a": hold(.quota), "b": nil], at: at(1)) == ["a": .held(hold(.quota), times: 1)])
+        #expect(
+            news.update(["a": hold(.quota), "b": hold(.schedule)], at: at(2)) == ["b": .held(hold(.schedule), times: 1)]
+        )
+        #expect(
+            news.update(["a": hold(.metered), "b": hold(.schedule)], at: at(3)) == [
+                "a": .held(hold(.metered), times: 1)
+            ])
+        #expect(news.update(["a": nil, "b": nil], at: at(4)) == ["a": .free(.metered), "b": .free(.schedule)])
+        #expect(news.update(["a": nil, "b": nil], at: at(5)).isEmpty)
+    }
+
+    @Test("what flaps is told more and more seldom, and its end only where its beginning was; after an hour it is new")
+    func flapping() {
+        var news = HoldLog<String>()
+        var told: [Int] = []
+        for round in 1...20 {
+            let begun = news.update(["a": hold(.offline)], at: at(Int64(round) * 10))["a"]
+            let ended = news.update(["a": nil], at: at(Int64(round) * 10 + 5))["a"]
+            if case .held(_, let times)? = begun {
+                told.append(times)
+                #expect(times == round)
+            }
+            #expect((begun == nil) == (ended == nil))
+        }
+        #expect(told == [1, 2, 4, 8, 16])
+        #expect(news.update(["a": hold(.offline)], at: at(4_000))["a"] == .held(hold(.offline), times: 1))
+    }
+
+    @Test("what has nothing left to wait ends without a word, and one that lasts for a day is not told again")
+    func quiet() {
+        var news = HoldLog<String>()
+        _ = news.update(["a": hold(.quota)], at: at(0))
+        #expect(news.update(["a": hold(.quota)], at: at(86_400)).isEmpty)
+        #expect(news.update([:], at: at(86_401)).isEmpty)
+        #expect(news.update(["a": nil], at: at(86_402)).isEmpty)
+    }
+}

@@ -1,0 +1,124 @@
+import Core
+import Testing
+
+@Suite("Room at a destination")
+struct RemoteCapacityTests {
+    static let now = WallTime(milliseconds: 1_000_000)
+    static let clock = MonotonicTime(nanoseconds: 1_000_000_000_000)
+
+    private func room(_ space: RemoteSpace?, underWay: [Int64] = []) -> RemoteCapacity {
+        var room = RemoteCapacity()
+        room.told(space, underWay: underWay, now: Self.now, monotonic: Self.clock, lasting: .seconds(300))
+        return room
+    }
+
+    private func waiting(_ missing: Int64, in room: RemoteCapacity) -> RemoteCapacity {
+        var room = room
+        room.waits(RemoteCapacity.Waiting(id: "1", name: "long.mp4", missing: missing, since: Self.now))
+        return room
+    }
+
+    @Test("what is free follows from what is said, and what is not said is unknown")
+    func left() {
+        #expect(RemoteSpace(free: 5, used: 1, limit: 100).left == 5)
+        #expect(RemoteSpace(used: 30, limit: 100).left == 70)
+        #expect(RemoteSpace(used: 130, limit: 100).left == 0)
+        #expect(RemoteSpace(used: 30).left == nil)
+        #expect(RemoteSpace(limit: 100).left == nil)
+        #expect(RemoteSpace(.files, used: 3, limit: 25).left == 22)
+    }
+
+    @Test("in words")
+    func words() {
+        #expect(
+            RemoteSpace(free: 1_200_000_000, used: 8_800_000_000, limit: 10_000_000_000).words
+                == "1.2 GB free, 8.8 GB of 10.0 GB used")
+        #expect(RemoteSpace(.files, used: 1).words == "1 file used")
+        #expect(RemoteSpace(.files, used: 24, limit: 25).words == "1 file free, 24 files of 25 files used")
+        #expect(RemoteSpace(limit: 1000).words == "1.0 kB in all")
+        #expect(RemoteSpace().words == "")
+    }
+
+    @Test("what is under way has its room first, and so has what begins")
+    func promised() {
+        var room = room(RemoteSpace(free: 1000), underWay: [300, 200, -5])
+        #expect(room.left == 500)
+        room.begun(missing: [400])
+        #expect(room.left == 100)
+        room.begun(missing: [400])
+        #expect(room.left == 0)
+        #expect(self.room(nil, underWay: [300]).left == nil)
+        #expect(self.room(RemoteSpace(used: 3)).left == nil)
+        #expect(self.room(RemoteSpace(free: .max), underWay: [.max, .max]).left == 0)
+    }
+
+    @Test("where files are counted, one more fits or none does")
+    func files() {
+        var room = room(RemoteSpace(.files, free: 2), underWay: [100])
+        #expect(room.left == nil)
+        room.begun(missing: [1])
+        #expect(room.left == -1)
+        room = waiting(0, in: room)
+        #expect(
+            room.hold(at: "nas", missing: 0, name: "a.mp4")?.text
+                == "2 files free at nas, and as many are under way, and a.mp4 needs one more")
+    }
+
+    @Test("it is asked before the first upload, when its answer is old, and when somebody may have made room")
+    func due() {
+        #expect(RemoteCapacity().isDue(at: Self.clock))
+        var room = room(RemoteSpace(free: 5))
+        #expect(!room.isDue(at: Self.clock.advanced(by: .seconds(299))))
+        #expect(room.isDue(at: Self.clock.advanced(by: .seconds(300))))
+        room.changed()
+        #expect(room.isDue(at: Self.clock))
+    }
+
+    @Test("nobody wakes for a look while nothing waits for room")
+    func wakes() {
+        let room = room(RemoteSpace(free: 5))
+        #expect(room.nextCheck == nil)
+        #expect(waiting(6, in: room).nextCheck == Self.clock.advanced(by: .seconds(300)))
+    }
+
+    @Test("an upload that arrives makes no room; one that was given up may, and so may what was counted twice")
+    func ends() {
+        var room = waiting(900, in: room(RemoteSpace(free: 500)))
+        room.ended(hasArrived: true)
+        #expect(!room.isDue(at: Self.clock))
+        room.ended(hasArrived: false)
+        #expect(room.isDue(at: Self.clock))
+        room = waiting(900, in: self.room(RemoteSpace(free: 1000), underWay: [500]))
+        room.ended(hasArrived: true)
+        #expect(room.isDue(at: Self.clock))
+        room = self.room(RemoteSpace(free: 1000), underWay: [500])
+        room.ended(hasArrived: false)
+        #expect(!room.isDue(at: Self.clock), "nothing waits")
+    }
+
+    @Test("what does not fit is told why, since when, and when it is asked again; what fits is not held")
+    func hold() {
+        var room = waiting(900, in: room(RemoteSpace(free: 500)))
+        let later = Self.now.advanced(by: .seconds(60))
+        room.waits(RemoteCapacity.Waiting(id: "2", name: "other.mp4", missing: 800, since: later))
+        #expect(
+            room.hold(at: "nas", missing: 800, name: "other.mp4")
+                == Hold(
+                    .quota, since: Self.now, until: Self.now.advanced(by: .seconds(300)),
+                    text: "500 B free at nas, and other.mp4 needs 800 B; what fits goes on"))
+        #expect(room.hold(at: "nas", missing: 500, name: "small.mp4") == nil)
+        room = waiting(900, in: self.room(RemoteSpace(free: 1000), underWay: [500]))
+        #expect(
+            room.hold(at: "nas", missing: 900, name: "a")?.text
+                == "1.0 kB free at nas, 500 B of that for what is under way, and a needs 900 B; what fits goes on")
+        room.waits(nil)
+        #expect(room.hold(at: "nas", missing: 900, name: "a") == nil)
+    }
+
+    @Test("the time at which a quota begins anew is the one that is told")
+    func resets() {
+        let tomorrow = Self.now.advanced(by: .seconds(86_400))
+        let room = waiting(900, in: room(RemoteSpace(free: 0, resetsAt: tomorrow)))
+        #expect(room.hold(at: "nas", missing: 900, name: "a")?.until == tomorrow)
+    }
+}

@@ -1,0 +1,142 @@
+import Core
+import TestKit
+import Testing
+
+@testable import Daemon
+
+@Suite("What waits for one hook")
+struct HookQueueTests {
+    private let start = MonotonicTime(nanoseconds: 1_000_000_000_000)
+    private let wall = WallTime(milliseconds: 1_800_000_000_000)
+
+    private func line(_ uploads: [String?], retry: Backoff = Hook.patience) -> HookQueue {
+        var line = HookQueue(Hook(name: "h", target: .command(["/x"]), retry: retry))
+        line.add(
+            uploads.enumerated().map { index, upload in
+                .init(
+                    seq: Int64(index + 1), at: wall, upload: upload, tries: 0, queuedAt: start, due: start)
+            })
+        return line
+    }
+
+    private func fail(_ line: inout HookQueue, _ seq: Int64, at now: MonotonicTime) {
+        line.begin(seq)
+        _ = line.failed(seq, "no", code: "no", after: nil, at: wall, now, jitter: 1)
+    }
+
+    private func pass(_ line: inout HookQueue, _ seq: Int64, at now: MonotonicTime) {
+        line.begin(seq)
+        line.succeeded(seq, at: wall, now)
+        line.forget([seq])
+    }
+
+    @Test("goes one at a time, in its order")
+    func order() {
+        var line = line(["a", "b"])
+        #expect(line.next(at: start)?.seq == 1)
+        line.begin(1)
+        #expect(line.next(at: start) == nil)
+        line.succeeded(1, at: wall, start)
+        #expect(line.next(at: start)?.seq == 2)
+    }
+
+    @Test("of one upload nothing overtakes; one that fails alone keeps no other upload's back")
+    func poison() {
+        var line = line(["a", "a", "b"])
+        fail(&line, 1, at: start)
+        #expect(line.next(at: start)?.seq == 3)
+        pass(&line, 3, at: start)
+        #expect(line.next(at: start) == nil)
+        #expect(line.nextTry == start.advanced(by: .seconds(5)))
+        let later = start.advanced(by: .seconds(5))
+        #expect(line.next(at: later)?.seq == 1)
+        pass(&line, 1, at: later)
+        #expect(line.next(at: later)?.seq == 2)
+    }
+
+    @Test(
+        "where several fail in a row, nobody is asked for a while, and then one; when it works, all the others go at once"
+    )
+    func down() {
+        var line = line(["a", "b", "c", "d"])
+        fail(&line, 1, at: start)
+        fail(&line, 2, at: start)
+        #expect(line.next(at: start) == nil)
+        let probe = start.advanced(by: .seconds(10))
+        #expect(line.nextTry == probe)
+        #expect(line.next(at: probe)?.seq == 3)
+        fail(&line, 3, at: probe)
+        #expect(line.nextTry == probe.advanced(by: .seconds(20)))
+        let back = probe.advanced(by: .seconds(20))
+        pass(&line, 4, at: back)
+        #expect(line.trouble == nil)
+        // From the oldest on, regardless of the number of tries.
+        for seq in [1, 2, 3] as [Int64] {
+            #expect(line.next(at: back)?.seq == seq)
+            pass(&line, seq, at: back)
+        }
+    }
+
+    @Test("the time that a server asks for counts")
+    func retryAfter() {
+        var line = line(["a"])
+        line.begin(1)
+        _ = line.failed(1, "busy", code: "503", after: .seconds(120), at: wall, start, jitter: 0)
+        #expect(line.nextTry == start.advanced(by: .seconds(120)))
+        #expect(line.trouble?.until == wall.advanced(by: .seconds(120)))
+    }
+
+    @Test("the same trouble is news once")
+    func news() {
+        var line = line(["a"])
+        let isFirst = line.failed(1, "after 0 ms", code: "connect", after: nil, at: wall, start, jitter: 1).isNews
+        #expect(isFirst)
+        let isSecond = line.failed(1, "after 5 ms", code: "connect", after: nil, at: wall, start, jitter: 1).isNews
+        #expect(!isSecond)
+        let isThird = line.failed(1, "no", code: "500", after: nil, at: wall, start, jitter: 1).isNews
+        #expect(isThird)
+    }
+
+    @Test("of more than a thousand the oldest go, and not the one that is on its way")
+    func full() {
+        var line = line((0..<HookQueue.capacity).map { "\($0)" })
+        line.begin(1)
+        #expect(line.surplus(adding: 2) == [2, 3])
+        let (count, isNews) = line.drop([2, 3])
+        #expect((count, isNews) == (2, true))
+        let again = line.drop([3, 4])
+        #expect((again.count, again.isNews) == (1, false))
+        #expect(line.dropped == 3)
+        #expect(line.waiting.count == HookQueue.capacity - 3)
+    }
+
+    @Test(
+        "what failed for too long or too often is hopeless; what nobody tried while others failed as well; nothing while it works"
+    )
+    func hopeless() {
+        var one = line(["a", "b"])
+        let late = start.advanced(by: .seconds(86_400))
+        #expect(one.hopeless(at: late).isEmpty)
+        fail(&one, 1, at: start)
+        #expect(one.hopeless(at: start).isEmpty)
+        #expect(one.hopeless(at: late) == [1])
+        fail(&one, 2, at: start)
+        #expect(one.hopeless(at: late) == [1, 2])
+        var worn = line(["a", "b"], retry: Backoff(attempts: 2))
+        fail(&worn, 1, at: start)
+        #expect(worn.hopeless(at: start).isEmpty)
+        fail(&worn, 1, at: start)
+        #expect(worn.hopeless(at: start) == [1])
+    }
+
+    @Test("another configuration lets all be tried at once")
+    func taken() {
+        var line = line(["a", "b"])
+        fail(&line, 1, at: start)
+        fail(&line, 2, at: start)
+        var hook = line.hook
+        hook.timeout = .seconds(1)
+        line.take(hook, at: start)
+        #expect(line.next(at: start)?.seq == 1)
+    }
+}

@@ -1,0 +1,135 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+@testable import Config
+@testable import Daemon
+@testable import Store
+
+@Suite("Kept sources")
+struct SourceRetentionTests {
+    private let clocks = ManualClocks()
+
+    private func scene(_ retention: Retention) async throws -> AgentScene {
+        let scene = try await AgentScene(clocks: clocks)
+        scene.written.edit { $0.folders[0].retention = retention }
+        _ = try await scene.daemon.reload()
+        return scene
+    }
+
+    private func stands(_ name: String, _ scene: AgentScene) throws -> Bool {
+        try FileStatus.ifPresent(at: scene.folder.path.appending(FilePath("cam/\(name)"))) != nil
+    }
+
+    private func kept(_ id: String, _ scene: AgentScene) async throws {
+        let asset = try #require(try await scene.daemon.house.store.upload(id)?.asset)
+        try await eventually("the source of \(id) is kept") {
+            try await scene.daemon.house.store.asset(asset)?.sourceState == .kept
+        }
+    }
+
+    @Test("goes when its time is over since it was verified, not before")
+    func time() async throws {
+        let scene = try await scene(Retention(time: .seconds(3600)))
+        let early = try await scene.add("early.mp4")
+        try await scene.reachability(.completed, [early])
+        try await kept(early, scene)
+        clocks.advance(by: .seconds(1800))
+        let late = try await scene.add("late.mp4")
+        try await scene.reachability(.completed, [late])
+        try await kept(late, scene)
+        clocks.advance(by: .seconds(1799))
+        #expect(try await going(scene).isEmpty)
+        clocks.advance(by: .seconds(2))
+        scene.daemon.house.retentionSignal.signal()
+        try await eventually("the early one goes") { try !stands("early.mp4", scene) }
+        #expect(try stands("late.mp4", scene))
+        try await eventually("that is said") {
+            try await scene.daemon.show(early).upload.sourceState == "done: deleted"
+        }
+        try await scene.stop()
+    }
+
+    /// Names of the files that the rules release now.
+    private func going(_ scene: AgentScene) async throws -> [String] {
+        let store = scene.daemon.house.store
+        return try await scene.daemon.house.settings.folders[0].going(free: nil, on: nil, now: clocks.wall()) {
+            try await store.kept(in: "cam", on: $0, until: $1, limit: $2)
+        }.map(\.path.name.display)
+    }
+
+    @Test("an upload that is tried again keeps its source until it is verified anew")
+    func again() async throws {
+        let scene = try await scene(Retention(time: .seconds(3600)))
+        let id = try await scene.add("a.mp4")
+        try await scene.reachability(.completed, [id])
+        try await kept(id, scene)
+        let other = try #require(
+            await scene.daemon.add(
+                AddRequest(path: scene.folder.path.appending("cam/a.mp4").display, again: true)
+            ).uploads.first)
+        _ = other
+        try await scene.reachability(.completed, [other.id])
+        clocks.advance(by: .seconds(3601))
+        scene.daemon.house.retentionSignal.signal()
+        try await eventually("it goes") { try !stands("a.mp4", scene) }
+        try await scene.stop()
+    }
+
+    @Test("a file that changed after it was verified stays, whatever its time")
+    func changed() async throws {
+        let scene = try await scene(Retention(time: .seconds(3600)))
+        let id = try await scene.add("a.mp4")
+        try await scene.reachability(.completed, [id])
+        try await kept(id, scene)
+        try scene.folder.write("cam/a.mp4", noise(300, seed: 9))
+        clocks.advance(by: .seconds(3601))
+        scene.daemon.house.retentionSignal.signal()
+        let store = scene.daemon.house.store
+        let asset = try #require(try await store.upload(id)?.asset)
+        try await eventually("it was looked at") {
+            try await store.asset(asset)?.sourceNote?.contains("changed") ?? false
+        }
+        #expect(try stands("a.mp4", scene))
+        #expect(try await store.kept(in: "cam", limit: 10).isEmpty)
+        try await scene.stop()
+    }
+
+    @Test("nothing goes by a clock that jumped until it has held for an hour")
+    func jump() async throws {
+        let scene = try await scene(Retention(time: .seconds(86_400)))
+        let id = try await scene.add("a.mp4")
+        try await scene.reachability(.completed, [id])
+        try await kept(id, scene)
+        try await eventually("the room was looked at") { scene.daemon.house.retentionSignal.isWaiting }
+        clocks.step(by: .seconds(400 * 86_400))
+        scene.daemon.house.retentionSignal.signal()
+        try await eventually("the room was looked at") { scene.daemon.house.retentionSignal.isWaiting }
+        clocks.advance(by: .seconds(3000))
+        scene.daemon.house.retentionSignal.signal()
+        try await eventually("the room was looked at") { scene.daemon.house.retentionSignal.isWaiting }
+        #expect(try await scene.daemon.house.store.kept(in: "cam", limit: 10).count == 1)
+        #expect(try stands("a.mp4", scene))
+        clocks.advance(by: .seconds(700))
+        scene.daemon.house.retentionSignal.signal()
+        try await eventually("it goes") { try !stands("a.mp4", scene) }
+        try await scene.stop()
+    }
+
+    @Test("only as many go as give the room that is missing, the oldest first")
+    func enough() {
+        func kept(_ sizes: [Int64]) -> [Store.Kept] {
+            sizes.enumerated().map {
+                Store.Kept(
+                    asset: Int64($0), size: $1, since: clocks.wall(),
+                    path: SourcePath(root: "/", relative: FilePath("\($0)")))
+            }
+        }
+        #expect(SourceRetention.enough(kept([10, 10, 10]), for: 11).map(\.asset) == [0, 1])
+        #expect(SourceRetention.enough(kept([10, 10, 10]), for: 10).map(\.asset) == [0])
+        #expect(SourceRetention.enough(kept([0, 0, 5]), for: 1).map(\.asset) == [0, 1, 2])
+        #expect(SourceRetention.enough(kept([10]), for: 0).isEmpty)
+        #expect(SourceRetention.enough(kept([3, 4]), for: 100).count == 2)
+    }
+}

@@ -1,0 +1,44 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+@testable import Config
+@testable import Daemon
+
+@Suite("A look at what rules name")
+struct MisnamedRuleTests {
+    @Test("a rule that is a slip away from an interface of this machine is a warning of `check`, with its place")
+    func misnamed() async throws {
+        // A machine with only the loopback interface gives no result.
+        let there = try Links.all().map(\.name).first { $0.hasPrefix("eth") }
+        let written = there.map { "teh" + $0.dropFirst(3) } ?? "garage"
+        let scene = try await AgentScene {
+            $0.destinations[0].policy.rules.networks = [
+                NetworkRule(interface: "lo", isMetered: false), NetworkRule(interface: written, isMetered: true),
+            ]
+        }
+        let found = try await scene.daemon.check(CheckRequest()).checks.filter { $0.detail.contains("did you mean") }
+        #expect(
+            found.map(\.detail)
+                == (there.map { ["`networks[1]`: no interface `\(written)` is here: did you mean `\($0)`?"] } ?? []))
+        #expect(found.allSatisfy { $0.about == "network" && $0.name == "destinations.nas" && $0.verdict == .warning })
+        try await scene.stop()
+    }
+}
+
+@Suite("A look at the ways")
+struct NetworkInspectionTests {
+    @Test(
+        "what a person says of the way to a folder counts, whatever the table of mounts says",
+        arguments: [Metered.metered, .unmetered, nil])
+    func folder(_ cost: Metered?) throws {
+        let folder = TemporaryFolder()
+        var inspection = try NetworkInspection(metering: Metering(links: []), gatewaysMatter: false)
+        switch (inspection.reachability(folder: folder.path, cost), cost) {
+        case (.mount(let found, _), let cost?): #expect(found == cost)
+        case (.local, nil): break
+        case (let other, _): Issue.record("\(other)")
+        }
+    }
+}

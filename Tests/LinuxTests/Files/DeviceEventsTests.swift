@@ -1,0 +1,40 @@
+import Glibc
+import Synchronization
+import TestKit
+import Testing
+
+@testable import Linux
+
+@Suite("News of devices", .timeLimit(.minutes(Patience.minutes(1))))
+struct DeviceEventsTests {
+    @Test("a datagram is about the class that it names, and about no other")
+    func classes() {
+        let text = "change@/devices/AC\0ACTION=change\0DEVPATH=/devices/AC\0SUBSYSTEM=power_supply\0SEQNUM=7\0"
+        let datagram = Array(text.utf8)[...]
+        #expect(DeviceEvents.isNews(datagram, of: Array("SUBSYSTEM=power_supply".utf8)))
+        #expect(!DeviceEvents.isNews(datagram, of: Array("SUBSYSTEM=power".utf8)))
+        #expect(!DeviceEvents.isNews(Array("SUBSYSTEM=mem\0ACTION=add\0".utf8)[...], of: Array("SUBSYSTEM=mem".utf8)))
+        #expect(!DeviceEvents.isNews([], of: Array("SUBSYSTEM=mem".utf8)))
+    }
+
+    @Test(
+        "the kernel's own events are told, those of other classes are not",
+        .enabled(if: geteuid() == 0, "only root can have the kernel tell of a device: run the tests as root"))
+    func kernel() async throws {
+        let counts = Counts()
+        let news = try DeviceEvents(of: "mem") { counts.told.add(1, ordering: .relaxed) }
+        let other = try DeviceEvents(of: "no_such_class") { counts.others.add(1, ordering: .relaxed) }
+        for number in 1...3 {
+            try DeviceEvent.make()
+            try await eventually("event \(number) is told") { counts.told.load(ordering: .relaxed) >= number }
+        }
+        #expect(counts.others.load(ordering: .relaxed) == 0)
+        news.stop()
+        other.stop()
+    }
+
+    private final class Counts: Sendable {
+        let told = Atomic(0)
+        let others = Atomic(0)
+    }
+}

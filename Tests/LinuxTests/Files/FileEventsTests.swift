@@ -1,0 +1,129 @@
+import Core
+import Glibc
+import Synchronization
+import TestKit
+import Testing
+
+@testable import Linux
+
+@Suite("News of files", .timeLimit(.minutes(Patience.minutes(1))))
+struct FileEventsTests {
+    private final class Reports: Sendable {
+        private let state = Mutex((count: 0, isThere: false))
+        var count: Int { state.withLock { $0.count } }
+        /// The result of the check at the last event.
+        var isThere: Bool { state.withLock { $0.isThere } }
+        func raise() { state.withLock { $0.count += 1 } }
+        func add(_ path: FilePath) {
+            let isThere = (try? FileStatus(at: path)) != nil
+            state.withLock { $0 = ($0.count + 1, isThere) }
+        }
+    }
+
+    private let folder = TemporaryFolder()
+    private let reports = Reports()
+
+    private func news(of name: FilePath, limit: Int = .max) async throws -> FileEvents {
+        let path = folder.path.appending(name)
+        let news = try FileEvents(limit: limit) { [reports] in reports.add(path) }
+        try await isTold("it watches") { news.watch([path]) }
+        return news
+    }
+
+    private func isTold(_ what: String, _ change: () throws -> Void) async throws {
+        let before = reports.count
+        try change()
+        try await eventually(what) { reports.count > before }
+    }
+
+    @Test("a file that comes and goes is told at once, also where no folder of its path was there")
+    func appears() async throws {
+        let news = try await news(of: "run/camera/recording")
+        #expect(news.unheard.isEmpty)
+        let (run, camera) = (folder.path.appending("run"), folder.path.appending("run/camera"))
+        try await isTold("a folder of the way") { try Files.makeFolders(run) }
+        try await isTold("the next one") { try Files.makeFolders(camera) }
+        try await isTold("the file") { try folder.write("run/camera/recording", []) }
+        try await isTold("it goes") { try Files.remove(camera.appending("recording")) }
+        try await isTold("another takes its name") {
+            try folder.write("run/camera/other", [])
+            try Files.rename(camera.appending("other"), to: camera.appending("recording"))
+        }
+        try await isTold("a folder above is moved away") { try Files.rename(run, to: folder.path.appending("away")) }
+        try await isTold("and comes back") { try Files.rename(folder.path.appending("away"), to: run) }
+        try await isTold("the way is heard as before") { try Files.remove(camera.appending("recording")) }
+        news.stop()
+    }
+
+    @Test("all of the way made at once is not missed")
+    func race() async throws {
+        let news = try await news(of: "a/b/c/d/recording")
+        let path = folder.path.appending("a/b/c/d/recording")
+        for _ in 0..<50 {
+            try folder.write("a/b/c/d/recording", [])
+            try await eventually("the last news came when it was there") { reports.isThere }
+            try Files.remove(path)
+            try Files.rename(folder.path.appending("a/b"), to: folder.path.appending("b"))
+            try await eventually("the last news came when it was gone") { !reports.isThere }
+            for gone in ["b/c/d", "b/c", "b", "a"] as [FilePath] { rmdir(folder.path.appending(gone).display) }
+        }
+        news.stop()
+    }
+
+    @Test("nobody is woken for what else happens in the folders")
+    func others() async throws {
+        try folder.write("run/other", [])
+        let news = try await news(of: "run/recording")
+        // A disk that another test mounts is an event as well: then the round proves nothing.
+        let mounts = try MountEvents()
+        try await eventually("a round in which nothing was mounted") {
+            _ = mounts.hasCome()
+            let before = reports.count
+            for number in 0..<50 {
+                try folder.write(FilePath("run/\(number)"), [1])
+                try folder.write(FilePath("run/recording.\(number)"), [1])
+                try Files.remove(folder.path.appending(FilePath("run/\(number)")))
+            }
+            try await isTold("the file") { try folder.write("run/recording", []) }
+            let news = reports.count - before
+            try await isTold("it goes") { try Files.remove(folder.path.appending("run/recording")) }
+            if mounts.hasCome() { return false }
+            #expect(news == 1)
+            return true
+        }
+        news.stop()
+    }
+
+    @Test(
+        "a disk that is mounted on the way is told, and none that is mounted elsewhere",
+        .enabled(if: DeadDisk.isPossible))
+    func mounts() async throws {
+        try folder.write("run/other", [])
+        let news = try FileEvents { [reports] in reports.raise() }
+        news.watch([folder.path.appending("run/recording")])
+        try await eventually("it watches") { reports.count == 1 }
+        let before = reports.count
+        let elsewhere = try DeadDisk()
+        try await isTold("the file") { try folder.write("run/recording", []) }
+        #expect(reports.count == before + 1)
+        let here = try DeadDisk(at: folder.path.appending("run"))
+        try await eventually("it is told") { news.unheard.values.contains { $0.contains("mounted from elsewhere") } }
+        try await isTold("it is taken away") { here.release() }
+        try await eventually("it is heard of again") { news.unheard.isEmpty }
+        elsewhere.release()
+        news.stop()
+    }
+
+    @Test("what nothing is heard of is said: no watches left, or a file system that tells nothing")
+    func unheard() async throws {
+        let few = try await news(of: "run/recording", limit: 1)
+        #expect(few.unheard.values.contains { $0.contains("inotify_add_watch") })
+        few.stop()
+        let news = try await news(of: "run/recording")
+        news.watch(["/proc/self/nothing"])
+        try await eventually("it is said") { news.unheard["/proc/self/nothing"]?.contains("does not tell") == true }
+        news.watch([])
+        try await eventually("nothing is left to hear of") { news.unheard.isEmpty }
+        news.stop()
+    }
+}

@@ -1,0 +1,205 @@
+import Core
+import Glibc
+import Synchronization
+import TestKit
+import Testing
+
+@testable import Linux
+
+/// The reported kinds so far, and their number.
+private final class Reports: Sendable {
+    private let seen = Mutex<[NetworkEvents.Kind]>([])
+    func add(_ kind: NetworkEvents.Kind) { seen.withLock { $0.append(kind) } }
+    var all: [NetworkEvents.Kind] { seen.withLock { $0 } }
+    func forget() { seen.withLock { $0 = [] } }
+}
+
+/// Threads of this process with that name (proc(5)).
+private func threads(named name: String) throws -> Int {
+    try Files.names(in: "/proc/self/task").count { thread in
+        let path = FilePath("/proc/self/task").appending(thread).appending("comm")
+        // Threads of other tests start and end.
+        return (try? Files.read(path)).map { String(decoding: $0, as: UTF8.self) == "\(name)\n" } ?? false
+    }
+}
+
+@Suite(
+    "News of a network of its own", .serialized,
+    .enabled(if: NetworkNamespace.isPossible, "\(NetworkNamespace.need)"), .timeLimit(.minutes(Patience.minutes(1))))
+struct NetworkEventsTests {
+    private let network: NetworkNamespace
+    private let reports = Reports()
+
+    init() throws {
+        network = try NetworkNamespace()
+        try network.addCable("left0", "left1")
+        try network.ip("addr", "add", "10.1.0.2/24", "dev", "left0")
+        try network.ip("route", "add", "default", "via", "10.1.0.1", "dev", "left0")
+    }
+
+    private func news() throws -> NetworkEvents {
+        try network.run { [reports] in try NetworkEvents { reports.add($0) } }
+    }
+
+    /// A change, its arguments for `ip`, and the least that is reported of it.
+    struct Change: CustomTestStringConvertible, Sendable {
+        let what: String
+        let words: [[String]]
+        let kind: NetworkEvents.Kind
+        var testDescription: String { what }
+    }
+
+    static let changes = [
+        Change(what: "a link that goes down", words: [["link", "set", "left0", "down"]], kind: .mayForbid),
+        Change(what: "a cable that is pulled", words: [["link", "set", "left1", "down"]], kind: .mayForbid),
+        Change(what: "a link that is deleted", words: [["link", "del", "left0"]], kind: .mayForbid),
+        Change(
+            what: "a route that is replaced",
+            words: [["route", "replace", "default", "via", "10.1.0.9", "dev", "left0"]], kind: .mayForbid),
+        Change(what: "a route that goes", words: [["route", "del", "default"]], kind: .mayForbid),
+        Change(
+            what: "a route that takes over",
+            words: [["route", "add", "203.0.113.0/24", "via", "10.1.0.9", "dev", "left0"]], kind: .mayForbid),
+        Change(
+            what: "an address that goes", words: [["addr", "del", "10.1.0.2/24", "dev", "left0"]], kind: .mayForbid),
+        Change(what: "an address that comes", words: [["addr", "add", "10.1.0.3/24", "dev", "left0"]], kind: .other),
+        Change(
+            what: "an IPv6 address that comes", words: [["-6", "addr", "add", "fd01::3/64", "dev", "left0", "nodad"]],
+            kind: .other),
+        Change(what: "a rule for routes", words: [["rule", "add", "dport", "443", "lookup", "77"]], kind: .mayForbid),
+        Change(
+            what: "a rule for IPv6 routes", words: [["-6", "rule", "add", "from", "fd00::/8", "lookup", "77"]],
+            kind: .mayForbid),
+        Change(
+            what: "a route of IPv6", words: [["-6", "route", "add", "2001:db8::/32", "dev", "left0"]], kind: .mayForbid),
+    ]
+
+    @Test("tell of each change, and at once of what may forbid", arguments: changes)
+    func change(_ change: Change) async throws {
+        let news = try news()
+        for words in change.words { try network.run(words) }
+        try await eventually("\(change.what) is told") { reports.all.contains { $0 >= change.kind } }
+        news.stop()
+    }
+
+    @Test("tell that a cable is back in as something that may wait")
+    func carrier() async throws {
+        try network.ip("link", "set", "left1", "down")
+        let news = try news()
+        try network.ip("link", "set", "left1", "up")
+        try await eventually("it is told") { reports.all.contains(.other) }
+        news.stop()
+    }
+
+    @Test("come from one's own network alone, and nothing is told while nothing happens")
+    func quiet() async throws {
+        let other = try NetworkNamespace()
+        let mine = try news()
+        let theirs = Reports()
+        let others = try other.run { try NetworkEvents { theirs.add($0) } }
+        try other.addCable("one", "two")
+        try await eventually("the other network's are told there") { !theirs.all.isEmpty }
+        // All earlier events come before this change.
+        try network.ip("link", "set", "left0", "mtu", "1400")
+        try await eventually("a change of this one is told") { !reports.all.isEmpty }
+        #expect(reports.all.allSatisfy { $0 == .other })
+        mine.stop()
+        others.stop()
+    }
+
+    @Test("tell of a router at whose address another one answers, also of one that did before it was listened for")
+    func router() async throws {
+        func answers(_ hardware: String, at address: String = "10.1.0.1") throws {
+            try network.ip("neigh", "replace", address, "lladdr", hardware, "dev", "left0", "nud", "reachable")
+        }
+        let (known, other) = ("02:00:00:00:00:01", "02:00:00:00:00:02")
+        try answers(known)
+        let address = try #require(IPAddress("10.1.0.1"))
+        let route = try #require(try network.run { try Routes.route(to: address) })
+        let router = Neighbour(link: route.link, address: address)
+        let found = try #require(HardwareAddress(known))
+        let news = try news()
+        try network.run { try news.follow([router: found]) }
+        // All earlier events come before an unrelated change.
+        var mtu = 1300
+        func end(_ what: String) async throws {
+            mtu += 1
+            try network.ip("link", "set", "left0", "mtu", "\(mtu)")
+            try await eventually(what) { reports.all.last == .other }
+        }
+        try answers(known)
+        try answers(other, at: "10.1.0.7")
+        try await end("it is heard")
+        #expect(!reports.all.contains(.mayForbid))
+        reports.forget()
+        try answers(other)
+        // A change may be reported in several pieces, the last of them only now.
+        try await eventually("it is told") { reports.all.contains(.mayForbid) }
+        reports.forget()
+        try network.run { try news.follow([:]) }
+        try answers(known)
+        try await end("nobody is followed any more")
+        #expect(!reports.all.contains(.mayForbid))
+        reports.forget()
+        try answers(other)
+        try network.run { try news.follow([router: found]) }
+        try await eventually("it has changed already") { reports.all.contains(.mayForbid) }
+        news.stop()
+    }
+
+    @Test("that were lost count as everything at once, and those after them are told again")
+    func overflow() async throws {
+        let gate = ConditionLock(false)
+        let news = try network.run { [reports] in
+            try NetworkEvents {
+                reports.add($0)
+                _ = gate.wait { $0 ? true : nil }
+            }
+        }
+        try network.ip("addr", "add", "10.1.0.3/24", "dev", "left0")
+        try await eventually("it is being told") { reports.all == [.other] }
+        // More than the socket's buffer holds while it is not read; and none of it forbids anything.
+        let folder = TemporaryFolder()
+        let batch = (0..<6000).map { "addr add 10.\(100 + $0 / 250).\($0 % 250).1/32 dev left0\n" }.joined()
+        try network.run(["-batch", folder.write("batch", Array(batch.utf8)).display])
+        gate.changeForAll { $0 = true }
+        try await eventually("the loss is told") { reports.all.contains(.mayForbid) }
+        reports.forget()
+        try network.ip("link", "set", "left0", "mtu", "1400")
+        try await eventually("the next change is told") { !reports.all.isEmpty }
+        news.stop()
+    }
+
+    @Test("leave no thread and no descriptor behind when they are stopped, also from inside, or let go")
+    func stopped() async throws {
+        let name = "stopped-news"
+        let sockets = try network.run { try socketsOfNetwork() }
+        for round in 0..<10 {
+            let own = Mutex<NetworkEvents?>(nil)
+            let news = try network.run { [reports] in
+                try NetworkEvents(threadName: name) {
+                    reports.add($0)
+                    own.withLock { $0?.stop() }
+                }
+            }
+            try await eventually("its thread is there") { try threads(named: name) > 0 }
+            switch round % 3 {
+            case 0: news.stop()
+            case 1:
+                own.withLock { $0 = news }
+                reports.forget()
+                try network.ip("link", "set", "left0", "mtu", "\(1300 + round)")
+                try await eventually("it is told") { !reports.all.isEmpty }
+                own.withLock { $0 = nil }
+            default: break
+            }
+        }
+        try await eventually("no thread is left") { try threads(named: name) == 0 }
+        try await eventually("no socket is left") { try network.run { try socketsOfNetwork() } == sockets }
+    }
+}
+
+/// Netlink sockets of the calling thread's network (proc(5), net/netlink).
+private func socketsOfNetwork() throws -> Int {
+    try Files.read("/proc/thread-self/net/netlink").split(separator: UInt8(ascii: "\n")).count
+}

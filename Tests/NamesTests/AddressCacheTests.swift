@@ -1,0 +1,43 @@
+import Core
+import Synchronization
+import Testing
+
+@testable import Names
+
+@Suite("What is known of names")
+struct AddressCacheTests {
+    private let address = IPAddress("192.0.2.7")
+
+    @Test("a name is asked for once, what that sent is owed once, and in another network it is asked for again")
+    func known() async throws {
+        let asked = Atomic(0)
+        let addresses = [try #require(address)]
+        let book = AddressCache { _, _ in
+            _ = asked.add(1, ordering: .relaxed)
+            return NameQuestion.Answer(addresses: addresses, spent: Spending(bytes: 150, received: 240))
+        }
+        for _ in 1...3 { #expect(try await book.addresses(of: "a.test", NameServers()) == addresses) }
+        #expect(asked.load(ordering: .relaxed) == 1)
+        #expect(book.takeOwed(for: "a.test") == Spending(bytes: 150, received: 240))
+        #expect(book.takeOwed(for: "a.test") == .none)
+        book.forget()
+        _ = try await book.addresses(of: "a.test", NameServers())
+        _ = try await book.addresses(of: "a.test", NameServers(), isFresh: true)
+        #expect(asked.load(ordering: .relaxed) == 3)
+        #expect(book.takeOwed(for: "a.test") == Spending(bytes: 300, received: 480))
+    }
+
+    @Test("what was sent in vain is owed as well")
+    func inVain() async throws {
+        let book = AddressCache { _, _ in throw NameQuestion.Failure.unknown("nobody knows", Spending(bytes: 90)) }
+        await #expect(throws: NameQuestion.Failure.self) { try await book.addresses(of: "a.test", NameServers()) }
+        #expect(book.takeOwed(for: "a.test") == Spending(bytes: 90))
+    }
+
+    @Test("a question that is broken off is owed as well")
+    func brokenOff() async throws {
+        let book = AddressCache { _, _ in throw NameQuestion.Failure.cancelled(Spending(bytes: 90)) }
+        await #expect(throws: CancellationError.self) { try await book.addresses(of: "a.test", NameServers()) }
+        #expect(book.takeOwed(for: "a.test") == Spending(bytes: 90))
+    }
+}

@@ -1,0 +1,169 @@
+import Core
+import Credentials
+import Glibc
+import Linux
+import Synchronization
+import TestKit
+import Testing
+import Transport
+
+@testable import Notices
+
+@Suite("Telling a hook", .timeLimit(.minutes(Patience.minutes(1))))
+struct HookSenderTests {
+    private let folder = TemporaryFolder()
+    private let notice = Notice(id: "sluice-1-2", body: Array("{\"type\":\"completed\"}\n".utf8))
+
+    private func tell(_ target: Hook.Target, within timeout: Duration = .seconds(20)) async -> DeliveryResult {
+        let transport = Transport()
+        let sender = HookSender(transport: transport, secrets: SecretReader(), clocks: SystemClocks())
+        let telling = await sender.tell(notice, by: Hook(name: "h", target: target, timeout: timeout))
+        await transport.stop()
+        return telling
+    }
+
+    private func script(_ text: String) throws -> Hook.Target {
+        let path = folder.path.appending("hook")
+        let file = try Descriptor.open(path, for: .creating)
+        try file.write(Array("#!/bin/sh\n\(text)\n".utf8), named: path)
+        try file.setMode(0o755, named: path)
+        try file.close(named: path)
+        // Run by the shell: a program that is being started elsewhere may still have the file open for writing, and the
+        // kernel does not run such a file.
+        return .command(["/bin/sh", path.display, "one two"])
+    }
+
+    @Test("a command gets the event on its standard input, its arguments as they stand, and no environment of ours")
+    func command() async throws {
+        let out = folder.path.appending("out")
+        let target = try script(
+            "cat > \(out.display); echo \"$1\" >> \(out.display); env | cut -d= -f1 >> \(out.display)")
+        #expect(await tell(target) == .told("it ended with exit status 0"))
+        let lines = String(decoding: try Files.read(out), as: UTF8.self).split(separator: "\n")
+        #expect(lines.prefix(2) == ["{\"type\":\"completed\"}", "one two"])
+        let known = Program.plainEnvironment.map { $0.prefix { $0 != "=" } } + ["PWD", "SHLVL", "_", "OLDPWD"]
+        #expect(Set(lines.dropFirst(2)).subtracting(known).isEmpty)
+    }
+
+    @Test("one that does not read is no trouble, however much there would be to read")
+    func deaf() async throws {
+        let sender = HookSender(transport: Transport(), secrets: SecretReader(), clocks: SystemClocks())
+        let long = Notice(id: "x", body: [UInt8](repeating: 0x61, count: 1 << 20))
+        #expect(
+            await sender.tell(long, by: Hook(name: "h", target: try script("exit 0")))
+                == .told("it ended with exit status 0"))
+    }
+
+    @Test("another exit status is tried again, with its last word, and without the password in it")
+    func status() async throws {
+        let telling = await tell(try script("echo first >&2; echo 'no way: password=hunter2' >&2; exit 3"))
+        #expect(
+            telling
+                == .again("it ended with exit status 3: no way: password=***", code: "status 3", after: nil))
+    }
+
+    @Test("one that hangs is ended at its time-out, with all that it started")
+    func hangs() async throws {
+        let mark = folder.path.appending("pid")
+        let clock = ContinuousClock()
+        let start = clock.now
+        let telling = await tell(try script("sleep 1000 & echo $! > \(mark.display); wait"), within: .milliseconds(500))
+        #expect(telling == .again("it did not end within its `timeout` and was stopped", code: "timeout", after: nil))
+        #expect(start.duration(to: clock.now) < .seconds(10 * Patience.factor))
+        let pid = String(decoding: try Files.read(mark), as: UTF8.self).filter { $0 != "\n" }
+        try await eventually("its child is gone") {
+            guard let stat = try? Files.read(FilePath("/proc/\(pid)/stat")) else { return true }
+            return String(decoding: stat, as: UTF8.self).contains(") Z ")
+        }
+    }
+
+    @Test("a program may be a link, and what is none is named")
+    func obstacles() async throws {
+        let link = folder.path.appending("link")
+        #expect(link.withCString { symlink("/bin/true", $0) } == 0)
+        #expect(await HookSender.obstacle(running: [link.display]) == nil)
+        let none = folder.path.display
+        #expect(await HookSender.obstacle(running: [none]) == "\(none) cannot be run: it is no program")
+    }
+
+    @Test("one that is not there says so")
+    func missing() async {
+        let telling = await tell(.command(["/nowhere/tell"]))
+        #expect(telling == .again("it cannot be started: No such file or directory", code: "start", after: nil))
+    }
+
+    @Test("an address gets the event, its id, the time and the signature of all three, and headers that were asked for")
+    func post() async throws {
+        struct Seen: Sendable {
+            var line = "", type = "", id = "", signature = "", token = "", body: [UInt8] = [], time = ""
+        }
+        let seen = Mutex(Seen())
+        let server = try FakeServer { exchange in
+            let now = Seen(
+                line: "\(exchange.method) \(exchange.target)", type: exchange.header("content-type") ?? "",
+                id: exchange.header("webhook-id") ?? "", signature: exchange.header("webhook-signature") ?? "",
+                token: exchange.header("authorization") ?? "", body: exchange.body(),
+                time: exchange.header("webhook-timestamp") ?? "")
+            seen.withLock { $0 = now }
+            exchange.reply(204)
+        }
+        let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+        let web = WebHook(
+            url: server.url + "/hook?a=b", headers: ["Authorization": .literal("Bearer abc")], secret: .literal(secret))
+        #expect(await tell(.web(web)) == .told("\(server.url) answered 204"))
+        let got = seen.withLock { $0 }
+        #expect(got.line == "POST /hook?a=b")
+        #expect((got.type, got.id, got.token) == ("application/json", "sluice-1-2", "Bearer abc"))
+        #expect(got.body == notice.body)
+        let moment = try #require(Int64(got.time))
+        #expect(abs(moment - SystemClocks().wall().milliseconds / 1000) < 120)
+        #expect(try got.signature == Signature(secret: secret).of(id: got.id, moment: moment, body: got.body))
+    }
+
+    @Test(
+        "an answer says what to do",
+        arguments: [
+            (200, "told"), (202, "told"), (301, "again"), (307, "again"), (400, "refused"), (401, "refused"),
+            (404, "refused"), (408, "again"), (410, "refused"), (425, "again"), (429, "again"), (500, "again"),
+            (503, "again"),
+        ])
+    func answers(_ status: Int, _ verdict: String) async throws {
+        let server = try FakeServer { $0.reply(status, [("Retry-After", "7"), ("Location", "http://127.0.0.1:1/")]) }
+        let telling = await tell(.web(WebHook(url: server.url)))
+        switch telling {
+        case .told: #expect(verdict == "told")
+        case .refused: #expect(verdict == "refused")
+        case .again(_, _, let after):
+            #expect(verdict == "again")
+            #expect(after == (status < 400 ? nil : .seconds(7)))
+        case .stopped: Issue.record("nobody stopped it")
+        }
+        #expect(server.seen.count == 1)
+    }
+
+    @Test(
+        "nobody there, silence and a secret that cannot be read are tried again; no word of theirs has the path or the secret"
+    )
+    func trouble() async throws {
+        let silent = try FakeServer { $0.hang() }
+        let gone = try FakeServer { $0.reply(200) }
+        gone.stop()
+        for (url, code) in [(silent.url, "timedOut"), (gone.url, "connect")] {
+            let web = WebHook(
+                url: url + "/secretpath", headers: ["X-Key": .literal("hunter2hunter2")], secret: .literal("hunter3"))
+            guard case .again(let text, let told, nil) = await tell(.web(web), within: .milliseconds(800)) else {
+                Issue.record("not tried again")
+                continue
+            }
+            #expect(!text.contains("secretpath") && !text.contains("hunter"))
+            #expect(told == code || ["stalled", "reset"].contains(told), "\(told)")
+        }
+        let web = WebHook(url: silent.url, secret: .file("/nowhere/secret"))
+        guard case .again(let text, "secret", nil) = await tell(.web(web)) else {
+            Issue.record("not tried again")
+            return
+        }
+        #expect(text.contains("/nowhere/secret"))
+        #expect(silent.seen.count == 1)
+    }
+}

@@ -1,0 +1,19 @@
+import Core
+import TestKit
+import Testing
+
+@testable import Receiver
+
+@Suite("Lines about strangers")
+struct RefusedClientLogTests {
+    @Test("a few a minute are written down, and then how many there were besides")
+    func few() {
+        let (log, clocks) = (RefusedClientLog(), ManualClocks())
+        let lines = (0..<1000).compactMap { log.line("refused \($0)", at: clocks.monotonic()) }
+        #expect(lines == (0..<RefusedClientLog.most).map { "refused \($0)" })
+        clocks.advance(by: .seconds(60))
+        let last = log.line("refused", at: clocks.monotonic())
+        #expect(last == "refused (and \(1000 - RefusedClientLog.most) more before that were not written down)")
+        #expect(log.line("again", at: clocks.monotonic()) == "again")
+    }
+}

@@ -1,0 +1,114 @@
+import Core
+import TestKit
+import Testing
+
+@testable import Store
+
+/// Objects that uploads leave at a destination, over cancels and retries.
+@Suite("what uploads leave at a destination")
+struct RemoteLeftoversTests {
+    private static let sent = AttemptOutcome.verified(RemoteObject(id: "v9", url: nil, verifiedBy: "x"))
+
+    /// An upload that was begun and cancelled.
+    private func cancelled(_ scene: Scene, _ id: String, _ thing: Checkpoint) async throws {
+        _ = try await scene.store.claim("nas", passingOver: [])
+        try await scene.store.record(thing, for: id)
+        _ = try await scene.store.cancel([id])
+    }
+
+    private func staged(_ scene: Scene) async throws -> String {
+        try #require(try await scene.stage(Scene.arrival(Scene.file("a.mp4"))).uploads.first)
+    }
+
+    @Test(
+        "a removal that is pending is not overwritten by that of a later cancel, and both are done before that is said")
+    func twoCancels() async throws {
+        let scene = try await Scene()
+        let id = try await staged(scene)
+        try await cancelled(scene, id, Checkpoint(["video": "1"]))
+        _ = try await scene.store.retry(id, fromCopy: true)
+        try await cancelled(scene, id, Checkpoint(["creating": "1"]))
+        // The creation is answered after the cancel.
+        await #expect(throws: Store.LeaseLost.self) {
+            try await scene.store.record(Checkpoint(["video": "2"]), for: id)
+        }
+        let removals = try await scene.store.remoteDeletions()
+        #expect(removals.map { $0.checkpoint["video"] } == ["1", "2"])
+        try await scene.store.remoteDeletion(removals[1], "done")
+        #expect(try await scene.store.upload(id)?.remoteDelete == "pending")
+        try await scene.store.remoteDeletion(removals[0], "done")
+        #expect(try await scene.store.upload(id)?.remoteDelete == "done")
+    }
+
+    @Test("what could not be removed is told, whatever became of the other removals", arguments: [true, false])
+    func leftUndone(_ isFirst: Bool) async throws {
+        let scene = try await Scene()
+        let id = try await staged(scene)
+        try await cancelled(scene, id, Checkpoint(["video": "1"]))
+        _ = try await scene.store.retry(id, fromCopy: true)
+        try await cancelled(scene, id, Checkpoint(["video": "2"]))
+        var removals = try await scene.store.remoteDeletions()
+        if !isFirst { removals.reverse() }
+        try await scene.store.remoteDeletion(removals[0], "gave_up")
+        try await scene.store.remoteDeletion(removals[1], "done")
+        #expect(try await scene.store.upload(id)?.remoteDelete == "gave_up")
+        // And over another try.
+        _ = try await scene.store.retry(id, fromCopy: true)
+        try await cancelled(scene, id, Checkpoint(["video": "3"]))
+        try await scene.store.remoteDeletion(try #require(try await scene.store.remoteDeletions().first), "done")
+        #expect(try await scene.store.upload(id)?.remoteDelete == "unknown")
+    }
+
+    @Test("a removal that is still pending when the upload was sent again is a warning")
+    func stillPending() async throws {
+        let scene = try await Scene()
+        let id = try await staged(scene)
+        try await cancelled(scene, id, Checkpoint(["video": "1"]))
+        _ = try await scene.store.retry(id, fromCopy: true)
+        _ = try await scene.store.claim("nas", passingOver: [])
+        try await scene.store.finish(id, Self.sent)
+        let warnings = try await scene.store.upload(id)?.remote?.warnings ?? []
+        #expect(warnings.contains { $0.contains("still to be removed") }, "\(warnings)")
+        #expect(try await scene.store.remoteDeletions().count == 1)
+    }
+
+    @Test("what another writer has sent bytes to is never queued for removal")
+    func others() async throws {
+        let scene = try await Scene()
+        let id = try await staged(scene)
+        let thing = Checkpoint(["video": "1", Checkpoint.isOfAnother: "1"])
+        try await cancelled(scene, id, thing)
+        #expect(try await scene.store.remoteDeletions().isEmpty)
+        #expect(try await scene.store.upload(id)?.remoteDelete == "unknown")
+        _ = try await scene.store.retry(id, fromCopy: true)
+        _ = try await scene.store.claim("nas", passingOver: [])
+        try await scene.store.renew(Checkpoint(["x": "1"]), for: id, leaving: thing)
+        #expect(try await scene.store.remoteDeletions().isEmpty)
+    }
+
+    @Test(
+        "what a remote had and did not find any more is told until there is another name, and is none of what is complete"
+    )
+    func former() async throws {
+        let scene = try await Scene()
+        let id = try await staged(scene)
+        _ = try await scene.store.claim("nas", passingOver: [])
+        try await scene.store.name("v1", for: id)
+        try await scene.store.renew(Checkpoint([Checkpoint.perhapsTwice: "v1"]), for: id, leaving: nil)
+        #expect(try await scene.store.upload(id)?.named == "v1")
+        let unnamed = AttemptOutcome.verified(RemoteObject(id: nil, url: nil, verifiedBy: "x"))
+        try await scene.store.finish(id, unnamed)
+        #expect(try await scene.store.upload(id)?.remote?.id == nil)
+    }
+
+    @Test("a name is another upload's at whatever destination that is")
+    func named() async throws {
+        let scene = try await Scene()
+        let (_, uploads) = try await scene.stage(Scene.arrival(Scene.file("a.mp4"), to: ["nas", "cloud"]))
+        _ = try await scene.store.claim("nas", passingOver: [])
+        try await scene.store.record(Checkpoint(["video": "/videos/1"]), for: uploads[0])
+        #expect(try await scene.store.isOfAnother("/videos/1", than: uploads[1]))
+        #expect(try await !scene.store.isOfAnother("/videos/1", than: uploads[0]))
+        #expect(try await !scene.store.isOfAnother("/videos/2", than: uploads[1]))
+    }
+}
