@@ -7,9 +7,9 @@ internal import Store
 
 extension Scheduler {
     /// Runs a transfer until each of its uploads has a verdict.
-    func attempt(_ claims: [Claim], isBundle: Bool, _ destination: any Destination, _ change: Int?) async {
+    func attempt(_ claims: [Claim], isBundle: Bool, _ destination: any Destination, _ generation: Int) async {
         var left = claims
-        if isBundle { left = await together(claims, destination, change) }
+        if isBundle { left = await together(claims, destination, generation) }
         var isHeld = false
         var yielded: [(Claim, UploadAttempt.Verdict)] = []
         for claim in left {
@@ -17,17 +17,17 @@ extension Scheduler {
                 yielded.append((claim, UploadAttempt.Verdict(outcome: .yielded, wasAnswered: false)))
             } else {
                 // An obstacle of the destination that stops one upload stops the rest too.
-                isHeld = await !alone(claim, destination, change)
+                isHeld = await !alone(claim, destination, generation)
             }
         }
-        await conclude(yielded, change)
+        await conclude(yielded, generation)
     }
 
     /// - Returns: Whether the next upload has a chance.
-    private func alone(_ claim: Claim, _ destination: any Destination, _ change: Int?) async -> Bool {
+    private func alone(_ claim: Claim, _ destination: any Destination, _ generation: Int) async -> Bool {
         do {
             let verdict = try await UploadAttempt(house: house, claim: claim, destination: destination).run()
-            await conclude([(claim, verdict)], change)
+            await conclude([(claim, verdict)], generation)
             return verdict.failure == nil || verdict.wasAnswered
         } catch {
             await unrecorded([await ending(claim.upload, .yielded)], error)
@@ -36,7 +36,7 @@ extension Scheduler {
     }
 
     /// - Returns: The uploads that have to be sent one by one.
-    private func together(_ claims: [Claim], _ destination: any Destination, _ change: Int?) async -> [Claim] {
+    private func together(_ claims: [Claim], _ destination: any Destination, _ generation: Int) async -> [Claim] {
         let began = house.clocks.monotonic()
         do {
             let result = try await BundleAttempt(house: house, claims: claims, destination: destination).run()
@@ -45,7 +45,7 @@ extension Scheduler {
                 guard let remote = result.verified[claim.upload.id] else { return nil }
                 return (claim, UploadAttempt.Verdict(outcome: .verified(remote), wasAnswered: true, took: took))
             }
-            await conclude(done, change)
+            await conclude(done, generation)
             return result.left
         } catch {
             var endings: [Store.Ending] = []
@@ -56,13 +56,13 @@ extension Scheduler {
     }
 
     /// Records how attempts ended, and reports it.
-    private func conclude(_ ends: [(claim: Claim, verdict: UploadAttempt.Verdict)], _ change: Int?) async {
+    private func conclude(_ ends: [(claim: Claim, verdict: UploadAttempt.Verdict)], _ generation: Int) async {
         if ends.isEmpty { return }
         var verdicts: [UploadAttempt.Verdict] = []
         var endings: [Store.Ending] = []
         for (claim, verdict) in ends {
             var verdict = verdict
-            if changes[claim.upload.destination] == change {
+            if destinations.generation(of: claim.upload.destination) == generation {
                 await settle(&verdict, claim.upload)
                 await limitFailing(&verdict, claim.upload)
             } else if verdict.failure != nil {
@@ -81,23 +81,8 @@ extension Scheduler {
             return await unrecorded(endings, error)
         }
         for name in Set(ends.map(\.claim.upload.destination)) {
-            await keepSpeed(to: name)
-            await keepRequestSize(of: name)
-        }
-    }
-
-    /// Stores the speed for the plans of a later run; at most once a minute.
-    private func keepSpeed(to destination: String) async {
-        guard let speed = house.live.speed(to: destination) else { return }
-        let now = house.clocks.monotonic()
-        if let kept = keptSpeeds[destination] {
-            guard now.since(kept.at) > .seconds(60), abs(kept.speed - speed) > kept.speed / 10 else { return }
-        }
-        keptSpeeds[destination] = (speed, now)
-        do { try await house.store.keep(speed: speed, to: destination) } catch let error as StoreError {
-            house.stateFailed(error)
-        } catch {
-            house.log.debug("the speed is not kept", ["destination": destination, "reason": "\(error)"])
+            await storeSpeed(to: name)
+            await storeRequestSize(of: name)
         }
     }
 
@@ -118,28 +103,38 @@ extension Scheduler {
     }
 
     private func ended(_ claim: Claim, _ verdict: UploadAttempt.Verdict, _ state: UploadState?) {
+        let (id, name) = (claim.upload.id, claim.upload.destination)
+        let account = TransferPermit.current?.accounts[id]
         if state == .completed {
             completed += 1
-            if let took = verdict.took { house.counters.took(took, to: claim.upload.destination) }
+            if let took = verdict.took { house.counters.took(took, to: name) }
             CrashPoint.reached("completed")
         }
-        noteShortfall(verdict.outcome, claim.upload)
-        if let failure = verdict.failure { count(failure, at: claim.upload.destination) }
-        tell(verdict, claim, state)
+        quotaWaits.ended(id, lacking: verdict.isShortOfQuota ? account?.quotaWait : nil)
+        if let failure = verdict.failure { count(failure, at: name) }
+        house.log.report(
+            verdict, of: claim, state, sent: account?.total ?? 0,
+            isFirstShortOfQuota: quotaWaits.count(at: name) == 1)
+        signal(verdict.outcome, claim.asset)
         // `nil`: ended by a cancel.
-        if state?.isTerminal ?? true {
-            consecutiveFailures[claim.upload.id] = nil
-            setbacks[claim.upload.id] = nil
-            wastedOnMetered[claim.upload.id] = nil
-            saidWaste[claim.upload.id] = nil
-            refusedForRoom[claim.upload.id] = nil
-            keyRefusals[claim.upload.destination]?.forget(claim.upload.id)
-        }
-        rooms[claim.upload.destination]?.ended(hasArrived: state == .completed)
+        let isOver = state?.isTerminal ?? true
+        if isOver { uploads.forget(id) }
+        destinations.ended(name, id, isOver: isOver, hasArrived: state == .completed)
         if state?.isTerminal == true { house.releaseSignal.signal() }
         if state == .staging { house.stagingSignal.signal() }
         // The upload waits again, and may be too old by now.
-        if state?.isTerminal == false { expiryLook = nil }
+        if state?.isTerminal == false { nextExpiry = nil }
+    }
+
+    /// Wakes the loops that go on with an asset after such an outcome.
+    private func signal(_ outcome: AttemptOutcome, _ asset: AssetRecord) {
+        switch outcome {
+        case .sourceChanged:
+            reconsiderSource(asset.folder, asset.identity.relative)
+            house.removalSignal.signal()
+        case .skipped: for signal in [house.removalSignal, house.stagingSignal] { signal.signal() }
+        default: break
+        }
     }
 
     private func count(_ failure: Failure, at destination: String) {
@@ -189,24 +184,29 @@ extension Scheduler {
         if !isStopping { await Task { await self.putBack(endings) }.value }
     }
 
-    /// Updates the destination's health, and fills in when a held upload may be sent again.
+    // MARK: The verdict
+
+    /// Updates what is known of the destination, and fills in when a held upload may be sent again.
     private func settle(_ verdict: inout UploadAttempt.Verdict, _ upload: UploadRecord) async {
         house.refused(verdict.remedy, by: upload.destination)
         if await isForItself(&verdict, upload) { return }
         let name = upload.destination
-        let health = health[name] ?? DestinationHealth()
+        let trouble = destinations.trouble(of: name)
         let retry = house.retry(folder: upload.folder, destination: name)
         let monotonic = house.clocks.monotonic()
         // A full destination still answers where an upload stands, but accepts nothing.
         let isFull = if case .noRoom? = verdict.remedy { true } else { false }
         let isUp = verdict.wasAnswered && !isFull
         if case .again(let after)? = verdict.remedy, let failure = verdict.failure {
-            let times = verdict.wasAnswered ? 1 : setbacks[upload.id, default: 0] + 1
-            setbacks[upload.id] = times
+            let times = uploads.setBack(upload.id, wasAnswered: verdict.wasAnswered)
             let wait = max(after ?? .zero, retry.wait(afterFailures: times, jitter: Random.jitter()))
             verdict.outcome = .held(failure, until: monotonic.advanced(by: wait))
         }
-        if let failure = verdict.failure, let wait = ownWait(verdict, upload, health, retry) {
+        if let failure = verdict.failure,
+            let wait = uploads.ownWait(
+                upload.id, verdict.remedy, accepted: destinations.completedCount(of: name), isHeld: trouble != nil,
+                retry: retry, jitter: Random.jitter())
+        {
             verdict.outcome = .held(failure, until: monotonic.advanced(by: wait))
             house.log.warning(
                 "waits alone, since others get through",
@@ -216,173 +216,158 @@ extension Scheduler {
                 ])
         } else if let remedy = verdict.remedy, let failure = verdict.failure,
             let wait = hold(
-                name, for: remedy, failure, isUp: isUp, retry: retry, atMost: await timeToTryKey(of: name, remedy))
+                name,
+                DestinationTracker.Fault(
+                    failure: failure, remedy: remedy, isUp: isUp, retry: retry,
+                    longestWait: await timeToTryKey(of: name, remedy)))
         {
             // After the next probe, so that another upload makes it: this file may be the one that makes the server
             // fail.
             verdict.outcome = .held(failure, until: monotonic.advanced(by: wait + .seconds(1)))
         } else if verdict.wasAnswered {
-            if case .verified = verdict.outcome {
-                took[name, default: 0] += 1
-                keyRefusals[name]?.accept()
-            }
-            if health.trouble != nil { house.log.notice("destination works again", ["destination": name]) }
-            self.health[name]?.succeeded()
+            if case .verified = verdict.outcome { destinations.accepted(name) }
+            if trouble != nil { house.log.notice("destination works again", ["destination": name]) }
+            destinations.succeeded(name)
         }
     }
 
-    /// Records why no upload is sent to a destination.
-    ///
-    /// - Parameters:
-    ///   - isUp: Whether it has answered, and is not full.
-    ///   - most: An upper limit for the wait, where other facts allow an earlier try.
-    /// - Returns: How long the destination is left alone; `nil` when only the upload is at fault.
-    func hold(
-        _ name: String, for remedy: Remedy, _ failure: Failure, isUp: Bool, retry: Backoff, atMost most: Duration? = nil
-    ) -> Duration? {
-        var health = health[name] ?? DestinationHealth()
-        let isFull = if case .noRoom = remedy { true } else { false }
-        guard
-            var hold = DestinationHealth.hold(
-                for: remedy, failures: isUp ? 1 : health.failures(isFull: isFull), backoff: retry,
-                jitter: Random.jitter())
-        else { return nil }
-        if let most { hold.wait = min(hold.wait, most) }
-        if isFull { rooms[name]?.changed() }
-        if isUp { health.succeeded() }
-        // Compared by code: the text may name another file each time.
-        let isNews = health.trouble?.kind != hold.kind || said[name] != failure.code
-        said[name] = failure.code
-        health.failed(
-            hold.kind, text: failure.message, by: rule(of: name, for: remedy, retry), wait: hold.wait,
-            now: house.clocks.wall(), monotonic: house.clocks.monotonic())
-        self.health[name] = health
-        if hold.kind == .destination { doubtNetwork() }
-        if isNews {
-            house.log.warning(
-                "destination held",
-                [
-                    "destination": name, "hold": hold.kind.rawValue, "reason": failure.message,
-                    "next_try_in": "\(Int(hold.wait.inSeconds.rounded(.up)))s",
-                ])
+    /// Whether a refusal of a key leaves its destination alone; in that case only the upload waits.
+    private func isForItself(_ verdict: inout UploadAttempt.Verdict, _ upload: UploadRecord) async -> Bool {
+        guard case .authenticate? = verdict.remedy, let failure = verdict.failure,
+            failure.http == 401 || failure.http == 403
+        else { return false }
+        let name = upload.destination
+        let text: String
+        let times: Int
+        let othersWait = await othersWait(at: name)
+        switch destinations.refuseKey(of: name, for: upload.id, othersWait: othersWait) {
+        case .key: return false
+        case .unknown: (text, times) = ("refused; the next upload shows whether its key or the file is at fault", 1)
+        case .file(let count): (text, times) = ("waits alone, since others are taken with the same key", count)
         }
-        return hold.wait
-    }
-
-    /// The configuration key that determines when a held destination is tried again, for people.
-    private func rule(of name: String, for remedy: Remedy, _ retry: Backoff) -> String? {
-        switch remedy {
-        case .holdDestination(nil):
-            let most = DestinationHealth.longestSilence
-            let longest = retry.ceiling > most ? ", \(writtenTime(most)) apart at most" : ""
-            return "the next try waits by `\(retry.written)`\(longest)"
-        case .noRoom(nil):
-            let patience = DestinationHealth.patience(retry)
-            return
-                "the next try waits for \(writtenTime(patience.first)) at first, \(writtenTime(patience.ceiling)) at most "
-                + "(`\(retry.written)`)"
-        case .rateLimit(nil), .misconfigured: return "the next try waits by `\(retry.written)`"
-        case .holdDestination, .noRoom, .rateLimit: return "the destination named the time of the next try"
-        case .authenticate:
-            let again = "every \(writtenTime(DestinationHealth.betweenCredentials))"
-            let keys = house.settings(ofDestination: name)?.credentialKeys ?? []
-            if keys.isEmpty { return "it is tried again \(again)" }
-            let named = keys.map { "`\($0)`" }.joined(separator: ", ")
-            return "\(named) of destinations.\(name) \(keys.count == 1 ? "is" : "are") read again \(again)"
-        case .again, .refused, .pending, .restage, .giveUp: return nil
-        }
-    }
-
-    /// How long an upload waits that the destination refuses again while it accepts others: one file that makes a
-    /// server fail must not stop the rest. `nil` when the destination is to be held, as after every first failure.
-    private func ownWait(
-        _ verdict: UploadAttempt.Verdict, _ upload: UploadRecord, _ health: DestinationHealth, _ retry: Backoff
-    ) -> Duration? {
-        if case .noRoom(let after)? = verdict.remedy {
-            let before = refusedForRoom.updateValue(took[upload.destination, default: 0], forKey: upload.id)
-            consecutiveFailures[upload.id, default: 0] += 1
-            // The destination has accepted others since it last refused this one: it has space, but less than this
-            // upload needs.
-            guard let before, before < took[upload.destination, default: 0], health.trouble == nil else { return nil }
-            return after
-                ?? DestinationHealth.patience(retry).wait(
-                    afterFailures: consecutiveFailures[upload.id] ?? 1, jitter: Random.jitter())
-        }
-        let after: Duration?
-        switch verdict.remedy {
-        case .holdDestination(let time): after = time
-        // The method or address works for other uploads.
-        case .misconfigured: after = nil
-        default: return nil
-        }
-        let before = consecutiveFailures[upload.id] ?? 0
-        consecutiveFailures[upload.id] = before + 1
-        // A status concerns the server as a whole; a broken connection may be caused by this file.
-        guard before > 0, health.trouble == nil, after == nil else { return nil }
-        return retry.wait(afterFailures: before + 1, jitter: Random.jitter())
-    }
-
-    private func tell(_ verdict: UploadAttempt.Verdict, _ claim: Claim, _ state: UploadState?) {
-        let upload = claim.upload
-        switch verdict.outcome {
-        case .verified(let remote) where state == nil:
-            house.log.info(
-                "cancelled when it was uploaded already",
-                [
-                    "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
-                    "at": remote.url,
-                ])
-        case .verified(let remote):
-            house.log.info(
-                "uploaded and verified",
-                [
-                    "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
-                    "size": "\(claim.asset.stagedSize)", "verified_by": remote.verifiedBy,
-                    "sent": "\(TransferPermit.current?.accounts[upload.id]?.total ?? 0)",
-                ])
-        case .again(let failure, _):
-            tellAgain(failure, upload)
-        case .refused(let failure):
-            house.log.error(
-                "upload failed",
-                [
-                    "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
-                    "reason": failure.message,
-                ])
-        case .copyLost(let failure):
-            let what =
-                claim.asset.stagingMode == .inPlace
-                ? "source lost, looked for again" : "staged copy lost, staging again"
-            house.log.warning(what, ["id": upload.id, "reason": failure.message])
-        case .sourceChanged(let failure, _):
-            house.log.warning("given up", ["id": upload.id, "reason": failure.message])
-            reconsiderSource(claim.asset.folder, claim.asset.identity.relative)
-            house.removalSignal.signal()
-        case .skipped(let failure):
-            house.log.notice(
-                "skipped, not sent",
-                [
-                    "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
-                    "reason": failure.message,
-                ])
-            for signal in [house.removalSignal, house.stagingSignal] { signal.signal() }
-        case .held(let failure, _, _, _) where failure.code == Failure.shortOfQuota:
-            // Reported for the first of many.
-            if short?.values.filter({ $0.kind.destination == upload.destination }).count != 1 { break }
-            house.log.notice(
-                "waits for more of a quota",
-                ["id": upload.id, "destination": upload.destination, "hold": "quota", "reason": failure.message])
-        case .held(let failure, _, _, _):
-            if case .again? = verdict.remedy { return tellAgain(failure, upload) }
-            house.log.debug("held", ["id": upload.id, "reason": failure.message])
-        case .yielded:
-            house.log.debug("stopped", ["id": upload.id])
-        }
-    }
-
-    private func tellAgain(_ failure: Failure, _ upload: UploadRecord) {
+        let retry = house.retry(folder: upload.folder, destination: name)
+        let wait = retry.wait(afterFailures: times, jitter: Random.jitter())
+        verdict.outcome = .held(failure, until: house.clocks.monotonic().advanced(by: wait))
         house.log.warning(
-            "attempt failed, will be tried again",
-            ["id": upload.id, "destination": upload.destination, "reason": failure.message])
+            text,
+            [
+                "id": upload.id, "destination": name, "reason": failure.message,
+                "next_try_in": "\(Int(wait.inSeconds.rounded(.up)))s",
+            ])
+        return true
     }
+
+    // MARK: Uploads that keep failing
+
+    /// An upload that keeps failing waits longer the more of it was sent in vain, and ends after `retry.give_up_after`.
+    func limitFailing(_ verdict: inout UploadAttempt.Verdict, _ upload: UploadRecord) async {
+        guard verdict.failure != nil else { return }
+        let waste: Waste
+        let failingSince: Int64?
+        do {
+            guard let now = try await house.store.upload(upload.id) else { return }
+            waste = try await house.store.waste(of: upload.id)
+            failingSince = now.failingSince
+        } catch {
+            return house.log.debug("what was sent in vain is not known", ["id": upload.id, "reason": "\(error)"])
+        }
+        let retry = house.retry(folder: upload.folder, destination: upload.destination)
+        if end(&verdict, failing: failingSince, retry) { return }
+        // The first time may be an accident.
+        let wasted = waste.total + waste.unsettled
+        guard wasted > 0 else { return }
+        let isRepeated = waste.beginsAnew || wasted > upload.size
+        let latest = house.clocks.monotonic().advanced(by: retry.wait(afterWasting: wasted))
+        switch verdict.outcome {
+        case .held(let failure, let until, let known, isFault: true) where isRepeated && until < latest:
+            verdict.outcome = .held(failure, until: latest, knowing: known)
+        case .again(let failure, let until) where isRepeated && until < latest:
+            verdict.outcome = .again(failure, until: latest)
+        default: break
+        }
+        guard uploads.isToLog(waste: wasted, of: upload.id) else { return }
+        house.log.warning(
+            "sent in vain",
+            [
+                "id": upload.id, "destination": upload.destination, "bytes": "\(wasted)", "size": "\(upload.size)",
+            ])
+    }
+
+    /// - Parameter since: ``Store/ran`` when it failed first; `nil` where it has not failed before, or where bytes of
+    ///   it were accepted since.
+    /// - Returns: Whether the upload has ended.
+    private func end(_ verdict: inout UploadAttempt.Verdict, failing since: Int64?, _ retry: Backoff) -> Bool {
+        guard let limit = retry.giveUpAfter, let since, var failure = verdict.failure else { return false }
+        switch verdict.outcome {
+        case .held(_, _, _, isFault: true), .again: break
+        default: return false
+        }
+        let failing = Duration.milliseconds(house.store.ran - since)
+        guard failing >= limit else { return false }
+        failure.message +=
+            "; it has failed for \(writtenTime(.seconds(failing.components.seconds))), and `retry.give_up_after` is \(writtenTime(limit))"
+        failure.retryable = false
+        verdict.outcome = .refused(failure)
+        return true
+    }
+
+    /// Gives back uploads that were sent in vain over a metered network twice within a day: a third time needs a
+    /// person's permission.
+    func passOverWasted(_ claims: [Claim], _ reservations: ReservationBatch) async throws -> [Claim] {
+        var back: [(claim: Claim, waste: Waste)] = []
+        let snapshot = snapshot
+        for claim in claims where reservations.route(for: claim.upload.folder)?.countsAsMetered == true {
+            let exempt = reservations.origin(claim.upload.folder).exempt.union(
+                snapshot.overrides.exemptions(.upload, claim.upload.id, at: snapshot.inputs.now))
+            if exempt.contains(.metered) { continue }
+            let waste = try await house.store.waste(of: claim.upload.id)
+            if waste.isMuch(forSize: claim.upload.size) { back.append((claim, waste)) }
+        }
+        if back.isEmpty { return claims }
+        let now = (wall: house.clocks.wall(), monotonic: house.clocks.monotonic())
+        let waits = Dictionary(
+            back.map { ($0.claim.upload.id, self.wait($0.claim.upload, $0.waste, now)) }, uniquingKeysWith: { $1 })
+        try await giveBack(back.map(\.claim)) { waits[$0.upload.id] ?? .yielded }
+        // Other uploads may be sent in their place.
+        house.schedulingSignal.signal()
+        for (claim, _) in back where uploads.waitForUnmetered(claim.upload) {
+            guard case .held(let failure, _, _, _)? = waits[claim.upload.id] else { continue }
+            house.log.notice(
+                "waits for a network that costs nothing",
+                [
+                    "id": claim.upload.id, "destination": reservations.destination, "hold": "metered",
+                    "reason": failure.message,
+                ])
+        }
+        return claims.filter { waits[$0.upload.id] == nil }
+    }
+
+    private func wait(
+        _ upload: UploadRecord, _ waste: Waste, _ now: (wall: WallTime, monotonic: MonotonicTime)
+    ) -> AttemptOutcome {
+        let day = Duration.seconds(86_400)
+        let end = (waste.since ?? now.wall).advanced(by: day)
+        let left = min(max(.milliseconds(end.milliseconds - now.wall.milliseconds), .seconds(60)), day)
+        var failure = Failure(
+            .quota, code: Failure.wastedOnMetered,
+            message:
+                "within a day \(shownBytes(waste.today + waste.unsettled)) were sent of this file of \(shownBytes(upload.size)), and the "
+                + "destination kept none of them: over a metered network it goes again when the day is over, or at once with "
+                + "`sluice allow \(upload.id) --metered --for 1h`",
+            at: now.wall, retryable: true)
+        failure.isWait = true
+        return .held(failure, until: now.monotonic.advanced(by: left), isFault: false)
+    }
+}
+
+extension UploadAttempt.Verdict {
+    /// Whether the attempt ended because its quotas leave too little for the next piece.
+    fileprivate var isShortOfQuota: Bool {
+        if case .held(let failure, _, _, _) = outcome { failure.code == Failure.shortOfQuota } else { false }
+    }
+}
+
+extension QuotaAccount {
+    /// What the work lacked at its end; `nil` for nothing.
+    fileprivate var quotaWait: QuotaWait? { lacked.map { QuotaWait(kind: kind, bytes: $0) } }
 }

@@ -174,8 +174,8 @@ struct RoomTests {
         let small = try await scene.add("small.mp4")
         try await scene.reachability(.completed, [small])
         try await eventually("it is refused alone") {
-            let health = await scene.daemon.scheduler.health["nas"]
-            return scene.remote.began.count { $0 == "large.mp4" } > 1 && health?.trouble == nil
+            let trouble = await scene.daemon.scheduler.destinations.trouble(of: "nas")
+            return scene.remote.began.count { $0 == "large.mp4" } > 1 && trouble == nil
         }
         scene.remote.letGo()
         try await scene.reachability(.completed, [large])

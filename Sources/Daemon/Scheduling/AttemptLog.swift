@@ -1,0 +1,96 @@
+internal import Core
+internal import Linux
+internal import Store
+
+// What the log says of uploads: how attempts ended, and which classes of uploads are held.
+
+extension Log {
+    /// Logs which holds begin, and when uploads continue.
+    func report(_ news: [UploadClass: HoldLog<UploadClass>.News]) {
+        for (one, what) in news.sorted(by: { ($0.key.folder, $0.key.destination) < ($1.key.folder, $1.key.destination) }
+        ) {
+            switch what {
+            case .held(let hold, let times):
+                notice(
+                    "uploads wait",
+                    [
+                        "folder": one.folder, "destination": one.destination, "hold": hold.kind.rawValue,
+                        "reason": hold.text, "until": hold.until?.description, "times": times > 1 ? "\(times)" : nil,
+                    ])
+            case .free(let kind):
+                notice(
+                    "uploads go on",
+                    ["folder": one.folder, "destination": one.destination, "hold": kind.rawValue])
+            }
+        }
+    }
+
+    /// Logs how an attempt ended.
+    ///
+    /// - Parameters:
+    ///   - state: The state of the upload now; `nil` for one that was cancelled meanwhile.
+    ///   - sent: The bytes that were sent and received for it.
+    ///   - isFirstShortOfQuota: No other upload to its destination waits for more of a quota: one report does for many.
+    func report(
+        _ verdict: UploadAttempt.Verdict, of claim: Claim, _ state: UploadState?, sent: Int64,
+        isFirstShortOfQuota: Bool
+    ) {
+        let upload = claim.upload
+        switch verdict.outcome {
+        case .verified(let remote) where state == nil:
+            info(
+                "cancelled when it was uploaded already",
+                [
+                    "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
+                    "at": remote.url,
+                ])
+        case .verified(let remote):
+            info(
+                "uploaded and verified",
+                [
+                    "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
+                    "size": "\(claim.asset.stagedSize)", "verified_by": remote.verifiedBy,
+                    "sent": "\(sent)",
+                ])
+        case .again(let failure, _):
+            reportRetry(failure, upload)
+        case .refused(let failure):
+            error(
+                "upload failed",
+                [
+                    "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
+                    "reason": failure.message,
+                ])
+        case .copyLost(let failure):
+            let what =
+                claim.asset.stagingMode == .inPlace
+                ? "source lost, looked for again" : "staged copy lost, staging again"
+            warning(what, ["id": upload.id, "reason": failure.message])
+        case .sourceChanged(let failure, _):
+            warning("given up", ["id": upload.id, "reason": failure.message])
+        case .skipped(let failure):
+            notice(
+                "skipped, not sent",
+                [
+                    "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
+                    "reason": failure.message,
+                ])
+        case .held(let failure, _, _, _) where failure.code == Failure.shortOfQuota:
+            if !isFirstShortOfQuota { break }
+            notice(
+                "waits for more of a quota",
+                ["id": upload.id, "destination": upload.destination, "hold": "quota", "reason": failure.message])
+        case .held(let failure, _, _, _):
+            if case .again? = verdict.remedy { return reportRetry(failure, upload) }
+            debug("held", ["id": upload.id, "reason": failure.message])
+        case .yielded:
+            debug("stopped", ["id": upload.id])
+        }
+    }
+
+    private func reportRetry(_ failure: Failure, _ upload: UploadRecord) {
+        warning(
+            "attempt failed, will be tried again",
+            ["id": upload.id, "destination": upload.destination, "reason": failure.message])
+    }
+}
