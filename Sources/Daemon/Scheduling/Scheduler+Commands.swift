@@ -119,23 +119,9 @@ extension Scheduler {
     }
 
     /// Applies the rate limits of the policy.
-    func setLimits() {
-        let (settings, snapshot) = (house.settings, snapshot)
-        func limits(_ all: [(name: String, rules: PolicyRules)]) -> [String: Int64?] {
-            Dictionary(all.map { ($0.name, $0.rules.limit(in: snapshot.inputs)) }, uniquingKeysWith: { $1 })
-        }
-        let personal = overrideSet.rateLimit(at: snapshot.inputs.now)
-        house.bandwidth.set(
-            everything: [settings.policy.rules.limit(in: snapshot.inputs), personal].compactMap { $0 }.min(),
-            destinations: limits(settings.destinations.map { ($0.name, $0.policy.rules) }),
-            folders: limits(settings.folders.map { ($0.watch.name, $0.policy.rules) }),
-            metered: settings.meteredLimits)
-    }
+    func setLimits() { house.bandwidth.apply(snapshot) }
 
     // MARK: Expiry
-
-    /// Uploads that end in one transaction.
-    private static let expiredAtOnce = 200
 
     /// Ends uploads that are too old by `expires_after`, and finds out when to look again. Running uploads are not
     /// touched, and a clock that is not trusted makes no upload too old.
@@ -146,47 +132,13 @@ extension Scheduler {
         }
         let now = house.clocks.wall()
         if let nextExpiry, now < nextExpiry { return }
-        // An upload that is found from now on is not too old before.
-        var next = now.advanced(by: shortest)
         // Set before the search, so that a reset of it during the search leads to another one.
-        nextExpiry = next
+        nextExpiry = now.advanced(by: shortest)
         var isOver = false
         defer { if !isOver { nextExpiry = nil } }
-        let waiting = try await house.store.classes().filter { $0.state == .staging || $0.state == .queued }
-        var hasEnded = false
-        for upload in Set(waiting.map(\.upload)) {
-            guard let expiry = expiry(of: upload) else { continue }
-            while true {
-                let aged = try await house.store.aged(
-                    upload, by: expiry, oldest: ClockMonitor.oldestClock, most: Self.expiredAtOnce)
-                if let time = aged.next { next = min(next, time) }
-                if aged.ids.isEmpty { break }
-                let ended = try await house.store.expire(aged.ids)
-                if ended.isEmpty { break }
-                hasEnded = true
-                ended.forEach(reportExpired)
-            }
-        }
+        let next = try await ExpirySweep(house: house).run(now: now, shortest: shortest)
         if nextExpiry != nil { nextExpiry = next }
         isOver = true
-        if hasEnded {
-            for signal in [house.removalSignal, house.releaseSignal, house.stagingSignal] { signal.signal() }
-        }
-    }
-
-    private func expiry(of upload: UploadClass) -> Expiry? {
-        Expiry(
-            house.settings.policy.rules, house.settings(ofDestination: upload.destination)?.policy.rules,
-            house.folder(upload.folder)?.policy.rules)
-    }
-
-    private func reportExpired(_ row: UploadRow) {
-        house.log.notice(
-            "expired, not sent",
-            [
-                "id": row.upload.id, "destination": row.upload.destination, "path": row.asset.path.display,
-                "found": row.upload.createdAt.description,
-            ])
     }
 
     // MARK: Stopping

@@ -137,10 +137,11 @@ extension Scheduler {
     ///
     /// - Returns: How long the destination is left alone; `nil` when only the upload is at fault.
     func hold(_ name: String, _ fault: DestinationTracker.Fault) -> Duration? {
-        var fault = fault
-        fault.rule = rule(of: name, for: fault.remedy, fault.retry)
+        let rule = fault.rule(of: name, house.settings(ofDestination: name)?.credentialKeys ?? [])
         let now = (wall: house.clocks.wall(), monotonic: house.clocks.monotonic())
-        guard let hold = destinations.hold(name, fault, now: now.wall, monotonic: now.monotonic) else { return nil }
+        guard let hold = destinations.hold(name, fault, by: rule, now: now.wall, monotonic: now.monotonic) else {
+            return nil
+        }
         if hold.kind == .destination { doubtNetwork() }
         if hold.isNews {
             house.log.warning(
@@ -151,30 +152,6 @@ extension Scheduler {
                 ])
         }
         return hold.wait
-    }
-
-    /// The configuration key that determines when a held destination is tried again, for people.
-    private func rule(of name: String, for remedy: Remedy, _ retry: Backoff) -> String? {
-        switch remedy {
-        case .holdDestination(nil):
-            let most = DestinationHealth.longestSilence
-            let longest = retry.ceiling > most ? ", \(writtenTime(most)) apart at most" : ""
-            return "the next try waits by `\(retry.written)`\(longest)"
-        case .noRoom(nil):
-            let patience = DestinationHealth.patience(retry)
-            return
-                "the next try waits for \(writtenTime(patience.first)) at first, \(writtenTime(patience.ceiling)) at most "
-                + "(`\(retry.written)`)"
-        case .rateLimit(nil), .misconfigured: return "the next try waits by `\(retry.written)`"
-        case .holdDestination, .noRoom, .rateLimit: return "the destination named the time of the next try"
-        case .authenticate:
-            let again = "every \(writtenTime(DestinationHealth.betweenCredentials))"
-            let keys = house.settings(ofDestination: name)?.credentialKeys ?? []
-            if keys.isEmpty { return "it is tried again \(again)" }
-            let named = keys.map { "`\($0)`" }.joined(separator: ", ")
-            return "\(named) of destinations.\(name) \(keys.count == 1 ? "is" : "are") read again \(again)"
-        case .again, .refused, .pending, .restage, .giveUp: return nil
-        }
     }
 
     // MARK: Keys
@@ -204,7 +181,7 @@ extension Scheduler {
             // Uploads that were refused with the key wait until one second after the next try.
             await othersWait(at: name, within: .seconds(2))
         else { return claims }
-        try await giveBack(claims.filter { refusals.isOwn($0.upload.id) }) { claim in
+        try await AttemptRecords(house: house).giveBack(claims.filter { refusals.isOwn($0.upload.id) }) { claim in
             guard let failure = try await house.store.failures(claim.upload.id).last?.failure else { return .yielded }
             let retry = house.retry(folder: claim.upload.folder, destination: name)
             let wait = retry.wait(afterFailures: 1, jitter: Random.jitter())
@@ -241,49 +218,24 @@ extension Scheduler {
         guard let speed = house.live.speed(to: destination),
             destinations.isToStore(speed: speed, of: destination, at: house.clocks.monotonic())
         else { return }
-        do { try await house.store.keep(speed: speed, to: destination) } catch let error as StoreError {
-            house.stateFailed(error)
-        } catch {
-            house.log.debug("the speed is not kept", ["destination": destination, "reason": "\(error)"])
-        }
+        await LearnedFacts(house: house).store(speed: speed, of: destination)
     }
 
     /// Gives a destination the stored request size, before the first transfer to it in its present configuration.
     func recallRequestSize(of name: String) async {
         let generation = destinations.generation(of: name)
         guard let destination = house.destinations[name], !destinations.knowsRequestSize(of: name) else { return }
-        var known: RequestSize?
-        do {
-            if let place = destination.requestSizePlace {
-                known = try await house.store.requestSize(to: name, at: place)
-            }
-        } catch {
-            house.log.debug("the size of requests is not known", ["destination": name, "reason": "\(error)"])
-        }
+        let known = await LearnedFacts(house: house).requestSize(of: name, destination)
         if let known, destination.requestSize == nil { destination.recall(known) }
         destinations.set(requestSize: known, of: name, generation: generation)
     }
 
     /// Stores the size of requests that a destination has learned, over restarts.
     func storeRequestSize(of name: String) async {
-        guard let destination = house.destinations[name], let place = destination.requestSizePlace else { return }
+        guard let destination = house.destinations[name], destination.requestSizePlace != nil else { return }
         let size = destination.requestSize
-        guard destinations.isToStore(requestSize: size, of: name) else { return }
-        do { try await house.store.keep(requestSize: size, to: name, at: place) } catch let error as StoreError {
-            house.stateFailed(error)
-        } catch {
-            house.log.debug("the size of requests is not kept", ["destination": name, "reason": "\(error)"])
-        }
-    }
-}
-
-extension Destination {
-    /// The server that a learned size of requests belongs to; `nil` for a folder.
-    fileprivate var requestSizePlace: String? {
-        switch site {
-        case .here: "here"
-        case .server(let host, let port): "\(host):\(port)"
-        case .folder: nil
+        if destinations.isToStore(requestSize: size, of: name) {
+            await LearnedFacts(house: house).store(requestSize: size, of: name, destination)
         }
     }
 }

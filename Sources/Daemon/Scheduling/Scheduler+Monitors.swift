@@ -59,19 +59,10 @@ extension Scheduler {
             networks.listenToManagers(depends)
             let rules = house.settings.allRules
             let snapshot = snapshot
-            let sites = house.sites
-            let states = Dictionary(sites.keys.map { ($0, snapshot.destination($0)) }, uniquingKeysWith: { $1 })
             let picture = await networks.inspect(
-                at: sites, depends: depends,
-                gatewaysMatter: rules.contains { $0.networks.contains { $0.gateway != nil } }
-            ) { name, metering, paths in
-                guard var state = states[name] else { return false }
-                var inputs = snapshot.inputs
-                inputs.network = metering
-                state.reachability = .over(paths)
-                if case .open = snapshot.admission.way(to: state, in: inputs) { return true }
-                return false
-            }
+                at: house.sites, depends: depends,
+                gatewaysMatter: rules.contains { $0.networks.contains { $0.gateway != nil } },
+                mayAsk: snapshot.allowsQuestions)
             await apply(picture)
         } while network.endRound()
     }
@@ -88,23 +79,9 @@ extension Scheduler {
             let lost = network.set(addresses: addresses)
             if !lost.isEmpty { connections.loseAddresses(lost) }
         }
-        var changed: Set<String> = []
-        let sites = house.sites
+        // Before the call: the snapshot reads what the call changes.
         let snapshot = snapshot
-        for name in sites.keys {
-            let reachability =
-                picture.reaches[name] ?? network.routes[name]?.reachability ?? .unseen(Admission.notLookedAt)
-            // With a fixed time, so that the results can be compared.
-            var state = snapshot.destination(name)
-            (state.reachability, state.reachabilitySince) = (reachability, WallTime(milliseconds: 0))
-            let now = NetworkMonitor.Reached(
-                reachability: reachability, route: snapshot.admission.way(to: state, in: snapshot.inputs),
-                since: snapshot.inputs.now)
-            let (isChange, isNews, before) = network.record(now, for: name)
-            if isNews { NetworkMonitor.report(name, now, after: before, house.log) }
-            if isChange { changed.insert(name) }
-        }
-        network.keep(sites.keys)
+        let changed = network.apply(picture, at: house.sites.keys, snapshot, house.log)
         setLimits()
         // An interface that is no longer approved loses its idle connections, and requests that belong to no transfer.
         await close(interfaces: stopForbidden().union(network.unapproved))

@@ -26,17 +26,9 @@ extension Scheduler {
         return permit(to: destination, by: route)
     }
 
-    /// - Parameter isExempt: Neither its quotas nor a rate limit hold it. Its bytes are counted nevertheless.
     private func permit(to destination: String, by route: Admission.Route, isExempt: Bool = false) -> TransferPermit {
-        let account = QuotaAccount(
-            SpendingAccount(destination: destination, folder: nil, network: route.ledger),
-            QuotaState.Class(destination, from: nil, isMetered: route.countsAsMetered), step: nil,
-            isExempt: isExempt, isFree: route.ledger == .local, in: house.ledger)
-        var permit =
-            isExempt
-            ? house.bandwidth.freeLane(to: destination, route)
-            : house.bandwidth.permit(to: destination, from: nil, route)
-        permit.account = account
+        let permit = TransferPermit(
+            forRequestTo: destination, by: route, isExempt: isExempt, house.bandwidth, house.ledger)
         network.use(permit.interface)
         return permit
     }

@@ -188,7 +188,7 @@ actor Scheduler {
             // An untrusted clock is reported once for all of them.
             holds[one] = .some(blockers.filter { $0.kind != .clock }.binding)
         }
-        house.log.report(holdLog.update(holds, at: house.clocks.monotonic()))
+        AttemptLog(log: house.log).report(holdLog.update(holds, at: house.clocks.monotonic()))
         return open
     }
 
@@ -211,7 +211,7 @@ actor Scheduler {
         let limits = BatchLimits(
             slots: max(1, free / count), bundling: goesTogether ? destination.bundling : nil,
             counted: Set(house.settings.folders.filter(\.policy.goesAlone).map(\.watch.name)))
-        let reservations = reservations(for: name)
+        let reservations = ReservationBatch(self.snapshot, to: name, exempting: [], ledger: house.ledger)
         var claims: [Claim] = []
         do {
             defer { reservations.took(claims) }
@@ -257,7 +257,8 @@ actor Scheduler {
                     for: upload.destination, from: snapshot.folder(upload.folder, exempting: exemptions))
             else { continue }
             let epoch = transfers.stopEpoch
-            let reservations = reservations(for: upload.destination, exempting: exemptions)
+            let reservations = ReservationBatch(
+                snapshot, to: upload.destination, exempting: exemptions, ledger: house.ledger)
             var claims: [Claim] = []
             do {
                 defer { reservations.took(claims) }
@@ -283,20 +284,6 @@ actor Scheduler {
         return false
     }
 
-    /// Routes and quota reservations for the next files to a destination.
-    ///
-    /// - Parameter exemptions: The rules that a person waived for this one upload.
-    private func reservations(for destination: String, exempting exemptions: Set<Exemption> = []) -> ReservationBatch {
-        let snapshot = snapshot
-        let folders = house.settings.folders.map { folder in
-            (folder.watch.name, snapshot.folder(folder.watch.name, exempting: exemptions))
-        }
-        return ReservationBatch(
-            destination: destination, admission: snapshot.admission, inputs: snapshot.inputs,
-            remote: snapshot.destination(destination), origins: Dictionary(folders, uniquingKeysWith: { $1 }),
-            countsNotes: house.destinations[destination]?.site.isFolder ?? false, ledger: house.ledger)
-    }
-
     /// Returns the claims that may start, and gives the others back.
     ///
     /// - Parameter epoch: ``RunningTransfers/stopEpoch`` before they were claimed.
@@ -304,28 +291,15 @@ actor Scheduler {
         await recallRequestSize(of: reservations.destination)
         // If a stop came meanwhile, it may have been for one of these uploads, which was not running yet.
         let snapshot = snapshot
-        let going = transfers.stopEpoch == epoch ? claims.filter { mayStart($0, reservations, snapshot) } : []
+        let going = transfers.stopEpoch == epoch ? claims.filter { reservations.allows($0, snapshot) } : []
         let ids = Set(going.map(\.upload.id))
-        try await giveBack(claims.filter { !ids.contains($0.upload.id) })
+        try await AttemptRecords(house: house).giveBack(claims.filter { !ids.contains($0.upload.id) })
         return going
-    }
-
-    /// Whether a claim may still start, on the route that it was made for, with the reservations it needs: claiming
-    /// waits for the disk, and meanwhile a window may have closed.
-    private func mayStart(_ claim: Claim, _ reservations: ReservationBatch, _ snapshot: PolicySnapshot) -> Bool {
-        let state = snapshot.destination(reservations.destination)
-        let folder = reservations.origin(claim.upload.folder)
-        guard let route = reservations.route(for: claim.upload.folder), reservations.hasEnough(claim),
-            snapshot.admission.hardBlockers(on: state, from: folder, in: snapshot.inputs, isUnderWay: true).isEmpty,
-            case .open(let now) = snapshot.admission.way(to: state, from: folder, in: snapshot.inputs)
-        else { return false }
-        return route.isSame(as: now)
     }
 
     private func start(
         _ claims: [Claim], isBundle: Bool, _ name: String, _ destination: any Destination, _ paid: ReservationBatch
     ) {
-        let generation = destinations.generation(of: name)
         for claim in claims {
             house.log.info(
                 "uploading",
@@ -338,11 +312,15 @@ actor Scheduler {
         var (permit, route) = paid.permit(for: claims, house.bandwidth)
         network.use(permit.interface)
         permit.onAddressLost = { [weak self] in Task { await self?.addressLost(number) } }
+        let runner = TransferRunner(
+            house: house, scheduler: self, destination: destination,
+            generation: destinations.generation(of: name),
+            records: AttemptRecords(house: house, accounts: permit.accounts))
         let task = Task { [permit] in
             // A bundle is sent only where no request has headers.
             await UploadHeaders.$current.withValue(claims.count == 1 ? claims[0].upload.headers : [:]) {
                 await TransferPermit.$current.withValue(permit) {
-                    await self.attempt(claims, isBundle: isBundle, destination, generation)
+                    await runner.run(claims, isBundle: isBundle)
                 }
             }
             self.transferEnded(number, claims)

@@ -67,9 +67,33 @@ struct NetworkMonitor: Sendable {
         return self.addresses.subtracting(addresses)
     }
 
+    /// Records the route to each of these places, as an inspection has found it.
+    ///
+    /// - Returns: The places that are reached otherwise than before.
+    mutating func apply(
+        _ picture: NetworkPicture, at names: some Collection<String>, _ snapshot: PolicySnapshot, _ log: Log
+    ) -> Set<String> {
+        var changed: Set<String> = []
+        for name in names {
+            let reachability =
+                picture.reaches[name] ?? routes[name]?.reachability ?? .unseen(Admission.notLookedAt)
+            // With a fixed time, so that the results can be compared.
+            var state = snapshot.destination(name)
+            (state.reachability, state.reachabilitySince) = (reachability, WallTime(milliseconds: 0))
+            let now = Reached(
+                reachability: reachability, route: snapshot.admission.way(to: state, in: snapshot.inputs),
+                since: snapshot.inputs.now)
+            let (isChange, isNews, before) = record(now, for: name)
+            if isNews { report(name, now, after: before, log) }
+            if isChange { changed.insert(name) }
+        }
+        let names = Set(names)
+        routes = routes.filter { names.contains($0.key) }
+        return changed
+    }
+
     /// Records the route to a destination.
     ///
-    /// - Parameter now: With its time set to now.
     /// - Returns: Whether there was another route before, and whether this is to be logged.
     mutating func record(_ now: Reached, for name: String) -> (isChange: Bool, isNews: Bool, before: Reached?) {
         let before = routes[name]
@@ -79,12 +103,6 @@ struct NetworkMonitor: Sendable {
         }
         routes[name] = now
         return (before != nil, true, before)
-    }
-
-    /// Forgets the routes to all other places.
-    mutating func keep(_ names: some Collection<String>) {
-        let names = Set(names)
-        routes = routes.filter { names.contains($0.key) }
     }
 
     /// What to do after an inspection: when to inspect again.
@@ -127,7 +145,7 @@ struct NetworkMonitor: Sendable {
     }
 
     /// Logs a route that opens or closes.
-    static func report(_ name: String, _ now: Reached, after before: Reached?, _ log: Log) {
+    private func report(_ name: String, _ now: Reached, after before: Reached?, _ log: Log) {
         // Before the first answer there is no news, and the first answer is no news either.
         if now.isUnseen, before == nil { return }
         switch now.route {

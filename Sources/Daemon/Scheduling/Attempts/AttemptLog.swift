@@ -2,23 +2,24 @@ internal import Core
 internal import Linux
 internal import Store
 
-// What the log says of uploads: how attempts ended, and which classes of uploads are held.
+/// What the log says of uploads: how attempts ended, and which classes of uploads are held.
+struct AttemptLog {
+    let log: Log
 
-extension Log {
     /// Logs which holds begin, and when uploads continue.
     func report(_ news: [UploadClass: HoldLog<UploadClass>.News]) {
         for (one, what) in news.sorted(by: { ($0.key.folder, $0.key.destination) < ($1.key.folder, $1.key.destination) }
         ) {
             switch what {
             case .held(let hold, let times):
-                notice(
+                log.notice(
                     "uploads wait",
                     [
                         "folder": one.folder, "destination": one.destination, "hold": hold.kind.rawValue,
                         "reason": hold.text, "until": hold.until?.description, "times": times > 1 ? "\(times)" : nil,
                     ])
             case .free(let kind):
-                notice(
+                log.notice(
                     "uploads go on",
                     ["folder": one.folder, "destination": one.destination, "hold": kind.rawValue])
             }
@@ -38,14 +39,14 @@ extension Log {
         let upload = claim.upload
         switch verdict.outcome {
         case .verified(let remote) where state == nil:
-            info(
+            log.info(
                 "cancelled when it was uploaded already",
                 [
                     "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
                     "at": remote.url,
                 ])
         case .verified(let remote):
-            info(
+            log.info(
                 "uploaded and verified",
                 [
                     "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
@@ -55,7 +56,7 @@ extension Log {
         case .again(let failure, _):
             reportRetry(failure, upload)
         case .refused(let failure):
-            error(
+            log.error(
                 "upload failed",
                 [
                     "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
@@ -65,11 +66,11 @@ extension Log {
             let what =
                 claim.asset.stagingMode == .inPlace
                 ? "source lost, looked for again" : "staged copy lost, staging again"
-            warning(what, ["id": upload.id, "reason": failure.message])
+            log.warning(what, ["id": upload.id, "reason": failure.message])
         case .sourceChanged(let failure, _):
-            warning("given up", ["id": upload.id, "reason": failure.message])
+            log.warning("given up", ["id": upload.id, "reason": failure.message])
         case .skipped(let failure):
-            notice(
+            log.notice(
                 "skipped, not sent",
                 [
                     "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
@@ -77,19 +78,19 @@ extension Log {
                 ])
         case .held(let failure, _, _, _) where failure.code == Failure.shortOfQuota:
             if !isFirstShortOfQuota { break }
-            notice(
+            log.notice(
                 "waits for more of a quota",
                 ["id": upload.id, "destination": upload.destination, "hold": "quota", "reason": failure.message])
         case .held(let failure, _, _, _):
             if case .again? = verdict.remedy { return reportRetry(failure, upload) }
-            debug("held", ["id": upload.id, "reason": failure.message])
+            log.debug("held", ["id": upload.id, "reason": failure.message])
         case .yielded:
-            debug("stopped", ["id": upload.id])
+            log.debug("stopped", ["id": upload.id])
         }
     }
 
     private func reportRetry(_ failure: Failure, _ upload: UploadRecord) {
-        warning(
+        log.warning(
             "attempt failed, will be tried again",
             ["id": upload.id, "destination": upload.destination, "reason": failure.message])
     }

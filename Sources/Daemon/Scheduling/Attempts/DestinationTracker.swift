@@ -91,16 +91,15 @@ struct DestinationTracker: Sendable {
         let retry: Backoff
         /// An upper limit for the wait, where other facts allow an earlier try.
         var longestWait: Duration?
-        /// The configuration key that determines the next try, for people.
-        var rule: String?
     }
 
     /// Records why no upload is sent to a destination.
     ///
+    /// - Parameter rule: The configuration key that determines the next try, for people.
     /// - Returns: The hold, how long the destination is left alone, and whether that is to be logged; `nil` when only
     ///   the upload is at fault.
     mutating func hold(
-        _ name: String, _ fault: Fault, now: WallTime, monotonic: MonotonicTime
+        _ name: String, _ fault: Fault, by rule: String? = nil, now: WallTime, monotonic: MonotonicTime
     ) -> (kind: Hold.Kind, wait: Duration, isNews: Bool)? {
         var health = health(of: name)
         let isFull = if case .noRoom = fault.remedy { true } else { false }
@@ -116,7 +115,7 @@ struct DestinationTracker: Sendable {
         let code = fault.failure.code
         let isNews = health.trouble?.kind != hold.kind || entries[name]?.lastLoggedCode != code
         health.failed(
-            hold.kind, text: fault.failure.message, by: fault.rule, wait: hold.wait, now: now, monotonic: monotonic)
+            hold.kind, text: fault.failure.message, by: rule, wait: hold.wait, now: now, monotonic: monotonic)
         entries[name, default: Entry()].health = health
         entries[name]?.lastLoggedCode = code
         return (hold.kind, hold.wait, isNews)

@@ -181,6 +181,15 @@ struct PolicySnapshot: Sendable {
         return best.countsAsMetered
     }
 
+    /// Whether DNS servers may be asked for a destination by one of these routes.
+    @Sendable func allowsQuestions(_ name: String, _ metering: Metering, _ paths: [NetworkPath]) -> Bool {
+        var (state, inputs) = (destination(name), inputs)
+        inputs.network = metering
+        state.reachability = .over(paths)
+        if case .open = admission.way(to: state, in: inputs) { return true }
+        return false
+    }
+
     /// Whether a notice may go to a hook's address.
     ///
     /// - Parameter network: `any`: neither quotas, pauses nor costs hold it.

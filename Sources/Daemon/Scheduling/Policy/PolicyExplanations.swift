@@ -157,3 +157,30 @@ extension PolicySnapshot {
         return QuotaState.Class(destination, from: folder.name, isMetered: isMetered)
     }
 }
+
+extension DestinationTracker.Fault {
+    /// The configuration key that determines when a held destination is tried again, for people.
+    ///
+    /// - Parameter keys: The keys of its credentials.
+    func rule(of name: String, _ keys: [String]) -> String? {
+        switch remedy {
+        case .holdDestination(nil):
+            let most = DestinationHealth.longestSilence
+            let longest = retry.ceiling > most ? ", \(writtenTime(most)) apart at most" : ""
+            return "the next try waits by `\(retry.written)`\(longest)"
+        case .noRoom(nil):
+            let patience = DestinationHealth.patience(retry)
+            return
+                "the next try waits for \(writtenTime(patience.first)) at first, \(writtenTime(patience.ceiling)) at most "
+                + "(`\(retry.written)`)"
+        case .rateLimit(nil), .misconfigured: return "the next try waits by `\(retry.written)`"
+        case .holdDestination, .noRoom, .rateLimit: return "the destination named the time of the next try"
+        case .authenticate:
+            let again = "every \(writtenTime(DestinationHealth.betweenCredentials))"
+            if keys.isEmpty { return "it is tried again \(again)" }
+            let named = keys.map { "`\($0)`" }.joined(separator: ", ")
+            return "\(named) of destinations.\(name) \(keys.count == 1 ? "is" : "are") read again \(again)"
+        case .again, .refused, .pending, .restage, .giveUp: return nil
+        }
+    }
+}

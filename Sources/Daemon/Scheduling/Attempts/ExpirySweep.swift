@@ -1,0 +1,52 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Store
+
+/// Ends uploads that are too old by `expires_after`.
+struct ExpirySweep {
+    let house: House
+
+    /// Uploads that end in one transaction.
+    private static let atOnce = 200
+
+    /// - Parameter shortest: The shortest `expires_after`: an upload that is found from now on is not too old before.
+    /// - Returns: No upload gets too old before this time.
+    func run(now: WallTime, shortest: Duration) async throws -> WallTime {
+        var next = now.advanced(by: shortest)
+        let waiting = try await house.store.classes().filter { $0.state == .staging || $0.state == .queued }
+        var hasEnded = false
+        for upload in Set(waiting.map(\.upload)) {
+            guard let expiry = expiry(of: upload) else { continue }
+            while true {
+                let aged = try await house.store.aged(
+                    upload, by: expiry, oldest: ClockMonitor.oldestClock, most: Self.atOnce)
+                if let time = aged.next { next = min(next, time) }
+                if aged.ids.isEmpty { break }
+                let ended = try await house.store.expire(aged.ids)
+                if ended.isEmpty { break }
+                hasEnded = true
+                ended.forEach(report)
+            }
+        }
+        if hasEnded {
+            for signal in [house.removalSignal, house.releaseSignal, house.stagingSignal] { signal.signal() }
+        }
+        return next
+    }
+
+    private func expiry(of upload: UploadClass) -> Expiry? {
+        Expiry(
+            house.settings.policy.rules, house.settings(ofDestination: upload.destination)?.policy.rules,
+            house.folder(upload.folder)?.policy.rules)
+    }
+
+    private func report(_ row: UploadRow) {
+        house.log.notice(
+            "expired, not sent",
+            [
+                "id": row.upload.id, "destination": row.upload.destination, "path": row.asset.path.display,
+                "found": row.upload.createdAt.description,
+            ])
+    }
+}
