@@ -96,12 +96,8 @@ extension Scheduler {
                 retry: retry, jitter: Random.jitter())
         {
             verdict.outcome = .held(failure, until: monotonic.advanced(by: wait))
-            house.log.warning(
-                "waits alone, since others get through",
-                [
-                    "id": upload.id, "destination": name, "reason": failure.message,
-                    "next_try_in": "\(Int(wait.inSeconds.rounded(.up)))s",
-                ])
+            AttemptLog(log: house.log).reportAlone(
+                "waits alone, since others get through", upload, failure, wait: wait)
         } else if let remedy = verdict.remedy, let failure = verdict.failure,
             let wait = hold(
                 name,
@@ -136,12 +132,7 @@ extension Scheduler {
         let retry = house.retry(folder: upload.folder, destination: name)
         let wait = retry.wait(afterFailures: times, jitter: Random.jitter())
         verdict.outcome = .held(failure, until: house.clocks.monotonic().advanced(by: wait))
-        house.log.warning(
-            text,
-            [
-                "id": upload.id, "destination": name, "reason": failure.message,
-                "next_try_in": "\(Int(wait.inSeconds.rounded(.up)))s",
-            ])
+        AttemptLog(log: house.log).reportAlone(text, upload, failure, wait: wait)
         return true
     }
 

@@ -162,16 +162,7 @@ extension Scheduler {
             if holds.isEmpty, snapshot.mayContinue(transfer) { continue }
             if let interface = transfer.route.interface { interfaces.insert(interface) }
             transfer.task.cancel()
-            guard let hold = holds.first else {
-                house.log.notice("transfer goes on another way", ["destination": transfer.destination])
-                continue
-            }
-            house.log.notice(
-                "transfer stopped, goes on later",
-                [
-                    "destination": transfer.destination, "hold": hold.kind.rawValue, "reason": hold.text,
-                    "until": hold.until?.description,
-                ])
+            AttemptLog(log: house.log).reportStopped(transfer, holds.first)
         }
         return interfaces
     }

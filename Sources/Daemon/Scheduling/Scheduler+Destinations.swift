@@ -47,34 +47,12 @@ extension Scheduler {
             return false
         }
         let generation = destinations.generation(of: name)
-        let query = Task {
-            let (space, error) = await TransferPermit.$current.withValue(permit) {
-                await self.space(of: destination, name)
-            }
-            await self.close(permit)
+        let query = Task { [house] in
+            let (space, error) = await CapacityQuery(house: house).run(destination, name, permit)
             self.capacityAnswered(name, generation, Task.isCancelled ? nil : (space, error))
         }
         destinations.capacityAsked(name, query)
         return true
-    }
-
-    /// - Returns: `nil` when it reports no space, or cannot be asked: then it is not asked for a while, and uploads are
-    ///   tried as if there were space.
-    private nonisolated func space(
-        of destination: any Destination, _ name: String
-    ) async -> (RemoteSpace?, UploadError?) {
-        do { return (try await destination.space(), nil) } catch {
-            house.refused(error.remedy, by: name)
-            house.log.debug("its room is not known", ["destination": name, "reason": error.failure.message])
-            return (nil, error)
-        }
-    }
-
-    private func close(_ permit: TransferPermit) async {
-        guard let account = permit.account else { return }
-        do { try await house.ledger.close(account) } catch let error as StoreError { house.stateFailed(error) } catch {
-            house.log.debug("what a question cost is not settled", ["reason": "\(error)"])
-        }
     }
 
     /// - Parameter answer: `nil` when the question was cancelled.
@@ -115,12 +93,7 @@ extension Scheduler {
         }
         destinations.waits(name, next)
         if capacity.waiting == nil, let next, let hold = snapshot.capacityHold(of: name) {
-            house.log.notice(
-                "waits for room at its destination",
-                [
-                    "id": next.id, "destination": name, "hold": hold.kind.rawValue, "reason": hold.text,
-                    "until": hold.until?.description,
-                ])
+            AttemptLog(log: house.log).reportCapacityWait(next, at: name, hold)
         } else if capacity.waiting != nil, next == nil {
             house.log.notice("nothing waits for room any more", ["destination": name])
         }
@@ -143,14 +116,7 @@ extension Scheduler {
             return nil
         }
         if hold.kind == .destination { doubtNetwork() }
-        if hold.isNews {
-            house.log.warning(
-                "destination held",
-                [
-                    "destination": name, "hold": hold.kind.rawValue, "reason": fault.failure.message,
-                    "next_try_in": "\(Int(hold.wait.inSeconds.rounded(.up)))s",
-                ])
-        }
+        if hold.isNews { AttemptLog(log: house.log).reportHeld(name, hold.kind, fault.failure, wait: hold.wait) }
         return hold.wait
     }
 

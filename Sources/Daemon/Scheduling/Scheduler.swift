@@ -300,14 +300,7 @@ actor Scheduler {
     private func start(
         _ claims: [Claim], isBundle: Bool, _ name: String, _ destination: any Destination, _ paid: ReservationBatch
     ) {
-        for claim in claims {
-            house.log.info(
-                "uploading",
-                [
-                    "id": claim.upload.id, "destination": name, "path": claim.asset.path.display,
-                    "size": "\(claim.asset.stagedSize)", "from": "\(claim.upload.acked)",
-                ])
-        }
+        for claim in claims { AttemptLog(log: house.log).reportStart(claim) }
         let number = transfers.nextNumber()
         var (permit, route) = paid.permit(for: claims, house.bandwidth)
         network.use(permit.interface)
@@ -353,9 +346,7 @@ actor Scheduler {
     }
 
     nonisolated private func reportDuplicate(_ asset: AssetRecord) {
-        house.log.info(
-            "not sent again: the same content was uploaded before, `sluice show` says as what; the source is kept",
-            ["path": asset.path.display])
+        AttemptLog(log: house.log).reportDuplicate(asset)
         house.releaseSignal.signal()
     }
 }

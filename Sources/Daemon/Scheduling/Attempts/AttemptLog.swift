@@ -26,6 +26,63 @@ struct AttemptLog {
         }
     }
 
+    func reportHeld(_ destination: String, _ kind: Hold.Kind, _ failure: Failure, wait: Duration) {
+        log.warning(
+            "destination held",
+            [
+                "destination": destination, "hold": kind.rawValue, "reason": failure.message,
+                "next_try_in": "\(Int(wait.inSeconds.rounded(.up)))s",
+            ])
+    }
+
+    /// Logs that an upload waits alone, and others may go on.
+    func reportAlone(_ text: String, _ upload: UploadRecord, _ failure: Failure, wait: Duration) {
+        log.warning(
+            text,
+            [
+                "id": upload.id, "destination": upload.destination, "reason": failure.message,
+                "next_try_in": "\(Int(wait.inSeconds.rounded(.up)))s",
+            ])
+    }
+
+    /// Logs the first upload that does not fit into the space at its destination.
+    func reportCapacityWait(_ next: RemoteCapacity.Waiting, at destination: String, _ hold: Hold) {
+        log.notice(
+            "waits for room at its destination",
+            [
+                "id": next.id, "destination": destination, "hold": hold.kind.rawValue, "reason": hold.text,
+                "until": hold.until?.description,
+            ])
+    }
+
+    /// - Parameter hold: Why the transfer was stopped; `nil` where another route is better.
+    func reportStopped(_ transfer: RunningTransfers.Transfer, _ hold: Hold?) {
+        guard let hold else {
+            return log.notice("transfer goes on another way", ["destination": transfer.destination])
+        }
+        log.notice(
+            "transfer stopped, goes on later",
+            [
+                "destination": transfer.destination, "hold": hold.kind.rawValue, "reason": hold.text,
+                "until": hold.until?.description,
+            ])
+    }
+
+    func reportStart(_ claim: Claim) {
+        log.info(
+            "uploading",
+            [
+                "id": claim.upload.id, "destination": claim.upload.destination, "path": claim.asset.path.display,
+                "size": "\(claim.asset.stagedSize)", "from": "\(claim.upload.acked)",
+            ])
+    }
+
+    func reportDuplicate(_ asset: AssetRecord) {
+        log.info(
+            "not sent again: the same content was uploaded before, `sluice show` says as what; the source is kept",
+            ["path": asset.path.display])
+    }
+
     /// Logs how an attempt ended.
     ///
     /// - Parameters:

@@ -15,7 +15,8 @@ struct BackgroundRequestsTests {
         let stopped = requests.forbid { $0 == "nas" ? hold("costs") : nil }
         #expect(stopped.map(\.account) == ["nas"])
         #expect(stopped.first?.hold?.text == "costs")
-        #expect(requests.forbid { $0 == "nas" ? hold("costs") : nil }.isEmpty)
+        let again = requests.forbid { $0 == "nas" ? hold("costs") : nil }
+        #expect(again.isEmpty)
         #expect(requests.end(first)?.text == "costs")
         #expect(requests.end(second) == nil)
         #expect(requests.end(second) == nil)
@@ -24,11 +25,13 @@ struct BackgroundRequestsTests {
     @Test("a closed place is announced once, and opens once")
     func closed() {
         var requests = BackgroundRequests()
-        #expect(requests.close("nas"))
-        #expect(!requests.close("nas"))
-        #expect(!requests.open { _ in false })
+        #expect(requests.close("nas") == true)
+        #expect(requests.close("nas") == false)
+        let isStillClosed = !requests.open { _ in false }
+        #expect(isStillClosed)
         #expect(requests.open { $0 == "nas" })
         #expect(requests.closed.isEmpty)
-        #expect(!requests.open { _ in true })
+        let isNews = requests.open { _ in true }
+        #expect(!isNews)
     }
 }

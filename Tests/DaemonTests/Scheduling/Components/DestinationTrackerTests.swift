@@ -68,7 +68,7 @@ struct DestinationTrackerTests {
         #expect(!destinations.knowsRequestSize(of: "nas"))
         destinations.set(requestSize: nil, of: "nas", generation: 0)
         #expect(destinations.knowsRequestSize(of: "nas"))
-        #expect(!destinations.isToStore(requestSize: nil, of: "nas"))
+        #expect(destinations.isToStore(requestSize: nil, of: "nas") == false)
         destinations.apply(changed: ["nas"], present: ["nas"])
         #expect(!destinations.knowsRequestSize(of: "nas"))
     }
@@ -76,9 +76,9 @@ struct DestinationTrackerTests {
     @Test("a speed is stored at most once a minute, and where it changed by more than a tenth")
     func speeds() {
         var destinations = DestinationTracker()
-        #expect(destinations.isToStore(speed: 1000, of: "nas", at: now))
-        #expect(!destinations.isToStore(speed: 2000, of: "nas", at: now.advanced(by: .seconds(59))))
-        #expect(!destinations.isToStore(speed: 1050, of: "nas", at: now.advanced(by: .seconds(61))))
-        #expect(destinations.isToStore(speed: 2000, of: "nas", at: now.advanced(by: .seconds(61))))
+        #expect(destinations.isToStore(speed: 1000, of: "nas", at: now) == true)
+        #expect(destinations.isToStore(speed: 2000, of: "nas", at: now.advanced(by: .seconds(59))) == false)
+        #expect(destinations.isToStore(speed: 1050, of: "nas", at: now.advanced(by: .seconds(61))) == false)
+        #expect(destinations.isToStore(speed: 2000, of: "nas", at: now.advanced(by: .seconds(61))) == true)
     }
 }

@@ -53,8 +53,8 @@ struct UploadTrackerTests {
     @Test("waste is logged when it has grown")
     func waste() {
         var uploads = UploadTracker()
-        #expect(uploads.isToLog(waste: 100, of: "a"))
-        #expect(!uploads.isToLog(waste: 100, of: "a"))
-        #expect(uploads.isToLog(waste: 101, of: "a"))
+        #expect(uploads.isToLog(waste: 100, of: "a") == true)
+        #expect(uploads.isToLog(waste: 100, of: "a") == false)
+        #expect(uploads.isToLog(waste: 101, of: "a") == true)
     }
 }
