@@ -77,7 +77,8 @@ struct VerbTests {
         try await withDaemon { daemon, socket in
             let none = Screen()
             #expect(await sluice(["limit", "off"], at: socket, none) == .ok)
-            #expect(none.output == "there was no limit of yours; that of the configuration stays as it is\n")
+            #expect(
+                none.output == "`sluice limit` has set no limit; the limits of the configuration stay as they are\n")
             let limit = """
                 {"scope": "all", "kind": "rate", "rate": 1000000, "since": "2026-11-20T08:00:00.000Z", "until": \
                 "2026-11-20T09:00:00.000Z", "by": "anna"}
@@ -158,7 +159,8 @@ struct VerbTests {
             let status = await sluice(["remote", "nas"] + (isForeign ? ["--foreign"] : []), at: socket, screen)
             #expect(status == .remote)
             #expect(
-                screen.errors.contains("`nas` lists the same over and over; its list has no end"), "\(screen.errors)")
+                screen.errors.contains("`nas` sends the same page again and again; its list has no end"),
+                "\(screen.errors)")
             #expect(daemon.asked == ["remote nas ", "remote nas 2"])
         }
     }
