@@ -89,7 +89,7 @@ func detailLines(_ detail: UploadDetail, _ console: Console, now: WallTime) -> [
         ("folder", upload.folder),
         (
             "taken from",
-            upload.stagingMode.map(taken)
+            upload.keeping.map(taken)
         ),
         ("destination", upload.destination),
         ("headers", upload.headers.map { "\($0.joined(separator: ", ")); their values are not shown" }),

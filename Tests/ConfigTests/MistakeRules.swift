@@ -188,7 +188,7 @@ extension MistakeTests {
         ),
         Mistake(
             "policy: {networks: [{interface: wwan0}]}",
-            "21: policy.networks[0].metered: sets nothing for the network; add `metered: true` or `false`"),
+            "21: policy.networks[0].metered: sets nothing; add `metered: true` or `false`"),
         Mistake(
             "policy: {networks: [{gateway: 192.168.1.1, metered: true}]}",
             "31: policy.networks[0].gateway: is an IP address; the gateway is identified by its hardware address"),

@@ -157,7 +157,7 @@ complete -c sluice -n '__sluice_at why' -l socket -d 'the daemon\'s socket (else
 complete -c sluice -n '__sluice_at why' -l help -d 'print this text'
 complete -c sluice -n '__sluice_at why' -a '(__sluice_ask uploads)' -F
 
-complete -c sluice -n '__sluice_at plan' -l until -d 'end of the plan: 18:00, 2026-11-25, 2026-11-25T18:00 or 2d (default: until all is sent, at most a month)' -x
+complete -c sluice -n '__sluice_at plan' -l until -d 'end: 18:00, 2026-11-25, 2026-11-25T18:00 or 2d (default: all is sent, or a month)' -x
 complete -c sluice -n '__sluice_at plan' -l rate -d 'assume this rate, like 2 MB/s' -x
 complete -c sluice -n '__sluice_at plan' -l json -d 'print one JSON object (or one on each line), for programs'
 complete -c sluice -n '__sluice_at plan' -l config -d 'the configuration (else $SLUICE_CONFIG, else /etc/sluice/sluice.yaml)' -r -F

@@ -32,8 +32,7 @@ extension SettingsReading {
             isAllowed: fields.take("allowed", as: .flag)?.value)
         if !fields.has("metered"), !fields.has("allowed") {
             fields.error(
-                "sets nothing for the network; add `metered: true` or `false`, or `allowed: true` or `false`", "metered"
-            )
+                "sets nothing; add `metered: true` or `false`, or `allowed: true` or `false`", "metered")
         }
         // Without an unreadable condition the rule would apply to every network.
         let conditions = ["interface", "ssid", "gateway", "subnet", "roaming"].filter(fields.has)

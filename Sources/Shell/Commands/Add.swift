@@ -10,8 +10,8 @@ extension Verb {
         "add", "upload files, folders or standard input by hand", operands: "PATH...", takes: .file, count: 1...10_000,
         details: [
             "The file must lie below one of the configured folders, whatever its name. The settings of that folder "
-                + "decide how it is uploaded and what happens to its source. A file that was uploaded before is refused (status 65) unless --again "
-                + "is given.",
+                + "decide how it is uploaded and what happens to its source. A file that was uploaded before is "
+                + "refused (status 65) unless --again is given.",
             "For a folder, it adds every file in it and in its subfolders that the configured folder accepts by "
                 + "name, ignore files, size and age, including files that are older than the watch.",
             "`-` reads standard input to its end, and adds it as a file called --name. When the command reports "
@@ -153,8 +153,7 @@ private func readHeaders(_ written: [String]) throws -> [String: String] {
         let value = String(String(parts[1].drop { $0 == " " }).reversed().drop { $0 == " " }.reversed())
         guard value.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) else {
             throw Arguments.usage(
-                "--header takes printable ASCII; the value of `\(printable(String(parts[0])))` has other characters",
-                .add)
+                "--header takes printable ASCII; the value of `\(printable(String(parts[0])))` is not", .add)
         }
         guard headers.updateValue(value, forKey: String(parts[0])) == nil else {
             throw Arguments.usage("--header names `\(printable(String(parts[0])))` twice", .add)

@@ -8,12 +8,10 @@ internal import Daemon
 extension Verb {
     static let allow: Verb = Verb(
         "allow", "exempt uploads from policy rules for a while", operands: "[ID|KEY|PATH...]",
-        takes: .uploads("ongoing"),
-        count: 0...1000,
+        takes: .uploads("ongoing"), count: 0...1000,
         details: [
-            "Exempt uploads run at once, unless something else holds them. Every quota still counts their bytes. A "
-                + "network with `allowed: false` stays forbidden. `why` and `status` show who allowed what, and "
-                + "until when.",
+            "Exempt uploads run at once, unless something else holds them; every quota still counts them. A network "
+                + "with `allowed: false` stays forbidden. `why` and `status` show who allowed what, and until when.",
             "Name uploads or a folder, one or more of --metered, --quota and --window, and --for.",
         ],
         options: [

@@ -6,9 +6,8 @@ extension Verb {
         "destinations", "list the kinds of destination, their presets and their keys", operands: "[TYPE]",
         takes: .words(DestinationTable.builtIn.map(\.type.name)), count: 0...1,
         details: [
-            "Without TYPE: each kind in one line. With it: its presets, and each key that goes under "
-                + "`destinations.NAME`, with the values that it takes. Policy rules such as `concurrency`, "
-                + "`windows` and `quotas` go there too, and are the same for each kind."
+            "Without TYPE: each kind in one line. With it: its presets, its keys and their values. Policy rules such "
+                + "as `concurrency`, `windows` and `quotas` are keys of each kind too."
         ],
         options: [.json],
         examples: [

@@ -7,13 +7,11 @@ extension Verb {
     static let hook: Verb = Verb(
         "hook", "send a test event to a hook, and print the result", operands: "NAME", count: 1...1,
         details: [
-            "Runs its command or posts to its address once, with an event of the type `test`, whatever events the "
-                + "hook lists. The test is neither stored nor retried. The running daemon sends it, with its "
-                + "rights and with the hook as it was loaded; the bytes obey `policy` as notices do, and are "
-                + "counted.",
-            "Without a daemon, this command sends it: run it as the daemon's user, for example with `sudo -u "
-                + "sluice`. It then sends to an address with `network: policy` only if the configuration, the "
-                + "networks and pauses allow it.",
+            "Runs its command or posts to its address once, with an event of the type `test`, whatever events the hook "
+                + "lists. The test is neither stored nor retried. The running daemon sends it, with its rights and "
+                + "with the hook as it was loaded; the bytes obey `policy` as notices do, and are counted.",
+            "Without a daemon, this command sends it: run it as the daemon's user, for example with `sudo -u sluice`. "
+                + "An address with `network: policy` is then used only if configuration, networks and pauses allow it.",
             "Exits with status 0 when the hook accepted it, with 75 when policy holds it, else with 76.",
         ],
         options: Option.client,

@@ -8,10 +8,9 @@ extension Verb {
     static let rebuild: Verb = Verb(
         "rebuild", "build a new database when the old one is damaged or lost",
         details: [
-            "Use it when `sluice run` reports that the database is damaged. It builds the new one from the "
-                + "folders, the staging folder and the contents of the destinations: files that a destination can "
-                + "confirm are not sent again. It moves the old database aside and never deletes it. Stop the "
-                + "daemon first.",
+            "Use it when `sluice run` reports that the database is damaged. It builds the new one from the folders, "
+                + "the staging folder and the contents of the destinations: files that a destination can confirm are "
+                + "not sent again. It moves the old database aside and never deletes it. Stop the daemon first.",
             "A file that no destination can confirm becomes a `failed` upload, with the reason: `sluice retry ID` "
                 + "sends it, `sluice cancel ID` leaves it. --unknown decides that for all of them: send, or assume-sent, which keeps their "
                 + "sources.",

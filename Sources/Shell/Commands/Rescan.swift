@@ -6,9 +6,8 @@ extension Verb {
     static let rescan: Verb = Verb(
         "rescan", "scan folders now",
         details: [
-            "The daemon scans at its start, once an hour, and after the kernel lost events. Use this verb for "
-                + "changes that the kernel does not report: files written through another name, or truncated from "
-                + "outside.",
+            "The daemon scans at its start, once an hour, and after the kernel lost events. Use this verb for changes "
+                + "that the kernel does not report: files written through another name, or truncated from outside.",
             "With --wait it returns when every folder has been scanned, and prints how many files it found, and "
                 + "how many of them are new. New files then settle as usual.",
         ],

@@ -17,12 +17,11 @@ extension Verb {
             "Watches the configured folders and uploads until SIGTERM or Ctrl-C, which stop it within seconds with "
                 + "everything stored; a second one ends it at once, which loses nothing either. Logs to standard error. "
                 + "SIGHUP reads the configuration again, as `sluice reload` does.",
-            "With --once it uploads the files that are in the folders now, and exits when no remaining upload may "
-                + "run: with status 0 when all is done, with 75 when uploads wait or failed, each listed with its "
-                + "reason. A file that is being written is left for the next run. It does not wait for an "
-                + "unreachable server, unless --wait is given. Files younger than min_age are left for the next "
-                + "run: the last line counts them. When nothing is left, it prints only to a terminal, so that "
-                + "cron stays silent.",
+            "With --once it uploads the files that are in the folders now, and exits when no remaining upload may run: "
+                + "with status 0 when all is done, with 75 when uploads wait or failed, each listed with its reason. A "
+                + "file that is being written is left for the next run. It does not wait for an unreachable server, "
+                + "unless --wait is given. Files younger than min_age are left for the next run: the last line counts "
+                + "them. When nothing is left, it prints only to a terminal, so that cron stays silent.",
         ],
         options: [
             .config, .logLevel, .logFormat, Option(flag: "once", "exit when no remaining upload may run"),

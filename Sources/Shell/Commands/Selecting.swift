@@ -17,9 +17,8 @@ extension Verb {
             "Without an id, a folder or a destination it pauses everything, including later uploads. A running "
                 + "upload stops within a second, and later continues from there. The pause survives a restart; "
                 + "only `resume`, or the end of --for, ends it.",
-            "With --after-part, parts that are being sent finish first, and so do uploads in a single request. "
-                + "Nothing new starts meanwhile. A later `pause` without it stops them at once; `resume` lets all "
-                + "continue.",
+            "With --after-part, parts that are being sent finish first, and so do uploads in a single request. Nothing "
+                + "new starts meanwhile. A later `pause` without it stops them at once; `resume` lets all continue.",
         ],
         options: scope + [
             Option("for", "TIME", "resume automatically after 30m, 2h, 1d …"),

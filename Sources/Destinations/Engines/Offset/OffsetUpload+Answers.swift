@@ -8,11 +8,11 @@ extension OffsetUpload {
     func position() async throws -> Position {
         do {
             let position = try await dialect.locate(order, &progress.checkpoint)
-            Contradiction.end(.status, in: &progress.checkpoint)
+            Contradiction.end(.unknownOffset, in: &progress.checkpoint)
             return position
         } catch let error as UploadError {
             guard error.remedy.isForOnce else { throw error }
-            let blind = Contradiction(.status, error, in: &progress.checkpoint)
+            let blind = Contradiction(.unknownOffset, error, in: &progress.checkpoint)
             try await progress.record()
             throw blind.error(error, "its answers to the lookup of the offset cannot be used")
         }

@@ -8,13 +8,11 @@ extension Verb {
         "check", "test the configuration and everything that it names",
         details: [
             "Reads the configuration, examines folders, staging, state and hooks, asks each destination whether it "
-                + "would accept uploads, and each `busy` source whether it is busy. Nothing is changed or "
-                + "uploaded. It has the rights of the user who runs it: run it as the daemon's user, for example "
-                + "with `sudo -u sluice`. It prints how much it sends to each destination, and does not count it; "
-                + "it keeps away only from networks that are not `allowed`.",
-            "With --running the daemon does the check, with its own rights and its loaded configuration. The bytes "
-                + "that this sends obey `policy` and are counted; a held destination is not asked, and the check "
-                + "shows the hold.",
+                + "would accept uploads, and each `busy` source whether it is busy. It changes and uploads nothing. "
+                + "Run it with the daemon's rights, for example with `sudo -u sluice`. It prints how much it sends, "
+                + "and does not count it; it avoids only networks that are not `allowed`.",
+            "With --running the daemon does the check, with its own rights and its loaded configuration. Its bytes "
+                + "obey `policy` and are counted. A held destination is not asked; its hold is shown.",
             "Exits with status 78 when the configuration or something local must be fixed, else with 76 when a "
                 + "destination failed, else with 0. Warnings do not count.",
         ],

@@ -4,10 +4,9 @@ extension Verb {
     static let doctor: Verb = Verb(
         "doctor", "find out what prevents Sluice from working well on this machine",
         details: [
-            "Does everything that `sluice check` does, and examines the machine too: kernel limits, file systems "
-                + "that do not report changes, the rights of this user, the clock, the network services, "
-                + "batteries, whether each secret can be read, and the daemon. Nothing is changed or uploaded. "
-                + "Each problem is shown with its remedy.",
+            "Does all that `sluice check` does, and examines the machine: kernel limits, file systems that do not "
+                + "report changes, the rights of its user, clock, network services and batteries, whether each secret "
+                + "can be read, and the daemon. It changes and uploads nothing. Each problem is shown with its remedy.",
             "Exits with the same statuses as `sluice check`.",
         ],
         options: [.json, .config],

@@ -7,8 +7,7 @@ extension Verb {
         "events", "follow events, one on each line",
         details: [
             "Runs until you stop it (Ctrl-C) or the daemon stops. Each event has a number; --since N starts after "
-                + "event N. A first event `reset` means that older events are no longer stored: list, then "
-                + "continue."
+                + "event N. A first event `reset` means that older events are no longer stored: list, then continue."
         ],
         options: [Option("since", "N", "start with the first event after N")] + Option.client,
         examples: [

@@ -7,10 +7,9 @@ extension Verb {
         "orphans", "list or remove abandoned uploads at a destination", operands: "DESTINATION",
         takes: .destinations, count: 1...1,
         details: [
-            "Unfinished uploads at a destination may cost money until they are removed. The running daemon asks "
-                + "the destination, as policy allows, and counts the bytes. It lists the unfinished uploads whose "
-                + "names this installation has uploaded or will upload, except those that one of its uploads "
-                + "continues or is about to remove.",
+            "Unfinished uploads at a destination may cost money until they are removed. The running daemon asks the "
+                + "destination, as policy allows, and counts the bytes. It lists those with names that this "
+                + "installation has uploaded or will upload, unless one of its uploads continues or removes them.",
             "Not every kind of destination supports this: s3 does.",
         ],
         options: [Option(flag: "abort", "remove them there")] + Option.client,

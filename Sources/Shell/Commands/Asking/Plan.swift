@@ -17,9 +17,7 @@ extension Verb {
         ],
         options: [
             Option(
-                "until", "TIME",
-                "end of the plan: 18:00, 2026-11-25, 2026-11-25T18:00 or 2d (default: until all is sent, at most a month)"
-            ),
+                "until", "TIME", "end: 18:00, 2026-11-25, 2026-11-25T18:00 or 2d (default: all is sent, or a month)"),
             Option("rate", "RATE", "assume this rate, like 2 MB/s"),
         ] + Option.client,
         examples: [

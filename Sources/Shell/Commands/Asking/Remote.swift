@@ -7,9 +7,8 @@ extension Verb {
         "remote", "list the objects at a destination, and which of them are ours", operands: "DESTINATION",
         takes: .destinations, count: 1...1,
         details: [
-            "The running daemon asks the destination, as policy allows, and counts the bytes. Objects and "
-                + "unfinished uploads of other clients are listed too. The last column is the upload that made the "
-                + "object.",
+            "The running daemon asks the destination, as policy allows, and counts the bytes. Objects and unfinished "
+                + "uploads of other clients are listed too. The last column is the upload that made the object.",
             "Not every kind of destination supports this: s3 and vimeo do.",
         ],
         options: [
@@ -18,10 +17,7 @@ extension Verb {
         ] + Option.client,
         examples: [
             ("sluice remote channel", "The newest hundred."),
-            (
-                "sluice remote channel --foreign --json",
-                "Objects that no upload of this installation made, for a script."
-            ),
+            ("sluice remote channel --foreign --json", "Objects that are not ours, for a script."),
         ]
     ) { call in
         let name = call.arguments.operands.first?.lossyText ?? ""
