@@ -185,7 +185,7 @@ struct ProcessTests {
         #expect(check("secret", "good")?.verdict == "ok")
         #expect(check("secret", "bad")?.verdict == "failed")
         #expect(check("secret", "bad")?.detail.contains("/bin/false") == true)
-        #expect(check("kernel", "watches")?.detail.contains("3 directories want") == true)
+        #expect(check("kernel", "watches")?.detail.contains("3 directories need") == true)
         for about in ["kernel", "rights", "clock", "power", "daemon", "network", "folder", "destination"] {
             #expect(report.checks.contains { $0.about == about }, "\(about)")
         }

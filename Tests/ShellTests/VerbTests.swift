@@ -87,7 +87,7 @@ struct VerbTests {
             daemon.state.withLock { $0.ended = [ended] }
             let screen = Screen()
             #expect(await sluice(["limit", "off"], at: socket, screen) == .ok)
-            #expect(screen.output.hasPrefix("taken back: all transfers: at most 1.0 MB/s until "), "\(screen.output)")
+            #expect(screen.output.hasPrefix("ended: all transfers: at most 1.0 MB/s until "), "\(screen.output)")
             #expect(screen.output.hasSuffix(", by anna\n"))
         }
     }
@@ -172,7 +172,7 @@ struct VerbTests {
             #expect(await sluice(["rescan", "--wait"], at: socket, waiting) == .ok)
             #expect(waiting.output == "front (/srv/front): 120 files found, 2 of them new; 1 settling\n")
             #expect(await sluice(["rescan"], at: socket, asking) == .ok)
-            #expect(asking.output == "front (/srv/front): is being looked through\n")
+            #expect(asking.output == "front (/srv/front): is being scanned\n")
         }
     }
 
