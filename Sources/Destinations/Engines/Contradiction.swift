@@ -88,10 +88,10 @@ struct Contradiction {
         error.failure.kind = .protocol
         error.failure.code = code ?? error.failure.code
         error.failure.message +=
-            "; \(kind == .conflict ? "the server contradicts itself" : "that is so"), \(times) times in a row\(long): \(words). "
+            "; \(kind == .conflict ? "the server contradicts itself" : "this happened"), \(times) times in a row\(long): \(words). "
             + "It is asked again every \(wait.inWords)"
             + (kind != .unknownOffset ? ", with \(Self.probe >> 10) KiB at most" : "")
-            + "; look at the server or at a proxy in front of it, or cancel the upload"
+            + "; check the server or a proxy in front of it, or cancel the upload"
         return error
     }
 }

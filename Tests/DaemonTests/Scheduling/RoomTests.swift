@@ -105,7 +105,7 @@ struct RoomTests {
         try await scene.isRunning(1)
         let second = try await scene.add("second.mp4", size: 700)
         try await eventually("it waits for room") { try await hold(scene, second)?.kind == "quota" }
-        #expect(try await hold(scene, second)?.text.contains("700 B of that for what is under way") == true)
+        #expect(try await hold(scene, second)?.text.contains("700 B of that for running uploads") == true)
         // Its space had been reserved from the beginning.
         scene.remote.letGo()
         try await scene.reachability(.completed, [first, second])
