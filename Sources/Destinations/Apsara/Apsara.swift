@@ -76,9 +76,9 @@ struct Apsara: Destination {
 
     /// Whether one request takes the whole file. An upload keeps the way in which it was begun.
     private func isSingle(_ order: UploadOrder, _ said: ApsaraFields.MetadataFields) -> Bool {
-        let begun = order.checkpoint.flatMap { $0[PartsUpload.begun] == nil ? nil : $0 }
-        return begun.map { $0["upload"] == nil }
-            ?? (order.file.size <= settings.bucket.singleUpTo && said.notification == nil)
+        let begun = order.partsCheckpoint
+        return begun.isBegun
+            ? begun.s3.upload == nil : order.file.size <= settings.bucket.singleUpTo && said.notification == nil
     }
 
     private func engine(_ dialect: S3Dialect) -> PartsEngine {
@@ -100,16 +100,16 @@ struct Apsara: Destination {
             throw refusal("metadata_refused", error.text)
         }
         var order = order
-        if let checkpoint = order.checkpoint, let medium = Self.transferred(checkpoint) {
-            switch try await verified(medium, order, checkpoint, reporter) {
+        if let medium = Self.transferred(order.partsCheckpoint) {
+            switch try await verified(medium, order, order.partsCheckpoint, reporter) {
             case .done(let object): return object
-            case .anew(let anew): order.checkpoint = anew
+            case .again(let fresh): order.checkpoint = fresh.stored
             }
         }
         // An upload that has to wait makes no medium.
         try await engine(nowhere(isSingle: isSingle(order, said))).checkQuota(order, reporter)
         defer { grants.letGo(of: order.id) }
-        var checkpoint = order.checkpoint ?? Checkpoint()
+        var checkpoint = order.partsCheckpoint
         var request = ApsaraUploadRequest(
             sort: sort, name: Self.shown(order.name), size: order.file.size,
             sha256: order.file.sha256, reference: "", said: said)
@@ -123,8 +123,8 @@ struct Apsara: Destination {
         // The checkpoint is recorded with its medium, so that the medium is used once the objection is resolved.
         if let objection = objection(to: place.medium) { throw objection }
         // A removal needs this name when the file no longer exists.
-        checkpoint[Self.file] = request.name
-        order.checkpoint = checkpoint
+        checkpoint.apsara.file = request.name
+        order.checkpoint = checkpoint.stored
         let remote = try await send(order, place, request, reporter)
         grants.forget(order.id)
         creations.succeeded()
@@ -177,15 +177,17 @@ struct Apsara: Destination {
             case ApsaraKeys.moved: try await reporter.settle()
             case S3Dialect.otherThere:
                 // The object at this address belongs to another file and stays. This file gets a medium of its own.
-                var anew = Checkpoint()
-                for field in Self.counted + PartsUpload.counted { anew[field] = order.checkpoint?[field] }
-                try await reporter.renewed(anew, leaving: nil)
+                let old = order.partsCheckpoint.stored
+                try await reporter.renewed(
+                    old.keeping(ApsaraCheckpoint.lasting + PartsCheckpoint.lasting), leaving: nil)
             case S3Dialect.isThere:
                 // There was no record of this medium: an attempt may have sent it before the database was lost. The
                 // engine looks at it before it sends a byte.
-                guard order.checkpoint?["restarts"] == nil else { throw dialect.unseen(medium.key) }
+                var checkpoint = order.partsCheckpoint
+                if checkpoint.has(\.restarts) { throw dialect.unseen(medium.key) }
+                checkpoint.restarts = 1
                 var again = order
-                again.checkpoint?["restarts"] = "1"
+                again.checkpoint = checkpoint.stored
                 return try await engine.upload(again, reporter)
             default: break
             }
@@ -211,7 +213,9 @@ struct Apsara: Destination {
         // A bucket name cannot stand before an IP address.
         bucket.isVirtual = IPAddress(host.filter { $0 != "[" && $0 != "]" }) == nil
         var appointment = S3AssignedObject(
-            key: medium.key, lasting: ApsaraUploadTicket.fields + Self.counted + [Self.file], isWhole: isWhole)
+            key: medium.key,
+            lasting: ApsaraCheckpoint.ofTicket + ApsaraCheckpoint.lasting + [ApsaraCheckpoint.fields.file.name],
+            isWhole: isWhole)
         if let bytes = try? notification?.bytes { appointment.ending = [("x-oss-notification", base64(bytes))] }
         bucket.assignedObject = appointment
         let signer = S3KeySigner(keys, client: client, settings: bucket, clock: clock)
@@ -237,19 +241,20 @@ struct Apsara: Destination {
     // MARK: What else is asked
 
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
-        if checkpoint[Checkpoint.isFinished] != nil || Self.transferred(checkpoint) != nil { return false }
+        let checkpoint = PartsCheckpoint(checkpoint)
+        if checkpoint.stored.isFinished || Self.transferred(checkpoint) != nil { return false }
         // A request whose answer was lost may have made an empty medium.
-        guard let medium = ApsaraMedium(checkpoint) else { return checkpoint["asking"] == nil }
+        guard let medium = ApsaraMedium(checkpoint.apsara) else { return !checkpoint.apsara.isAsking }
         let mayBeWhole =
-            checkpoint["completing"] != nil || checkpoint["upload"] == nil && checkpoint["final_sent"] != nil
-        guard checkpoint["upload"] != nil || mayBeWhole else { return true }
+            checkpoint.isCompleting || checkpoint.s3.upload == nil && checkpoint.mayBeWhole
+        guard checkpoint.s3.upload != nil || mayBeWhole else { return true }
         guard objection(to: medium) == nil else { return false }
         do {
-            let (authority, client, size) = (authority, client, checkpoint.number("size"))
+            let (authority, client, size) = (authority, client, checkpoint.size ?? 0)
             let request = ApsaraUploadRequest(
-                sort: medium.sort, name: checkpoint[Self.file] ?? medium.key.name.display,
-                size: checkpoint.number("size"), sha256: checkpoint["sha256"].flatMap { bytes(hexadecimal: $0) } ?? [],
-                reference: checkpoint["reference"] ?? "", said: ApsaraFields.MetadataFields())
+                sort: medium.sort, name: checkpoint.apsara.file ?? medium.key.name.display,
+                size: checkpoint.size ?? 0, sha256: checkpoint.sha256.flatMap { bytes(hexadecimal: $0) } ?? [],
+                reference: checkpoint.apsara.reference ?? "", said: ApsaraFields.MetadataFields())
             let renewed: @Sendable (CredentialRenewal.Reason) async throws -> ApsaraGrant = { _ in
                 // VOD gives the right to a picture only with a new picture, which is not wanted here.
                 guard medium.sort != .image else { throw client.moved() }
@@ -259,14 +264,14 @@ struct Apsara: Destination {
                 return ticket.grant
             }
             let grant: ApsaraGrant
-            if let kept = ApsaraGrant.read(checkpoint, now: client.clocks.wall())?.grant {
+            if let kept = ApsaraGrant.read(checkpoint.apsara, now: client.clocks.wall())?.grant {
                 grant = kept
             } else {
                 // No new right is asked for to a medium that may be complete: VOD would take that as a request to
                 // overwrite it.
                 if mayBeWhole {
                     guard try await authority.isWhole(medium, size: size) == false else { return false }
-                    if checkpoint["upload"] == nil { return true }
+                    if checkpoint.s3.upload == nil { return true }
                 }
                 grant = try await renewed(.ending)
             }
@@ -297,9 +302,9 @@ struct Apsara: Destination {
             id: medium.id ?? medium.key.display, url: medium.imageURL, verifiedBy: verifiedBy, warnings: warnings)
     }
 
-    private func lostMedia(_ checkpoint: Checkpoint) -> [String] {
-        let count = checkpoint.number("lost_media")
-        let left = checkpoint.number("left_media")
+    private func lostMedia(_ checkpoint: PartsCheckpoint) -> [String] {
+        let count = checkpoint.apsara.lostMedia ?? 0
+        let left = checkpoint.apsara.leftMedia ?? 0
         var words: [String] = []
         if count > 0 {
             words.append("\(count) question(s) for a medium got no answer: VOD may hold as many empty ones")
@@ -308,11 +313,11 @@ struct Apsara: Destination {
             let media = left == 1 ? "1 medium is left empty" : "\(left) media are left empty"
             words.append("the right ended before the file was there, and VOD gave another medium: \(media)")
         }
-        if let failed = checkpoint["failed_media"] {
+        if let failed = checkpoint.apsara.failedMedia {
             words.append(
                 "VOD could make nothing of what was sent before, which is still there: \(FilePath(failed).display)")
         }
-        if let lost = checkpoint["twice_media"] {
+        if let lost = checkpoint.apsara.sentTwiceMedia {
             words.append("it was sent again since \(FilePath(lost).display) was not found there: it may be there twice")
         }
         return words

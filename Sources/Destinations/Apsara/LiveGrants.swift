@@ -11,7 +11,7 @@ final class LiveGrants: Sendable {
         case spoiled
 
         /// Returns the right that counts, and the time left of it.
-        func good(_ checkpoint: Checkpoint, now: WallTime) -> (grant: ApsaraGrant, left: Duration)? {
+        func good(_ checkpoint: ApsaraCheckpoint, now: WallTime) -> (grant: ApsaraGrant, left: Duration)? {
             switch self {
             case .written: return ApsaraGrant.read(checkpoint, now: now)
             case .spoiled: return nil

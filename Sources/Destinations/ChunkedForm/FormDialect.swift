@@ -6,9 +6,6 @@ internal import Transport
 
 /// Chunked forms as ``PartsEngine`` needs them. Everything that is particular to one server is in the settings, and not
 /// here.
-///
-/// Fields of a checkpoint: `server` and `preset`, which has the upload; `id`, our name for it; `token`, the server's;
-/// and for a removal `name` and `mime`.
 struct FormDialect: PartsDialect {
     let url: String
     let client: AuthorizedClient
@@ -54,30 +51,30 @@ struct FormDialect: PartsDialect {
         return plan
     }
 
-    func isOurs(_ checkpoint: Checkpoint) -> Bool {
-        checkpoint["server"].map { WebAddress($0).origin } == WebAddress(url).origin
-            && checkpoint["preset"] == settings.preset
+    func isOurs(_ checkpoint: PartsCheckpoint) -> Bool {
+        checkpoint.form.server.map { WebAddress($0).origin } == WebAddress(url).origin
+            && checkpoint.form.preset == settings.preset
     }
 
     // MARK: Requirements of the engine
 
     func settle(
-        _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint, restarts: Int64
+        _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout PartsCheckpoint, restarts: Int64
     ) async throws -> RemoteObject? {
-        checkpoint["server"] = WebAddress(url).origin
-        checkpoint["preset"] = settings.preset
-        checkpoint["id"] = id(order, restarts)
+        checkpoint.form.server = WebAddress(url).origin
+        checkpoint.form.preset = settings.preset
+        checkpoint.form.id = id(order, restarts)
         if settings.abort != nil {
-            checkpoint["name"] = order.name.display
-            checkpoint["mime"] = order.mediaType
+            checkpoint.form.name = order.name
+            checkpoint.form.mediaType = order.mediaType
         }
         return nil
     }
 
-    func begin(_ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint) async throws {
+    func begin(_ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout PartsCheckpoint) async throws {
         guard let open = settings.open else { return }
         let piece = PartsPiece(order: order, plan: plan, checkpoint: checkpoint)
-        checkpoint["token"] = try await creations.make(client, after: checkpoint.number("orphans")) {
+        checkpoint.form.token = try await creations.make(client, after: checkpoint.orphans ?? 0) {
             let (request, reading) = try await request(open.message, piece, nil, open.part)
             let answer = try await answer(request, .open, wantsJSON: true)
             if answer.verdict == .stop(.authenticate) { await secrets.refused(reading) }
@@ -169,8 +166,8 @@ struct FormDialect: PartsDialect {
         _ message: FormSettings.Message, _ statuses: FormStatuses, _ piece: PartsPiece, _ part: PartPlan.Part
     ) async throws -> Bool {
         var other = piece.checkpoint
-        other["id"] = "sluice-" + hexadecimal(Random.bytes(16))
-        if other["token"] != nil { other["token"] = other["id"] }
+        other.form.id = "sluice-" + hexadecimal(Random.bytes(16))
+        if other.form.token != nil { other.form.token = other.form.id }
         let answer = try await ask(message, PartsPiece(order: piece.order, plan: piece.plan, checkpoint: other), part)
         return says(answer, statuses)
     }
@@ -227,14 +224,14 @@ struct FormDialect: PartsDialect {
                             "the server stands at byte \(end) after block \(part.index + 1), which ends at \(part.end)",
                             retryable: true), remedy: .again(after: nil))))
         }
-        var changes: [String: String] = [:]
+        var changes = FormCheckpoint()
         if let pointer = settings.newID, let id = answer.document?[pointer]?.text, (1...255).contains(id.utf8.count) {
-            changes["id"] = id
+            changes.id = id
         }
         return ends(
             .taken(
                 AcknowledgedPart(index: part.index, size: part.length), finished: finished(answer, at: settings.done),
-                changes: changes))
+                changes: changes.stored))
     }
 
     /// Whether an answer that is no success says that the server does not have the block.
@@ -254,9 +251,9 @@ struct FormDialect: PartsDialect {
     }
 
     func complete(_ parts: [AcknowledgedPart], _ piece: PartsPiece) async -> PartsCompletion {
-        let told = piece.checkpoint["done"].map { _ in
-            RemoteObject(id: nil, url: piece.checkpoint["done_url"], verifiedBy: Self.verifiedBy(piece))
-        }
+        let told =
+            piece.checkpoint.has(\.finishedPart)
+            ? RemoteObject(id: nil, url: piece.checkpoint.finishedURL, verifiedBy: Self.verifiedBy(piece)) : nil
         if let finish = settings.finish, endsByRequest(piece.plan) {
             do {
                 let answer = try await ask(finish.message, piece, nil, .finish, wantsJSON: finish.url != nil)
@@ -290,7 +287,7 @@ struct FormDialect: PartsDialect {
     /// - Returns: How the file was verified; says if the last block was found at the server and no answer to it was
     ///   seen.
     private static func verifiedBy(_ piece: PartsPiece) -> String {
-        piece.checkpoint["end_unanswered"] == nil ? verifiedBy : "blocks_unanswered"
+        piece.checkpoint.isEndUnanswered ? "blocks_unanswered" : verifiedBy
     }
 
     private func finished(_ answer: ParsedReply, at pointer: JSONPointer?) -> RemoteObject? {
@@ -303,16 +300,17 @@ struct FormDialect: PartsDialect {
     /// A form has no request to look for a file.
     func found(_ piece: PartsPiece) async throws -> RemoteObject? { nil }
 
-    func abort(_ checkpoint: Checkpoint) async throws -> Bool {
+    func abort(_ checkpoint: PartsCheckpoint) async throws -> Bool {
         guard let abort = settings.abort else { return false }
-        let rule = checkpoint["rule"].flatMap { PartPlan.Rule(rawValue: $0) } ?? .short
-        guard let name = checkpoint["name"].flatMap({ FilePath(display: $0) }),
+        let rule = checkpoint.rule ?? .short
+        guard let name = checkpoint.form.name,
             let plan = PartPlan(
-                size: checkpoint.number("size"), partSize: checkpoint.number("part_size"), rule: rule)
+                size: checkpoint.size ?? 0, partSize: checkpoint.partSize ?? 0, rule: rule)
         else { return false }
         let order = UploadOrder(
             id: "", generation: 0, file: StagedFile(path: "", size: plan.size, sha256: []), name: name,
-            mediaType: checkpoint["mime"] ?? "", modified: 0, metadata: [:], checkpoint: checkpoint)
+            mediaType: checkpoint.form.mediaType ?? "", modified: 0, metadata: [:],
+            checkpoint: checkpoint.stored)
         let answer = try await ask(
             abort.message, PartsPiece(order: order, plan: plan, checkpoint: checkpoint), nil, .abort)
         let status = answer.response.status

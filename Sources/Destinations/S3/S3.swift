@@ -77,8 +77,8 @@ struct S3: Destination {
     func upload(_ order: UploadOrder, reporter: any UploadReporter) async throws -> RemoteObject {
         defer { api.letGo(of: [order.id]) }
         // An upload keeps the way in which it was begun.
-        let begun = order.checkpoint.flatMap { $0[PartsUpload.begun] == nil ? nil : $0 }
-        let isSingle = begun.map { $0["upload"] == nil } ?? (order.file.size <= api.settings.singleUpTo)
+        let begun = order.partsCheckpoint
+        let isSingle = begun.isBegun ? begun.s3.upload == nil : order.file.size <= api.settings.singleUpTo
         return try await engine(isSingle: isSingle).upload(order, reporter)
     }
 
@@ -95,8 +95,8 @@ struct S3: Destination {
 
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
         // A complete object stays: another upload may be counted as done because of it.
-        if checkpoint[Checkpoint.isFinished] != nil { return false }
-        return try await asked { try await engine(isSingle: false).discard(checkpoint) }
+        if checkpoint.isFinished { return false }
+        return try await asked { try await engine(isSingle: false).discard(PartsCheckpoint(checkpoint)) }
     }
 
     func find(_ order: UploadOrder) async throws(UploadError) -> Finding {
@@ -116,11 +116,13 @@ struct S3: Destination {
     func unfinished() async throws(UploadError) -> [RemoteUnfinished]? {
         try await asked {
             try await api.uploads(beginningWith: "").map { upload in
-                RemoteUnfinished(
-                    id: upload.id, name: upload.key.display, begunAt: upload.begunAt,
-                    checkpoint: Checkpoint([
-                        PartsUpload.begun: "1", "server": api.server, "key": upload.key.display, "upload": upload.id,
-                    ]))
+                var checkpoint = PartsCheckpoint()
+                checkpoint.isBegun = true
+                checkpoint.s3.server = api.server
+                checkpoint.s3.key = upload.key
+                checkpoint.s3.upload = upload.id
+                return RemoteUnfinished(
+                    id: upload.id, name: upload.key.display, begunAt: upload.begunAt, checkpoint: checkpoint.stored)
             }.sorted { ($0.begunAt?.milliseconds ?? 0, $0.id) < ($1.begunAt?.milliseconds ?? 0, $1.id) }
         }
     }

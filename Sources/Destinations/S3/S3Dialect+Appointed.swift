@@ -37,13 +37,14 @@ extension S3Dialect {
 
     /// No question is sent before the first start: the service has made the key for this file.
     func settle(
-        at assignedObject: S3AssignedObject, _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint,
+        at assignedObject: S3AssignedObject, _ order: UploadOrder, _ plan: PartPlan,
+        _ checkpoint: inout PartsCheckpoint,
         _ restarts: Int64
     ) async throws -> RemoteObject? {
-        checkpoint["server"] = api.server
-        checkpoint["key"] = assignedObject.key.display
-        checkpoint["checksum"] = settings.checksum.rawValue
-        if checkpoint["asked_at"] == nil { checkpoint["asked_at"] = "\(api.client.clocks.wall().milliseconds)" }
+        checkpoint.s3.server = api.server
+        checkpoint.s3.key = assignedObject.key
+        checkpoint.s3.checksum = settings.checksum
+        if !checkpoint.s3.has(\.askedAt) { checkpoint.s3.askedAt = api.client.clocks.wall().milliseconds }
         guard restarts > 0 else { return nil }
         let held = RemoteObject(
             id: assignedObject.key.display, url: api.address(of: assignedObject.key), verifiedBy: "held")

@@ -7,10 +7,10 @@ internal import Transport
 extension S3Dialect {
     func complete(_ parts: [AcknowledgedPart], _ piece: PartsPiece) async -> PartsCompletion {
         if isSingle {
-            guard piece.checkpoint["done"] != nil else {
+            guard piece.checkpoint.has(\.finishedPart) else {
                 return .unconfirmed(strange("nothing was said of the file"))
             }
-            return .done(object(piece, piece.checkpoint["done_by"] ?? "etag"))
+            return .done(object(piece, piece.checkpoint.finishedVerifiedBy ?? "etag"))
         }
         do {
             let response: Response
@@ -87,7 +87,7 @@ extension S3Dialect {
         }
         // The service may need minutes to assemble the parts, and sends blanks meanwhile.
         return S3Request(
-            method: "POST", key: key(piece.checkpoint), query: [("uploadId", piece.checkpoint["upload"] ?? "")],
+            method: "POST", key: key(piece.checkpoint), query: [("uploadId", piece.checkpoint.s3.upload ?? "")],
             headers: headers, body: .bytes(bytes), payload: hexadecimal(Hasher.digest(.sha256, of: bytes)),
             limits: settings.limits.ending, what: "the wish for the whole object")
     }
@@ -137,7 +137,7 @@ extension S3Dialect {
             // Another program may have removed it already. Then the answer has proved that it was complete, and its
             // parts no longer exist.
             if api.tags(ofWhole: false) == .md5, Self.joinedTag(body?["ETag"]?.text, parts.count) == joined,
-                case .gone = try await api.parts(of: piece.checkpoint["upload"] ?? "", key)
+                case .gone = try await api.parts(of: piece.checkpoint.s3.upload ?? "", key)
             {
                 return .done(object(piece, "parts"))
             }
@@ -193,10 +193,10 @@ extension S3Dialect {
             id: key.display, url: api.address(of: key), verifiedBy: verifiedBy, warnings: warnings(verifiedBy))
     }
 
-    func abort(_ checkpoint: Checkpoint) async throws -> Bool {
-        if let upload = checkpoint["upload"], try await !api.abort(upload, key(checkpoint)) { return false }
+    func abort(_ checkpoint: PartsCheckpoint) async throws -> Bool {
+        if let upload = checkpoint.s3.upload, try await !api.abort(upload, key(checkpoint)) { return false }
         let isPerhapsWhole =
-            checkpoint["completing"] != nil || checkpoint["upload"] == nil && checkpoint["final_sent"] != nil
+            checkpoint.isCompleting || checkpoint.s3.upload == nil && checkpoint.mayBeWhole
         return isPerhapsWhole ? try await !isWhole(checkpoint) : true
     }
 
@@ -204,15 +204,15 @@ extension S3Dialect {
     /// cancelled.
     ///
     /// - Throws: ``UploadError``, with ``Failure/removalUnknown`` when it cannot be found out; `CancellationError`.
-    private func isWhole(_ checkpoint: Checkpoint) async throws -> Bool {
+    private func isWhole(_ checkpoint: PartsCheckpoint) async throws -> Bool {
         let key = key(checkpoint)
         var words = "the right that was given is not one to look at it"
         do {
             switch try await sight(of: key) {
             case .nothing: return false
             case .there(let object):
-                guard object.size == checkpoint.number("size") else { return false }
-                return object.sha256.map { $0 == checkpoint["sha256"] } ?? true
+                guard object.size == (checkpoint.size ?? 0) else { return false }
+                return object.sha256.map { $0 == checkpoint.sha256 } ?? true
             case .hidden, .ended: if let isWhole = try await settings.assignedObject?.isWhole() { return isWhole }
             }
         } catch let error as UploadError where error.remedy == .authenticate { words = error.failure.message }

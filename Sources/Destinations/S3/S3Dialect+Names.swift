@@ -11,7 +11,7 @@ extension S3Dialect {
     }
 
     func settle(
-        _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint, restarts: Int64
+        _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout PartsCheckpoint, restarts: Int64
     ) async throws -> RemoteObject? {
         if let assignedObject = settings.assignedObject {
             return try await settle(at: assignedObject, order, plan, &checkpoint, restarts)
@@ -29,10 +29,10 @@ extension S3Dialect {
             case .held(let object): return object
             }
         }
-        checkpoint["server"] = api.server
-        checkpoint["key"] = key.display
-        checkpoint["checksum"] = settings.checksum.rawValue
-        if checkpoint["asked_at"] == nil { checkpoint["asked_at"] = "\(api.client.clocks.wall().milliseconds)" }
+        checkpoint.s3.server = api.server
+        checkpoint.s3.key = key
+        checkpoint.s3.checksum = settings.checksum
+        if !checkpoint.s3.has(\.askedAt) { checkpoint.s3.askedAt = api.client.clocks.wall().milliseconds }
         return nil
     }
 

@@ -65,17 +65,17 @@ extension S3Dialect {
         let key = key(piece.checkpoint)
         if try key == contentKey(piece.order) {
             return .taken(
-                AcknowledgedPart(index: 0, size: piece.plan.size), finished: object(piece, Self.byName), changes: [:])
+                AcknowledgedPart(index: 0, size: piece.plan.size), finished: object(piece, Self.byName))
         }
         // The object was ours, or another file's, before this request.
         if api.isThere(key, with: piece.order.file.sha256) {
             return .taken(
-                AcknowledgedPart(index: 0, size: piece.plan.size), finished: object(piece, "held"), changes: [:])
+                AcknowledgedPart(index: 0, size: piece.plan.size), finished: object(piece, "held"))
         }
         if api.isTaken(key, from: piece.order.file.sha256) { return .startOver(error) }
         // An earlier request may have made it whose answer was lost.
-        guard let before = piece.order.checkpoint, before["final_sent"] != nil, before["key"] == piece.checkpoint["key"]
-        else {
+        let before = piece.order.partsCheckpoint
+        guard before.mayBeWhole, before.s3.text(of: \.key) == piece.checkpoint.s3.text(of: \.key) else {
             api.note(key, with: [])
             return .startOver(error)
         }
@@ -87,7 +87,7 @@ extension S3Dialect {
 
     /// The request to complete the object was answered: an object with the key exists.
     func unseenTaken(_ piece: PartsPiece, _ error: UploadError) async throws -> PartsCompletion {
-        let (key, upload) = (key(piece.checkpoint), piece.checkpoint["upload"] ?? "")
+        let (key, upload) = (key(piece.checkpoint), piece.checkpoint.s3.upload ?? "")
         guard settings.assignedObject == nil, case .hidden = try await sight(of: key, isMade: true) else {
             return .startOver(error)
         }
@@ -97,7 +97,7 @@ extension S3Dialect {
             } else if try key == contentKey(piece.order) {
                 Self.byName
             } else {
-                piece.checkpoint["reuploaded"].map { _ in Self.unseen }
+                piece.checkpoint.wasReuploaded ? Self.unseen : nil
             }
         if let before {
             // The object was made before: the parts are of no use.
@@ -118,7 +118,7 @@ extension S3Dialect {
         guard settings.assignedObject == nil, wasAskedFor(piece),
             case .hidden = try await sight(of: key(piece.checkpoint))
         else { return nil }
-        let age = api.client.clocks.wall().milliseconds - piece.checkpoint.number("asked_at")
+        let age = api.client.clocks.wall().milliseconds - (piece.checkpoint.s3.askedAt ?? 0)
         guard age < Self.shortestRule else { return nil }
         // Where the source is removed it has to be certain that the key may not look: otherwise a missing object gets
         // the same answer.
@@ -130,8 +130,8 @@ extension S3Dialect {
     private static let shortestRule: Int64 = 23 * 3_600_000
 
     private func wasAskedFor(_ piece: PartsPiece) -> Bool {
-        guard let before = piece.order.checkpoint else { return false }
-        return before["completing"] != nil && before["upload"] == piece.checkpoint["upload"]
+        let before = piece.order.partsCheckpoint
+        return before.isCompleting && before.s3.upload == piece.checkpoint.s3.upload
     }
 
     // MARK: Results and messages

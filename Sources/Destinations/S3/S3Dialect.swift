@@ -5,16 +5,6 @@ internal import Transport
 
 /// A bucket as ``PartsEngine`` needs it: a multipart upload, or for a small file one request that is its only part and
 /// completes it.
-///
-/// Its fields of the checkpoint:
-///
-/// | field | means |
-/// |---|---|
-/// | `server` | the host and bucket that have it |
-/// | `key` | the object's name, as `FilePath.display` writes it |
-/// | `upload` | the service's name for a multipart upload |
-/// | `checksum` | the checksum with which it was begun; a later setting counts for later uploads |
-/// | `asked_at` | when the service was first asked to begin it (ms since 1970) |
 struct S3Dialect: PartsDialect {
     let api: S3API
     /// The whole file is sent in one request.
@@ -35,8 +25,8 @@ struct S3Dialect: PartsDialect {
     var lasting: [String] { settings.assignedObject?.lasting ?? [] }
 
     /// An object that a service has assigned belongs to the upload at any address.
-    func isOurs(_ checkpoint: Checkpoint) -> Bool {
-        checkpoint["server"] == api.server || settings.assignedObject != nil
+    func isOurs(_ checkpoint: PartsCheckpoint) -> Bool {
+        checkpoint.s3.server == api.server || settings.assignedObject != nil
     }
 
     func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {
@@ -71,23 +61,23 @@ struct S3Dialect: PartsDialect {
     private static let lastWords: Duration = .milliseconds(800)
     static let mostNames = 10_000
 
-    func begin(_ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint) async throws {
+    func begin(_ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout PartsCheckpoint) async throws {
         if isSingle { return }
         let key = key(checkpoint)
-        let orphans = checkpoint.number("orphans")
+        let orphans = checkpoint.orphans ?? 0
         var isListed = true
         if orphans > 0 {
-            switch try await unanswered(key, since: checkpoint.number("asked_at")) {
+            switch try await unanswered(key, since: checkpoint.s3.askedAt ?? 0) {
             case .one(let left):
-                checkpoint["upload"] = left
-                checkpoint["found_again"] = "\(checkpoint.number("found_again") + orphans)"
-                checkpoint["orphans"] = nil
+                checkpoint.s3.upload = left
+                checkpoint.creationsFound = (checkpoint.creationsFound ?? 0) + orphans
+                checkpoint.orphans = nil
                 return
             case .unclear: break
             case .untold: isListed = false
             }
         }
-        checkpoint["upload"] = try await api.creations.make(
+        checkpoint.s3.upload = try await api.creations.make(
             api.client, after: orphans, countsLost: isListed ? .never : .repeated
         ) {
             try await withCancellationGrace(Self.lastWords) { try await create(key, order) }
@@ -95,8 +85,8 @@ struct S3Dialect: PartsDialect {
     }
 
     /// For an object in the person's own bucket: its key is no secret.
-    func name(of checkpoint: Checkpoint) -> (id: String, url: String?)? {
-        guard settings.assignedObject == nil, checkpoint["key"] != nil else { return nil }
+    func name(of checkpoint: PartsCheckpoint) -> (id: String, url: String?)? {
+        guard settings.assignedObject == nil, checkpoint.s3.has(\.key) else { return nil }
         let key = key(checkpoint)
         return (key.display, api.address(of: key))
     }
@@ -173,15 +163,15 @@ struct S3Dialect: PartsDialect {
         return headers
     }
 
-    func key(_ checkpoint: Checkpoint) -> FilePath {
-        checkpoint["key"].flatMap { FilePath(display: $0) } ?? ""
+    func key(_ checkpoint: PartsCheckpoint) -> FilePath {
+        checkpoint.s3.key ?? ""
     }
 
     // MARK: Parts
 
     func held(among indices: [Int], _ piece: PartsPiece) async throws -> HeldParts {
         if api.hasNoList { return .unknown }
-        switch try await api.parts(of: piece.checkpoint["upload"] ?? "", key(piece.checkpoint)) {
+        switch try await api.parts(of: piece.checkpoint.s3.upload ?? "", key(piece.checkpoint)) {
         case .none:
             api.hasNoList = true
             return .unknown
@@ -226,7 +216,7 @@ struct S3Dialect: PartsDialect {
                     request.headers.append(wire.unlessThere)
                 }
             } else {
-                request.query = [("partNumber", "\(part.index + 1)"), ("uploadId", piece.checkpoint["upload"] ?? "")]
+                request.query = [("partNumber", "\(part.index + 1)"), ("uploadId", piece.checkpoint.s3.upload ?? "")]
                 request.further = S3Presigner.behind(part, of: piece.plan)
             }
             let carried = await api.carry(request, sent)
@@ -311,8 +301,7 @@ struct S3Dialect: PartsDialect {
             let finished = isSingle ? object(piece, verifiedBy) : nil
             var end = ends(
                 .taken(
-                    AcknowledgedPart(index: part.index, size: part.length, tag: tag.text), finished: finished,
-                    changes: [:])
+                    AcknowledgedPart(index: part.index, size: part.length, tag: tag.text), finished: finished)
             )
             end.isProven = proof.isOfStaging && (isCompared || proof.isTold(by: etag))
             return end
@@ -325,7 +314,7 @@ struct S3Dialect: PartsDialect {
             }
             // A request of ours whose answer was lost may have made it.
             if let object = try await found(piece, sight) {
-                return ends(.taken(AcknowledgedPart(index: 0, size: part.length), finished: object, changes: [:]))
+                return ends(.taken(AcknowledgedPart(index: 0, size: part.length), finished: object))
             }
             if case .hidden = sight, settings.assignedObject != nil, verdict.isOfTaken {
                 return ends(.failed(unseen(key(piece.checkpoint))))

@@ -49,7 +49,7 @@ extension S3Dialect {
 
     /// The checksum with which an upload was begun, regardless of the present setting.
     func checksum(of piece: PartsPiece) -> S3Preset.Checksum {
-        piece.checkpoint["checksum"].flatMap { S3Preset.Checksum(rawValue: $0) } ?? api.settings.checksum
+        piece.checkpoint.s3.checksum ?? api.settings.checksum
     }
 
     /// The digests that are sent with each part.

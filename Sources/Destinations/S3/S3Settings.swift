@@ -33,7 +33,7 @@ struct S3Settings: Sendable {
 /// One object for which a right was given: its key is neither chosen nor changed.
 struct S3AssignedObject: Sendable {
     var key: FilePath
-    /// Fields of the checkpoint that stay when the upload starts again.
+    /// The names of fields of the checkpoint that stay when the upload starts again.
     var lasting: [String]
     /// Headers that are sent with the end of an upload in parts.
     var ending: [(name: String, value: String)] = []

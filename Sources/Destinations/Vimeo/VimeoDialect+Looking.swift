@@ -60,8 +60,8 @@ extension VimeoDialect {
     ///
     /// - Returns: Whether there is nothing left of it.
     /// - Throws: ``UploadError``, with ``Failure/removalUnknown`` when it cannot be found out.
-    func removeEnded(_ checkpoint: Checkpoint) async throws -> Bool {
-        let asked = checkpoint.number("ending_at")
+    func removeEnded(_ checkpoint: OffsetCheckpoint) async throws -> Bool {
+        let asked = checkpoint.vimeo.endingAt ?? 0
         let (videos, isWhole): ([Listed], Bool)
         do { (videos, isWhole) = try await recent(since: asked) } catch let error as UploadError {
             guard error.failure.http == 403 else { throw error }
@@ -69,7 +69,7 @@ extension VimeoDialect {
         }
         // A video with a name was named by a program that knows it.
         let mine = videos.filter { video in
-            video.size == checkpoint.number("ending_size") && !api.known.contains(video.uri)
+            video.size == (checkpoint.vimeo.endingSize ?? 0) && !api.known.contains(video.uri)
                 && ["", "Untitled"].contains(video.name ?? "")
         }
         if mine.count == 1, let video = mine.first { return try await remove(video.uri) }

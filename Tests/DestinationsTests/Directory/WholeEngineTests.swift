@@ -1,5 +1,6 @@
 import Core
 import Synchronization
+import TestKit
 import Testing
 
 @testable import Destinations

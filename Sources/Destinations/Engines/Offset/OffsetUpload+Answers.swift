@@ -26,7 +26,7 @@ extension OffsetUpload {
     func isOfPlace(_ error: UploadError, _ sending: Sending, _ range: Range<Int64>, _ reachability: Int64) -> Bool {
         if sending.isOfState { return true }
         guard let status = error.failure.http, FinalAnswer.isOfPlace(status) else { return false }
-        if range.lowerBound < checkpoint.number("taken") { return true }
+        if range.lowerBound < (checkpoint.acceptedOffset ?? 0) { return true }
         // A finish hook of the server may have refused bytes that arrived for the first time. Only a conflict, the
         // answer's text, or a timeout in waiting for the hook shows that it was not.
         guard reachability >= range.upperBound else { return false }
@@ -50,12 +50,12 @@ extension OffsetUpload {
         }
         guard let error = error as? UploadError else { throw error }
         if end == size, !progress.note(end: error, isOfState: sending.isOfState), progress.bounds.mayBeWhole,
-            checkpoint["refused_status"] == nil
+            !checkpoint.has(\.refusedStatus)
         {
-            checkpoint["unclear_end"] = error.failure.message
+            checkpoint.unclearEnd = error.failure.message
         }
         // A lock that does not end. The next question shows which bytes were accepted nevertheless.
-        if error.remedy.isForOnce, error.failure.http != nil, checkpoint["refused_status"] == nil {
+        if error.remedy.isForOnce, error.failure.http != nil, !checkpoint.has(\.refusedStatus) {
             let standstill = try await count(.standstill, error, at: offset)
             throw standstill.error(error, "no byte from offset \(offset) on was taken")
         }
@@ -70,7 +70,7 @@ extension OffsetUpload {
         _ kind: Contradiction.Kind, _ error: UploadError, at offset: Int64
     ) async throws -> Contradiction {
         let contradiction = Contradiction(kind, error, in: &progress.checkpoint)
-        checkpoint["conflict_peak"] = "\(max(offset, checkpoint.number("conflict_peak")))"
+        checkpoint.conflictPeak = max(offset, checkpoint.conflictPeak ?? 0)
         try await progress.record()
         return contradiction
     }
@@ -79,7 +79,7 @@ extension OffsetUpload {
     ///
     /// - Throws: `error` if it was not the whole file, or if nothing was refused.
     func lookBehind(_ error: UploadError) async throws -> Int64 {
-        guard checkpoint["refused_status"] != nil else { throw error }
+        guard checkpoint.has(\.refusedStatus) else { throw error }
         let earlier = renewals
         let now = try await locate()
         // Every byte is there, and the refusal of the file is accepted: the rest is reported as a warning.
@@ -93,7 +93,7 @@ extension OffsetUpload {
         // The request was a success nevertheless.
         if end == size {
             FinalAnswer.clear(&progress.checkpoint)
-            checkpoint["answered"] = "1"
+            checkpoint.isEndAnswered = true
         }
         let earlier = renewals
         let now = try await locate()
@@ -120,7 +120,7 @@ extension OffsetUpload {
         let earlier = renewals
         let now = try await locate()
         if renewals != earlier { return now }
-        if now > max(offset, checkpoint.number("conflict_peak")) {
+        if now > max(offset, checkpoint.conflictPeak ?? 0) {
             standstills = 0
             return now
         }
@@ -140,7 +140,7 @@ extension OffsetUpload {
     ) async throws -> Int64 {
         let conflict = try await count(.conflict, error, at: max(offset, now))
         if mayGoOn, conflict.times <= Contradiction.few { return now }
-        let taken = checkpoint.number("taken")
+        let taken = checkpoint.acceptedOffset ?? 0
         throw conflict.error(
             error,
             (taken > now ? "it acknowledged \(taken) of \(size) bytes, " : "of \(size) bytes ")
@@ -148,9 +148,9 @@ extension OffsetUpload {
     }
 
     func afterDamage(_ offset: Int64, _ error: UploadError) async throws -> Int64 {
-        if checkpoint["damaged_at"] != "\(offset)" { checkpoint["damaged"] = nil }
-        checkpoint["damaged_at"] = "\(offset)"
-        if checkpoint.count("damaged") >= 3 { throw error }
+        if checkpoint.damagedAt != offset { checkpoint.damagedAnswers = nil }
+        checkpoint.damagedAt = offset
+        if checkpoint.increment(\.damagedAnswers) >= 3 { throw error }
         try await progress.record()
         return try await locate()
     }

@@ -8,12 +8,6 @@ internal import Transport
 /// leaves, a request is entered with its end; once it has ended, it is entered with the exact figures. So a process
 /// that is killed inside a request leaves the end of that request in the checkpoint, and every other process the true
 /// count.
-///
-/// | field | means |
-/// |---|---|
-/// | `reach` | no byte of the file from here on has left, in any request |
-/// | `may_be_whole` | the last byte may have left, and the remote has not said since that bytes are missing |
-/// | `delivered_whole` | the peer at the other end of the connection has acknowledged every byte |
 struct SentBounds: Sendable {
     /// The size of the file.
     private let size: Int64
@@ -25,21 +19,21 @@ struct SentBounds: Sendable {
 
     /// - Parameter checkpoint: If it names an upload and has no `reach`, it was made by a version that kept none: any
     ///   byte may have left.
-    init(_ checkpoint: Checkpoint, size: Int64) {
+    init(_ checkpoint: OffsetCheckpoint, size: Int64) {
         self.size = size
-        let stored = checkpoint["reach"].flatMap { Int64($0) }.map { min(max($0, 0), size) }
-        reachability = stored ?? (checkpoint["url"] == nil ? 0 : size)
-        mayBeWhole = checkpoint["may_be_whole"] != nil
-        isDelivered = checkpoint["delivered_whole"] != nil
+        let stored = checkpoint.reach.map { min(max($0, 0), size) }
+        reachability = stored ?? (checkpoint.url == nil ? 0 : size)
+        mayBeWhole = checkpoint.mayBeWhole
+        isDelivered = checkpoint.isDelivered
     }
 
     /// `reach` without the request that is entered now.
     var reachBefore: Int64 { before?.reachability ?? reachability }
 
-    func store(in checkpoint: inout Checkpoint) {
-        checkpoint["reach"] = "\(reachability)"
-        checkpoint["may_be_whole"] = mayBeWhole ? "1" : nil
-        checkpoint["delivered_whole"] = isDelivered ? "1" : nil
+    func store(in checkpoint: inout OffsetCheckpoint) {
+        checkpoint.reach = reachability
+        checkpoint.mayBeWhole = mayBeWhole
+        checkpoint.isDelivered = isDelivered
     }
 
     /// Enters a request that will carry bytes up to `end`.

@@ -3,12 +3,6 @@ internal import Transport
 
 /// Which parts of a file may be at the remote, computed from the bytes that left this machine, independently of the
 /// remote's answers: ``SentBounds`` for a file that is sent in parts.
-///
-/// | field | means |
-/// |---|---|
-/// | `final_sent` | the last part that was missing may have left, and the remote has not said since that one is missing |
-/// | `delivered` | the peer at the other end of the connections has acknowledged every byte |
-/// | `reach` | no part from this index on has left as a whole; kept where a list of parts is compared with it |
 struct PartsBounds: Sendable {
     private let tracksReach: Bool
     private(set) var mayBeWhole: Bool
@@ -23,20 +17,20 @@ struct PartsBounds: Sendable {
     /// - Parameters:
     ///   - count: Number of parts of the file.
     ///   - tracksReach: A list of the remote is compared with the parts that may have left.
-    init(_ checkpoint: Checkpoint, count: Int, tracksReach: Bool) {
+    init(_ checkpoint: PartsCheckpoint, count: Int, tracksReach: Bool) {
         self.tracksReach = tracksReach
-        mayBeWhole = checkpoint["final_sent"] != nil
-        isDelivered = checkpoint["delivered"] != nil
-        let stored = checkpoint["reach"].flatMap { Int($0) } ?? (checkpoint[PartsUpload.begun] == nil ? 0 : count)
+        mayBeWhole = checkpoint.mayBeWhole
+        isDelivered = checkpoint.isDelivered
+        let stored = checkpoint.reach ?? (checkpoint.isBegun ? count : 0)
         mayBeThere = mayBeWhole ? Set(0..<count) : tracksReach ? Set(0..<min(max(stored, 0), count)) : []
     }
 
     var reachability: Int { (mayBeThere.max() ?? -1) + 1 }
 
-    func store(in checkpoint: inout Checkpoint) {
-        checkpoint["final_sent"] = mayBeWhole ? "1" : nil
-        checkpoint["delivered"] = isDelivered ? "1" : nil
-        checkpoint["reach"] = tracksReach ? "\(reachability)" : nil
+    func store(in checkpoint: inout PartsCheckpoint) {
+        checkpoint.mayBeWhole = mayBeWhole
+        checkpoint.isDelivered = isDelivered
+        checkpoint.reach = tracksReach ? reachability : nil
     }
 
     /// Whether the remote can have the part, by the bytes that left here.
