@@ -25,13 +25,13 @@ extension Apsara {
         return "sluice-\(hexadecimal(Array(digest.prefix(20))))"
     }
 
-    /// - Parameter wish: The request; its reference is set here.
+    /// - Parameter request: The request; its reference is set here.
     func place(
         for order: UploadOrder, _ checkpoint: inout PartsCheckpoint, _ request: inout ApsaraUploadRequest,
         _ reporter: any UploadReporter
     ) async throws -> MediumState {
         request.reference = checkpoint.apsara.reference ?? ""
-        let newest = grants.take(order.id)
+        let newest = grants.consume(order.id)
         guard let medium = ApsaraMedium(checkpoint.apsara) else {
             return try await begin(order, &checkpoint, &request, reporter)
         }
@@ -51,7 +51,7 @@ extension Apsara {
         if let (ticket, left) = moved {
             client.conceal(ticket.grant)
             if medium.id != ticket.medium.id { checkpoint.apsara.increment(\.leftMedia) }
-            try await take(ticket, left, &checkpoint, reporter, mayBeThere: isPerhapsWhole)
+            try await adopt(ticket, left, &checkpoint, reporter, mayBeThere: isPerhapsWhole)
             return .place(Place(medium: ticket.medium, grant: ticket.grant, left: left))
         }
         guard authority.renews(medium) else {
@@ -80,7 +80,7 @@ extension Apsara {
             try await reporter.credential(
                 CredentialRenewal(reason: .ending, until: client.clocks.wall().advanced(by: left)))
         } else {
-            try await take(ticket, left, &checkpoint, reporter, mayBeThere: isPerhapsWhole)
+            try await adopt(ticket, left, &checkpoint, reporter, mayBeThere: isPerhapsWhole)
         }
         return .place(Place(medium: ticket.medium, grant: ticket.grant, left: left))
     }
@@ -111,7 +111,7 @@ extension Apsara {
             // Each request may have made a medium, regardless of its answer.
             let answer = try await creations.make(
                 client, after: (checkpoint.apsara.lostMedia ?? 0) + (wasAsked ? 1 : 0),
-                countsLost: authority.tellsWhole && request.sort != .image ? .never : .unanswered
+                countsLost: authority.reportsCompletion && request.sort != .image ? .never : .unanswered
             ) {
                 try await withCancellationGrace(.milliseconds(800)) {
                     try await authority.begin(request, again: wasAsked)
@@ -133,7 +133,7 @@ extension Apsara {
                             retryable: true), remedy: .misconfigured)
                 }
                 let left = life(of: ticket)
-                try await take(ticket, left, &checkpoint, reporter, mayBeThere: false)
+                try await adopt(ticket, left, &checkpoint, reporter, mayBeThere: false)
                 // Makes the engine look for bytes that an earlier attempt may have sent there.
                 if !isNew, !checkpoint.has(\.restarts) { checkpoint.restarts = 1 }
                 return .place(Place(medium: ticket.medium, grant: ticket.grant, left: left))
@@ -157,7 +157,7 @@ extension Apsara {
     private static let mostReferences = 10
 
     /// An upload that was begun at another address starts again at this one.
-    private func take(
+    private func adopt(
         _ ticket: ApsaraUploadTicket, _ left: Duration, _ checkpoint: inout PartsCheckpoint,
         _ reporter: any UploadReporter,
         mayBeThere: Bool

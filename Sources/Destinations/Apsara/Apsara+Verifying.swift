@@ -16,7 +16,7 @@ extension Apsara {
         _ reporter: any UploadReporter
     ) async throws -> RemoteObject {
         let wanted = settings.verify ?? (order.removesSource ? .playable : .transfer)
-        guard wanted == .playable, authority.tellsWhole else { return made }
+        guard wanted == .playable, authority.reportsCompletion else { return made }
         var checkpoint = PartsCheckpoint(old.stored.keeping(ApsaraCheckpoint.lasting))
         medium.note(in: &checkpoint.apsara)
         checkpoint.apsara.transferredBy = made.verifiedBy
@@ -50,7 +50,7 @@ extension Apsara {
         let state: ApsaraState?
         var noWord: String?
         do { state = try await authority.state(of: medium, size: order.file.size) } catch let error as UploadError
-            where error.isNoWord
+            where error.lacksAnswer
         {
             (state, noWord) = (nil, error.failure.message)
         }
@@ -83,7 +83,7 @@ extension Apsara {
                 "the medium \(name(of: medium)) was not found there \(Self.mostMissing) times after its bytes had come: it was deleted"
             )
         case .working(let word): status = word
-        case .untold(let right): status = "the key lacks the right `\(right)`, so that it cannot be asked"
+        case .notAllowed(let right): status = "the key lacks the right `\(right)`, so that it cannot be asked"
         case nil: status = noWord ?? "it does not say how the medium stands"
         }
         switch state {
@@ -101,10 +101,10 @@ extension Apsara {
 
     func check() async -> CheckResult {
         var result = await authority.check()
-        guard result.verdict == .ok, authority.tellsWhole, settings.verify != .transfer else { return result }
-        let nobody = ApsaraMedium(sort: .video, id: "sluice-check", endpoint: "", bucket: "", key: "")
+        guard result.verdict == .ok, authority.reportsCompletion, settings.verify != .transfer else { return result }
+        let unknownMedium = ApsaraMedium(sort: .video, id: "sluice-check", endpoint: "", bucket: "", key: "")
         // Other reasons why the request may fail were reported already.
-        if case .untold(let right)? = try? await authority.state(of: nobody, size: 0) {
+        if case .notAllowed(let right)? = try? await authority.state(of: unknownMedium, size: 0) {
             result.verdict = .warning
             result.detail +=
                 "; it lacks the right `\(right)`, without which it is not known whether VOD can use a file: "

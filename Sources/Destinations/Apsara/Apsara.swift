@@ -56,29 +56,29 @@ struct Apsara: Destination {
 
     func requestedDigests(forSize size: Int64) -> [PartDigests.RequestedDigest] {
         let isSingle = size <= settings.bucket.singleUpTo && !settings.fields.needsEnd
-        return S3.requestedDigests(forSize: size, nowhere(isSingle: isSingle))
+        return S3.requestedDigests(forSize: size, undecided(isSingle: isSingle))
     }
 
     func uncutPiece(ofSize size: Int64?) -> UncutPiece? {
         let isSingle = size.map { $0 <= settings.bucket.singleUpTo && !settings.fields.needsEnd } ?? false
-        return S3.uncutPiece(ofSize: size, nowhere(isSingle: isSingle))
+        return S3.uncutPiece(ofSize: size, undecided(isSingle: isSingle))
     }
 
     /// The dialect that cuts a file before VOD has said where it goes.
-    private func nowhere(isSingle: Bool) -> S3Dialect {
-        let nowhere = ApsaraMedium(
+    private func undecided(isSingle: Bool) -> S3Dialect {
+        let undecided = ApsaraMedium(
             sort: .video, endpoint: settings.uploadEndpoint ?? "https://nowhere", bucket: "nowhere", key: "nowhere")
-        let nobody = ApsaraKeys(
+        let noKeys = ApsaraKeys(
             ApsaraGrant(key: S3Key(id: "", secret: "")), left: .zero, clocks: client.clocks, clock: clock
         ) { _ in throw CancellationError() }
-        return dialect(of: nowhere, nobody, isSingle: isSingle, nil) { nil }
+        return dialect(of: undecided, noKeys, isSingle: isSingle, nil) { nil }
     }
 
     /// Whether one request takes the whole file. An upload keeps the way in which it was begun.
-    private func isSingle(_ order: UploadOrder, _ said: ApsaraFields.MetadataFields) -> Bool {
+    private func isSingle(_ order: UploadOrder, _ metadata: ApsaraFields.MetadataFields) -> Bool {
         let begun = order.partsCheckpoint
         return begun.isBegun
-            ? begun.s3.upload == nil : order.file.size <= settings.bucket.singleUpTo && said.notification == nil
+            ? begun.s3.upload == nil : order.file.size <= settings.bucket.singleUpTo && metadata.notification == nil
     }
 
     private func engine(_ dialect: S3Dialect) -> PartsEngine {
@@ -95,8 +95,8 @@ struct Apsara: Destination {
         guard order.file.size > 0 else {
             throw refusal("empty_file", "an empty file makes no medium; it is not sent")
         }
-        let said: ApsaraFields.MetadataFields
-        do { said = try settings.fields.said(of: order, as: sort) } catch {
+        let metadata: ApsaraFields.MetadataFields
+        do { metadata = try settings.fields.metadata(of: order, as: sort) } catch {
             throw refusal("metadata_refused", error.text)
         }
         var order = order
@@ -107,17 +107,17 @@ struct Apsara: Destination {
             }
         }
         // An upload that has to wait makes no medium.
-        try await engine(nowhere(isSingle: isSingle(order, said))).checkQuota(order, reporter)
-        defer { grants.letGo(of: order.id) }
+        try await engine(undecided(isSingle: isSingle(order, metadata))).checkQuota(order, reporter)
+        defer { grants.release(of: order.id) }
         var checkpoint = order.partsCheckpoint
         var request = ApsaraUploadRequest(
             sort: sort, name: Self.shown(order.name), size: order.file.size,
-            sha256: order.file.sha256, reference: "", said: said)
+            sha256: order.file.sha256, reference: "", metadata: metadata)
         let place: Place
         switch try await self.place(for: order, &checkpoint, &request, reporter) {
         case .place(let found): place = found
         case .whole(let medium):
-            return try await ended(medium, order, checkpoint, object(medium, "held", said.warnings), reporter)
+            return try await ended(medium, order, checkpoint, object(medium, "held", metadata.warnings), reporter)
         }
         if let id = place.medium.id { try await reporter.named(id) }
         // The checkpoint is recorded with its medium, so that the medium is used once the objection is resolved.
@@ -128,7 +128,7 @@ struct Apsara: Destination {
         let remote = try await send(order, place, request, reporter)
         grants.forget(order.id)
         creations.succeeded()
-        let made = object(place.medium, remote.verifiedBy, remote.warnings + said.warnings + lostMedia(checkpoint))
+        let made = object(place.medium, remote.verifiedBy, remote.warnings + metadata.warnings + lostMedia(checkpoint))
         return try await ended(place.medium, order, checkpoint, made, reporter)
     }
 
@@ -139,7 +139,8 @@ struct Apsara: Destination {
         let reporter = ApsaraReporter(reporter, order.checkpoint ?? Checkpoint())
         let creations = creations
         let keys = ApsaraKeys(
-            place.grant, left: place.left, clocks: client.clocks, clock: clock, renewsForLooks: !authority.tellsWhole,
+            place.grant, left: place.left, clocks: client.clocks, clock: clock,
+            renewsForQuestions: !authority.reportsCompletion,
             renewsEarly: medium.sort != .image
         ) { [clock] reason in
             guard authority.renews(medium) else {
@@ -168,7 +169,9 @@ struct Apsara: Destination {
             try await reporter.credential(CredentialRenewal(reason: reason, until: until))
             return ticket.grant
         }
-        let dialect = dialect(of: medium, keys, isSingle: isSingle(order, request.said), request.said.notification) {
+        let dialect = dialect(
+            of: medium, keys, isSingle: isSingle(order, request.metadata), request.metadata.notification
+        ) {
             try await authority.isWhole(medium, size: order.file.size)
         }
         let engine = engine(dialect)
@@ -184,7 +187,7 @@ struct Apsara: Destination {
                 // There was no record of this medium: an attempt may have sent it before the database was lost. The
                 // engine looks at it before it sends a byte.
                 var checkpoint = order.partsCheckpoint
-                if checkpoint.has(\.restarts) { throw dialect.unseen(medium.key) }
+                if checkpoint.has(\.restarts) { throw dialect.api.outcomeUnknown(medium.key) }
                 checkpoint.restarts = 1
                 var again = order
                 again.checkpoint = checkpoint.stored
@@ -212,12 +215,12 @@ struct Apsara: Destination {
         bucket.signing = settings.signing ?? (region == nil ? .v1 : .v4)
         // A bucket name cannot stand before an IP address.
         bucket.isVirtual = IPAddress(host.filter { $0 != "[" && $0 != "]" }) == nil
-        var appointment = S3AssignedObject(
+        var assignedObject = S3AssignedObject(
             key: medium.key,
             lasting: ApsaraCheckpoint.ofTicket + ApsaraCheckpoint.lasting + [ApsaraCheckpoint.fields.file.name],
             isWhole: isWhole)
-        if let bytes = try? notification?.bytes { appointment.ending = [("x-oss-notification", base64(bytes))] }
-        bucket.assignedObject = appointment
+        if let bytes = try? notification?.bytes { assignedObject.ending = [("x-oss-notification", base64(bytes))] }
+        bucket.assignedObject = assignedObject
         let signer = S3KeySigner(keys, client: client, settings: bucket, clock: clock)
         return S3Dialect(
             api: S3API(client: client, settings: bucket, signer: signer, rights: "the upload credential"),
@@ -254,7 +257,7 @@ struct Apsara: Destination {
             let request = ApsaraUploadRequest(
                 sort: medium.sort, name: checkpoint.apsara.file ?? medium.key.name.display,
                 size: checkpoint.size ?? 0, sha256: checkpoint.sha256.flatMap { bytes(hexadecimal: $0) } ?? [],
-                reference: checkpoint.apsara.reference ?? "", said: ApsaraFields.MetadataFields())
+                reference: checkpoint.apsara.reference ?? "", metadata: ApsaraFields.MetadataFields())
             let renewed: @Sendable (CredentialRenewal.Reason) async throws -> ApsaraGrant = { _ in
                 // VOD gives the right to a picture only with a new picture, which is not wanted here.
                 guard medium.sort != .image else { throw client.moved() }

@@ -1,8 +1,8 @@
 internal import Core
 internal import Synchronization
 
-/// Passes on the engine's notes of one attempt. To every checkpoint it adds the gift that has replaced its medium
-/// meanwhile, so that a restart uses that gift and asks for no other.
+/// Passes on the engine's notes of one attempt. To every checkpoint it adds the ticket that has replaced its medium
+/// meanwhile, so that a restart uses that ticket and asks for no other.
 final class ApsaraReporter: UploadReporter {
     private struct State {
         var last: Checkpoint
@@ -27,7 +27,7 @@ final class ApsaraReporter: UploadReporter {
         try await reporter.record(checkpoint)
     }
 
-    /// Waits for a note that was being written when the gift came.
+    /// Waits for a note that was being written when the ticket came.
     func settle() async throws {
         let checkpoint = state.withLock { $0.moved.fields.isEmpty ? nil : $0.last }
         if let checkpoint { try await reporter.record(checkpoint) }
@@ -67,7 +67,7 @@ final class ApsaraReporter: UploadReporter {
     var mayClearUp: Bool { reporter.mayClearUp }
 }
 
-// A gift that was given in place of the medium that a checkpoint names. The next attempt uses it.
+// A ticket that was given in place of the medium that a checkpoint names. The next attempt uses it.
 extension ApsaraUploadTicket {
     private static let movedTo = "moved_"
 
@@ -78,14 +78,14 @@ extension ApsaraUploadTicket {
         return own.stored.adding(prefix: Self.movedTo)
     }
 
-    /// Returns the gift with the time that is left of it; `nil` where none was given, or its right has ended.
+    /// Returns the ticket with the time that is left of it; `nil` where none was given, or its right has ended.
     static func moved(_ checkpoint: ApsaraCheckpoint, now: WallTime) -> (ticket: ApsaraUploadTicket, left: Duration)? {
         let own = ApsaraCheckpoint(checkpoint.stored.removing(prefix: movedTo))
         guard let medium = ApsaraMedium(own), let (grant, left) = ApsaraGrant.read(own, now: now) else { return nil }
         return (ApsaraUploadTicket(medium: medium, grant: grant), left)
     }
 
-    /// Forgets the gift whose right ended before it was used.
+    /// Forgets the ticket whose right ended before it was used.
     ///
     /// - Returns: Whether there was one: its medium stays empty.
     static func dropMoved(_ checkpoint: inout ApsaraCheckpoint) -> Bool {

@@ -119,9 +119,9 @@ struct ApsaraUploadTicket: Hashable, Sendable {
     }
 }
 
-// The part of a gift that the checkpoint keeps. The right is valid for one object and for an hour at most. With it an
+// The part of a ticket that the checkpoint keeps. The right is valid for one object and for an hour at most. With it an
 // upload whose answer was lost can be looked for, without asking the service for a new right. The service would take
-// that request as a wish to overwrite the existing object.
+// that request as one to overwrite the existing object.
 extension ApsaraUploadTicket {
     /// - Parameter until: The end of the right by the clock of this machine.
     func note(in checkpoint: inout ApsaraCheckpoint, until: WallTime) {
@@ -135,7 +135,7 @@ extension ApsaraUploadTicket {
 }
 
 extension ApsaraMedium {
-    /// Reads the gift from the checkpoint.
+    /// Reads the ticket from the checkpoint.
     init?(_ checkpoint: ApsaraCheckpoint) {
         guard let sort = checkpoint.kind,
             let endpoint = checkpoint.endpoint, let bucket = checkpoint.bucket,

@@ -146,7 +146,7 @@ struct FormDialect: PartsDialect {
             for index in indices {
                 let part = piece.plan[index]
                 let answer = try await ask(message, piece, part)
-                if says(answer, statuses) {
+                if confirms(answer, statuses) {
                     held.append(AcknowledgedPart(index: index, size: part.length))
                 } else if case .stop(let remedy) = answer.verdict, remedy.isOfServer {
                     throw refused("the question for block \(index + 1)", answer)
@@ -154,26 +154,26 @@ struct FormDialect: PartsDialect {
             }
             // A server that says yes to every question, like a page that any address returns, proves nothing.
             if let first = held.first {
-                let isYesman = try await isYesman(message, statuses, piece, piece.plan[first.index])
-                if isYesman { held = [] }
+                let claimsEveryBlock = try await claimsEveryBlock(message, statuses, piece, piece.plan[first.index])
+                if claimsEveryBlock { held = [] }
             }
             return .parts(held)
         }
     }
 
     /// Whether the server claims to have a block of an upload that was never begun.
-    private func isYesman(
+    private func claimsEveryBlock(
         _ message: FormSettings.Message, _ statuses: FormStatuses, _ piece: PartsPiece, _ part: PartPlan.Part
     ) async throws -> Bool {
         var other = piece.checkpoint
         other.form.id = "sluice-" + hexadecimal(Random.bytes(16))
         if other.form.token != nil { other.form.token = other.form.id }
         let answer = try await ask(message, PartsPiece(order: piece.order, plan: piece.plan, checkpoint: other), part)
-        return says(answer, statuses)
+        return confirms(answer, statuses)
     }
 
     /// Whether an answer says yes by one of these statuses, and nothing in it says no.
-    private func says(_ answer: ParsedReply, _ statuses: FormStatuses) -> Bool {
+    private func confirms(_ answer: ParsedReply, _ statuses: FormStatuses) -> Bool {
         statuses.contains(answer.response.status) && !answer.response.isWebPage
             && !settings.success.isDenied(by: answer.body)
     }
@@ -212,10 +212,10 @@ struct FormDialect: PartsDialect {
             if remedy == .authenticate { await secrets.refused(reading) }
             var sending = ends(.failed(error), isRefused: isRefused(answer, part))
             // A JSON answer that is no success refuses the file itself.
-            sending.saysNo = answer.body.document != nil && (200..<300).contains(answer.response.status)
+            sending.refusesInBody = answer.body.document != nil && (200..<300).contains(answer.response.status)
             return sending
         }
-        if let end = standing(answer.response), end != part.end {
+        if let end = confirmedOffset(answer.response), end != part.end {
             return ends(
                 .startOver(
                     UploadError(
@@ -229,20 +229,20 @@ struct FormDialect: PartsDialect {
             changes.id = id
         }
         return ends(
-            .taken(
+            .accepted(
                 AcknowledgedPart(index: part.index, size: part.length), finished: finished(answer, at: settings.done),
                 changes: changes.stored))
     }
 
     /// Whether an answer that is no success says that the server does not have the block.
     private func isRefused(_ answer: ParsedReply, _ part: PartPlan.Part) -> Bool {
-        if part.offset > 0, !answer.response.isWebPage, standing(answer.response) == part.offset { return true }
+        if part.offset > 0, !answer.response.isWebPage, confirmedOffset(answer.response) == part.offset { return true }
         return answer.body != .cut
             && FormVerdict.isUndone(answer.response.status, isOnlyRepeated: settings.repeatsSafely)
     }
 
     /// The offset of a server that names it with each answer: the first byte that it lacks.
-    private func standing(_ response: Response) -> Int64? {
+    private func confirmedOffset(_ response: Response) -> Int64? {
         guard case .header(let name)? = settings.probe, let line = response.headers[name] else { return nil }
         let range = line.split(separator: "=").last ?? ""
         let ends = range.split(separator: "-", omittingEmptySubsequences: false)
@@ -251,7 +251,7 @@ struct FormDialect: PartsDialect {
     }
 
     func complete(_ parts: [AcknowledgedPart], _ piece: PartsPiece) async -> PartsCompletion {
-        let told =
+        let reported =
             piece.checkpoint.has(\.finishedPart)
             ? RemoteObject(id: nil, url: piece.checkpoint.finishedURL, verifiedBy: Self.verifiedBy(piece)) : nil
         if let finish = settings.finish, endsByRequest(piece.plan) {
@@ -261,7 +261,7 @@ struct FormDialect: PartsDialect {
                 switch answer.verdict {
                 case .success:
                     return .done(
-                        finished(answer, at: finish.url) ?? told
+                        finished(answer, at: finish.url) ?? reported
                             ?? RemoteObject(id: nil, url: nil, verifiedBy: Self.verifiedBy))
                 case .startOver: return .startOver(error)
                 case .gone: return .gone(error)
@@ -269,7 +269,7 @@ struct FormDialect: PartsDialect {
                 }
             } catch { return .failed(error) }
         }
-        if let told { return .done(told) }
+        if let reported { return .done(reported) }
         guard let done = settings.done else {
             return .done(RemoteObject(id: nil, url: nil, verifiedBy: Self.verifiedBy(piece)))
         }
@@ -314,11 +314,11 @@ struct FormDialect: PartsDialect {
         let answer = try await ask(
             abort.message, PartsPiece(order: order, plan: plan, checkpoint: checkpoint), nil, .abort)
         let status = answer.response.status
-        if answer.verdict == .success || says(answer, abort.statuses) { return true }
+        if answer.verdict == .success || confirms(answer, abort.statuses) { return true }
         // An answer that asks for a wait when sending blocks does so here too. A login page or an error in a 200 has
         // removed nothing.
-        let isEmptyWord = (200..<300).contains(status)
-        if case .stop(let remedy) = answer.verdict, remedy.isOfServer || status == 500 || isEmptyWord {
+        let isEmptySuccess = (200..<300).contains(status)
+        if case .stop(let remedy) = answer.verdict, remedy.isOfServer || status == 500 || isEmptySuccess {
             throw refused("the removal", answer)
         }
         return false

@@ -38,13 +38,13 @@ enum FinalAnswer {
     ///   - saysNo: Its body refuses the file, regardless of its status.
     /// - Returns: Whether there was an answer. The caller then makes it durable before any other request.
     static func note(
-        _ error: UploadError, isOfState: Bool, saysNo: Bool = false, _ order: UploadOrder,
+        _ error: UploadError, isOfState: Bool, refusesInBody: Bool = false, _ order: UploadOrder,
         in checkpoint: inout some EngineCheckpoint
     ) -> Bool {
         guard let status = error.failure.http else { return false }
         // A refusal stands until bytes are accepted again: answers meanwhile are about where the upload stands.
         if checkpoint.has(\.refusedStatus) { return true }
-        guard saysNo || !isOfState && isRefusal(status) else {
+        guard refusesInBody || !isOfState && isRefusal(status) else {
             checkpoint.unclearEnd = error.failure.message
             return true
         }

@@ -69,13 +69,14 @@ struct S3: Destination {
 
     static func requestedDigests(forSize size: Int64, _ dialect: S3Dialect) -> [PartDigests.RequestedDigest] {
         guard let plan = dialect.plan(forSize: size) else { return [] }
-        return dialect.digests(dialect.settings.checksum).subtracting(dialect.isSingle ? [.sha256] : []).map {
+        return dialect.digests.kinds(for: dialect.settings.checksum).subtracting(dialect.isSingle ? [.sha256] : []).map
+        {
             PartDigests.RequestedDigest(partSize: plan.partSize, kind: $0)
         }
     }
 
     func upload(_ order: UploadOrder, reporter: any UploadReporter) async throws -> RemoteObject {
-        defer { api.letGo(of: [order.id]) }
+        defer { api.release(of: [order.id]) }
         // An upload keeps the way in which it was begun.
         let begun = order.partsCheckpoint
         let isSingle = begun.isBegun ? begun.s3.upload == nil : order.file.size <= api.settings.singleUpTo
@@ -89,7 +90,7 @@ struct S3: Destination {
     }
 
     func upload(together orders: [UploadOrder], reporter: any BundleReporter) async throws -> [String: RemoteObject] {
-        defer { api.letGo(of: Set(orders.map(\.id))) }
+        defer { api.release(of: Set(orders.map(\.id))) }
         return try await engine(isSingle: true).upload(together: orders, reporter)
     }
 
@@ -102,7 +103,7 @@ struct S3: Destination {
     func find(_ order: UploadOrder) async throws(UploadError) -> Finding {
         try await asked {
             let dialect = S3Dialect(api: api, isSingle: order.file.size <= api.settings.singleUpTo)
-            return switch try await dialect.name(for: order, try dialect.plan(order), isTaking: false) {
+            return switch try await dialect.naming.name(for: order, try dialect.plan(order), isTaking: false) {
             case .held(let object): .held(object)
             case .free: .absent
             }
@@ -151,7 +152,7 @@ struct S3: Destination {
     private func checkWriting() async throws -> CheckResult {
         let place: FilePath = "sluice-check"
         do {
-            _ = try await api.glance(at: place)
+            _ = try await api.readObject(at: place)
             return CheckResult(
                 .ok,
                 "the key is good; it may look at objects, and not list them (\(api.listRight)): `sluice remote` needs that"
@@ -161,11 +162,11 @@ struct S3: Destination {
         }
         let dialect = S3Dialect(api: api, isSingle: false)
         let lacking =
-            "the key may write, and neither list (\(api.listRight)) nor, as far as can be seen, look at objects (\(api.lookRights)): "
+            "the key may write, and neither list (\(api.listRight)) nor, as far as can be seen, look at objects (\(api.lookupRights)): "
         if api.settings.taken == .replace {
             return CheckResult(.ok, lacking + "what is there is written over without a look (`taken: replace`)")
         }
-        if dialect.isGuarded {
+        if dialect.naming.isGuarded {
             return CheckResult(
                 .ok,
                 lacking

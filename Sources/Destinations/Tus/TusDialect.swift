@@ -117,7 +117,7 @@ struct TusDialect: OffsetDialect {
             }
             return Sending(
                 judge(answer, &checkpoint), carried,
-                isOfState: speaksOfState(answer.response, range), saysPlace: saysPlace(answer.response))
+                isOfState: isAboutState(answer.response, range), mentionsOffset: mentionsOffset(answer.response))
         }
     }
 
@@ -142,7 +142,7 @@ struct TusDialect: OffsetDialect {
 
     /// Whether an answer is about where the upload stands: a conflict that names another offset, or one of tusd's codes
     /// for a lock, a stop by the server or an interrupted body.
-    private func speaksOfState(_ response: Response, _ range: Range<Int64>) -> Bool {
+    private func isAboutState(_ response: Response, _ range: Range<Int64>) -> Bool {
         let named = offset(in: response)
         // If it names the end of these bytes, it has accepted them.
         return response.status == 409 && named.map { $0 != range.lowerBound && $0 != range.upperBound } ?? false
@@ -150,7 +150,7 @@ struct TusDialect: OffsetDialect {
     }
 
     /// Recognises `Upload already completed` and similar texts. A hook that refuses the file has others.
-    private func saysPlace(_ response: Response) -> Bool {
+    private func mentionsOffset(_ response: Response) -> Bool {
         if response.isWebPage { return false }
         let text = String(decoding: response.body.prefix(1024), as: UTF8.self).lowercased()
         return text.contains("offset")
@@ -327,7 +327,7 @@ struct TusDialect: OffsetDialect {
     // MARK: Words
 
     func verdict(_ verb: TusVerdict.Verb, _ response: Response) -> TusVerdict {
-        let isFull = response.status == 507 || response.status == 413 && speaksOfRoom(response)
+        let isFull = response.status == 507 || response.status == 413 && mentionsFullStorage(response)
         return TusVerdict(
             verb, status: response.status, code: errorCode(response),
             wait: retryAfter(response.headers, now: client.clocks.wall(), most: isFull ? Self.longestFull : 3600),
@@ -339,7 +339,7 @@ struct TusDialect: OffsetDialect {
     private static let longestFull: Int64 = 7 * 86_400
 
     /// A plain text, and not the page of a proxy, gives the reason why there is no space.
-    private func speaksOfRoom(_ response: Response) -> Bool {
+    private func mentionsFullStorage(_ response: Response) -> Bool {
         if response.headers["Content-Type"]?.lowercased().hasPrefix("text/html") == true { return false }
         let text = String(decoding: response.body.prefix(1024), as: UTF8.self).lowercased()
         return ["quota", "insufficient storage", "no space left", "disk full", "disk is full"].contains {

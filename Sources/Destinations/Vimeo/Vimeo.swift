@@ -114,8 +114,8 @@ struct Vimeo: Destination {
             var result = judge(scopes, space)
             guard result.verdict != .failed else { return result }
             // This question comes last: an account with another error does not need it.
-            switch try await dialect.wordOfFlow() {
-            case .taken: break
+            switch try await dialect.flowSupport() {
+            case .supported: break
             case .refused(let refusal):
                 result.verdict = .failed
                 result.detail += "; \(refusal.failure.message)"

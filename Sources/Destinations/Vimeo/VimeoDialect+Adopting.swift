@@ -42,7 +42,7 @@ extension VimeoDialect {
         checkpoint.vimeo.isAskedByOwnClock = !api.isTimeKnown
         checkpoint.vimeo.askedSize = order.file.size
         // Fields that cannot be sent are refused at the creation.
-        checkpoint.vimeo.askedName = (try? await said(of: order))?.fields["name"]?.text
+        checkpoint.vimeo.askedName = (try? await metadata(of: order))?.fields["name"]?.text
         checkpoint.server = server
         order.checkpoint = checkpoint.stored
         return order
@@ -60,7 +60,7 @@ extension VimeoDialect {
     ) async throws -> Bool {
         // A ticket that was not ended is not in any list.
         guard settings.flow != .fourStep else { return false }
-        let name = try await said(of: order).fields["name"]?.text
+        let name = try await metadata(of: order).fields["name"]?.text
         var videos: [Listed]
         do {
             videos = try await recent(since: askedAt(checkpoint)).videos.filter {
@@ -137,12 +137,12 @@ extension VimeoDialect {
         found.vimeo.link = video.item["link"]?.text.flatMap { Self.page($0) }
         found.vimeo.flow = settings.flow
         found.server = server
-        guard case .at(0) = try await stand(of: &found, size: video.size ?? 0) else { return nil }
+        guard case .at(0) = try await position(of: &found, size: video.size ?? 0) else { return nil }
         return found
     }
 
     /// The offset of a checkpoint's upload.
-    func stand(of checkpoint: inout OffsetCheckpoint, size: Int64) async throws -> Position {
+    func position(of checkpoint: inout OffsetCheckpoint, size: Int64) async throws -> Position {
         let order = UploadOrder(
             id: "", generation: 1, file: StagedFile(path: "", size: size, sha256: []), name: "", mediaType: "video/mp4",
             modified: 0, metadata: [:], checkpoint: checkpoint.stored)
@@ -168,15 +168,15 @@ extension VimeoDialect {
     func isOfAnother(_ checkpoint: OffsetCheckpoint) async throws -> Bool {
         guard let video = checkpoint.vimeo.video, checkpoint.url != nil, checkpoint.concludesFrom == nil,
             let size = checkpoint.vimeo.videoSize,
-            let reachability = checkpoint.reach
+            let reach = checkpoint.reach
         else { return false }
         var status = checkpoint
         // A host that is not allowed is not asked: then only the state of the video counts.
-        if objection(to: checkpoint) == nil, case .at(let offset) = try await stand(of: &status, size: size) {
-            return offset > reachability
+        if objection(to: checkpoint) == nil, case .at(let offset) = try await position(of: &status, size: size) {
+            return offset > reach
         }
         // The address of a complete video ends. Its state shows which writer sent it.
-        guard reachability < size else { return false }
+        guard reach < size else { return false }
         let (_, json) = try await asked(
             "GET", "\(video)?fields=uri,status,upload.status", nil, "the question whose bytes a video has",
             allowing: [404, 410])

@@ -24,7 +24,7 @@ extension VimeoDialect {
         if checkpoint.vimeo.completeURI != nil, !checkpoint.vimeo.isDescribed {
             try await settle(order, &checkpoint, reporter, &outcome.warnings)
         } else {
-            outcome.warnings += try await said(of: order).warnings
+            outcome.warnings += try await metadata(of: order).warnings
         }
         return try await judge(order, &checkpoint, reporter, outcome)
     }
@@ -43,7 +43,7 @@ extension VimeoDialect {
             checkpoint.vimeo.endingSize = order.file.size
             try await reporter.record(checkpoint.stored)
         }
-        let (response, _) = try await withCancellationGrace(Self.lastWords) {
+        let (response, _) = try await withCancellationGrace(Self.cancellationGrace) {
             try await asked("DELETE", path, nil, "the end of the upload", allowing: [404], version: .ofTickets)
         }
         if (200..<300).contains(response.status) {
@@ -54,11 +54,11 @@ extension VimeoDialect {
             throw api.refusal(response, "the end of the upload")
         }
         // The ticket was ended before, by a request whose answer was lost, or this answer does not name the video.
-        if let video = try await lookForVideo(order, checkpoint, reporter) {
+        if let video = try await findVideo(order, checkpoint, reporter) {
             checkpoint.vimeo.wasFoundBySize = true
             try await became(video, &checkpoint, reporter)
         } else if (200..<300).contains(response.status) {
-            throw strange("the end of the upload was taken without a word of the video that it became")
+            throw unusableAnswer("the end of the upload was taken without a word of the video that it became")
         }
     }
 
@@ -73,7 +73,7 @@ extension VimeoDialect {
 
     /// Looks for the one video that may be this upload's: of its size, made since its end was requested, and not
     /// another upload's.
-    private func lookForVideo(
+    private func findVideo(
         _ order: UploadOrder, _ checkpoint: OffsetCheckpoint, _ reporter: any UploadReporter
     ) async throws -> String? {
         let vimeo = checkpoint.vimeo
@@ -96,11 +96,11 @@ extension VimeoDialect {
         _ warnings: inout [String]
     ) async throws {
         guard let video = checkpoint.vimeo.video else { return }
-        let said = try await said(of: order)
-        warnings += said.warnings
+        let metadata = try await metadata(of: order)
+        warnings += metadata.warnings
         do {
             _ = try await asked(
-                "PATCH", video, .object(said.fields), "what is said of the video", version: .ofTickets)
+                "PATCH", video, .object(metadata.fields), "what is said of the video", version: .ofTickets)
         } catch let error as UploadError {
             guard error.failure.retryable, checkpoint.vimeo.increment(\.descriptionTries) < Self.settingsTries else {
                 warnings.append("what is said of the video was not taken: \(error.failure.message)")
@@ -143,11 +143,11 @@ extension VimeoDialect {
             (response, json) = try await asked(
                 "GET", "\(video)?fields=uri,link,status,is_playable,upload.status,upload.size,transcode.status", nil,
                 "the question what became of the video", allowing: [404, 410])
-        } catch let error as UploadError where error.isNoWord {
+        } catch let error as UploadError where error.lacksAnswer {
             throw try await later(&checkpoint, reporter, error.failure.message)
         }
         guard (200..<300).contains(response.status) else {
-            guard api.isOwnWord(response) else {
+            guard api.isServiceError(response) else {
                 throw try await later(&checkpoint, reporter, "a \(response.status) that is not the service's own")
             }
             // A video may not be visible everywhere yet.
@@ -197,8 +197,8 @@ extension VimeoDialect {
                         retryable: true), remedy: .refused(after: .seconds(60))))
         }
         if status == "transcoding_error" || transcode == "error" {
-            let said = [status, transcode.map { "transcode \($0)" }].compactMap { $0 }
-            let words = FilePath(said.joined(separator: ", "))
+            let states = [status, transcode.map { "transcode \($0)" }].compactMap { $0 }
+            let words = FilePath(states.joined(separator: ", "))
             return .rejected(
                 refusal(
                     "transcoding_failed",
@@ -295,7 +295,7 @@ extension VimeoDialect {
             "/me/videos?sort=date&direction=desc&per_page=50&page=\(number)"
                 + "&fields=uri,name,link,created_time,status,upload.size,upload.status", nil, "the list of videos")
         guard case .list(let data)? = json?["data"] else {
-            throw strange("an answer to the question for videos without a list")
+            throw unusableAnswer("an answer to the question for videos without a list")
         }
         let items = data.compactMap { video -> RemotePage.Item? in
             guard let id = video["uri"]?.string else { return nil }

@@ -61,7 +61,7 @@ struct VimeoDialect: OffsetDialect {
     private func createVideo(
         _ approach: String, _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint
     ) async throws {
-        var body = try await said(of: order).fields
+        var body = try await metadata(of: order).fields
         var upload: [String: JSONValue] = ["approach": .text(approach), "size": .whole(order.file.size)]
         if approach == "streaming" { upload["mime_type"] = .text(order.mediaType) }
         body["upload"] = .object(upload)
@@ -69,7 +69,7 @@ struct VimeoDialect: OffsetDialect {
         let (json, video) = try await api.known.creating(size, name) {
             let json = try await made(.object(body), "?fields=uri,link,name,upload", "the creation of a video")
             guard let video = json?["uri"]?.string.flatMap({ Self.path(of: $0) }) else {
-                throw strange("an answer to the creation that names no video")
+                throw unusableAnswer("an answer to the creation that names no video")
             }
             // Before another upload can take it for its own.
             api.known.note(video)
@@ -80,7 +80,7 @@ struct VimeoDialect: OffsetDialect {
         checkpoint.vimeo.video = video
         checkpoint.vimeo.link = json?["link"]?.text.flatMap { Self.page($0) }
         if let other = answer?["approach"]?.text, other != approach {
-            throw strange(
+            throw unusableAnswer(
                 "the video was created with the approach `\(FilePath(other).display)`, and not `\(approach)`: "
                     + "this account or application may not upload so")
         }
@@ -91,7 +91,7 @@ struct VimeoDialect: OffsetDialect {
         let body: [String: JSONValue] = ["type": .text("streaming"), "size": .whole(order.file.size)]
         let json = try await made(.object(body), "", "the creation of an upload ticket", version: .ofTickets)
         guard let complete = json?["complete_uri"]?.string, Self.isPlain(complete) else {
-            throw strange(
+            throw unusableAnswer(
                 "an answer to the creation that does not say how the upload ends: the application may have no upload access"
             )
         }
@@ -102,28 +102,28 @@ struct VimeoDialect: OffsetDialect {
 
     /// When the upload is stopped, a creation in flight is awaited for this long: a video without a record is never
     /// removed.
-    static let lastWords: Duration = .milliseconds(800)
+    static let cancellationGrace: Duration = .milliseconds(800)
 
     private func made(
         _ body: JSONValue, _ query: String, _ what: String, version: VimeoAPI.Version = .current
     ) async throws -> JSONValue? {
-        try await withCancellationGrace(Self.lastWords) {
+        try await withCancellationGrace(Self.cancellationGrace) {
             try await asked("POST", "/me/videos" + query, body, what, version: version).json
         }
     }
 
     func uploadAddress(_ link: String?) throws(UploadError) -> String {
         guard let link, !link.isEmpty else {
-            throw strange("an answer to the creation that names no address for the bytes")
+            throw unusableAnswer("an answer to the creation that names no address for the bytes")
         }
         // An address at an origin that is not allowed is recorded too, and waits for a person.
         do { return try TusLocation(link, base: settings.base + "/", allowed: tus.allowed).url } catch {
-            throw strange("the address for the bytes is refused: \(error.reason)")
+            throw unusableAnswer("the address for the bytes is refused: \(error.reason)")
         }
     }
 
     /// A value beyond a limit, such as the length of a name, is an error of this file.
-    func said(of order: UploadOrder) async throws -> VimeoFields.MetadataFields {
+    func metadata(of order: UploadOrder) async throws -> VimeoFields.MetadataFields {
         var password: String?
         if let source = settings.password {
             do {
@@ -136,7 +136,7 @@ struct VimeoDialect: OffsetDialect {
                     failure(.auth, "secret_unreadable", "\(error)", retryable: true), remedy: .authenticate)
             }
         }
-        do { return try settings.video.said(of: order, password: password) } catch {
+        do { return try settings.video.metadata(of: order, password: password) } catch {
             throw refusal("metadata_refused", error.text)
         }
     }
@@ -257,7 +257,7 @@ struct VimeoDialect: OffsetDialect {
     }
 
     /// Reports an answer that no account with the right to upload gets.
-    func strange(_ message: String) -> UploadError {
+    func unusableAnswer(_ message: String) -> UploadError {
         UploadError(
             failure(.protocol, AuthorizedClient.unusableAnswer, message, retryable: true), remedy: .misconfigured)
     }

@@ -14,7 +14,7 @@ struct VimeoPicture: Sendable {
 
     func upload(_ order: UploadOrder, _ reporter: any UploadReporter) async throws -> RemoteObject {
         try judge(order)
-        try order.file.checkLook(dialect.failure)
+        try order.file.checkStatus(dialect.failure)
         reporter.entered(.opening)
         var checkpoint = VimeoPictureCheckpoint(order.checkpoint ?? Checkpoint())
         if !dialect.isOurs(OffsetCheckpoint(checkpoint.stored)) { try await renew(&checkpoint, reporter, losses: nil) }
@@ -82,18 +82,18 @@ struct VimeoPicture: Sendable {
     private func create(_ checkpoint: inout VimeoPictureCheckpoint, _ reporter: any UploadReporter) async throws {
         let video = try await video(reporter)
         let (picture, url) = try await dialect.api.creations.make(dialect.api.client, after: 0) {
-            let (response, json) = try await withCancellationGrace(VimeoDialect.lastWords) {
+            let (response, json) = try await withCancellationGrace(VimeoDialect.cancellationGrace) {
                 try await asked("POST", video + "/pictures", nil, "the creation of a thumbnail")
             }
             guard response.status != 404 else {
                 // A portal's answer says nothing about the video.
-                guard dialect.api.isOwnWord(response) else {
+                guard dialect.api.isServiceError(response) else {
                     throw dialect.api.refusal(response, "the creation of a thumbnail")
                 }
                 throw gone("the video that it travels with")
             }
             guard let picture = json?["uri"]?.string, Self.isPicture(picture, of: video) else {
-                throw dialect.strange("an answer to the creation of a thumbnail that does not name it")
+                throw dialect.unusableAnswer("an answer to the creation of a thumbnail that does not name it")
             }
             return (picture, try dialect.uploadAddress(json?["link"]?.string))
         }
@@ -137,7 +137,7 @@ struct VimeoPicture: Sendable {
                 "GET", picture + "?fields=uri,active", nil, "the question for a thumbnail")
         }
         if response.status == 404 {
-            guard dialect.api.isOwnWord(response) else {
+            guard dialect.api.isServiceError(response) else {
                 throw dialect.api.refusal(response, "the choice of a thumbnail")
             }
             return nil

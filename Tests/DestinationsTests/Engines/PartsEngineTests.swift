@@ -346,7 +346,7 @@ final class PartsRemote: PartsDialect {
                 state.sent.append(part.index)
                 state.open[id]?[part.index] = Stored(bytes: bytes, tag: tag)
                 if isLost(&state) { return .failed(noAnswer) }
-                return .taken(
+                return .accepted(
                     AcknowledgedPart(index: part.index, size: part.length, tag: tag), finished: nil)
             }
             return PartSending(answer, bytesSent: part.length)

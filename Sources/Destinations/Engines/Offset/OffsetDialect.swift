@@ -149,11 +149,11 @@ struct Sending: Sendable {
     /// file.
     var isOfState = false
     /// The answer's text says that the upload was finished before, or that the bytes have the wrong offset.
-    var saysPlace = false
+    var mentionsOffset = false
 
-    init(_ answer: Answer, _ carried: AuthorizedClient.Carried, isOfState: Bool = false, saysPlace: Bool = false) {
+    init(_ answer: Answer, _ carried: AuthorizedClient.Carried, isOfState: Bool = false, mentionsOffset: Bool = false) {
         self.answer = answer
-        self.saysPlace = saysPlace
+        self.mentionsOffset = mentionsOffset
         bytesSent = carried.bytesSent
         delivery = carried.delivery
         self.isOfState = isOfState

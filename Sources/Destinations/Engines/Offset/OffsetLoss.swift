@@ -61,7 +61,7 @@ struct OffsetLoss {
     ///
     /// - Parameter offset: The offset that the remote named, if known.
     func ofForeign(_ reason: String, at offset: Int64? = nil) async throws -> End {
-        let isBack = offset.map { $0 <= progress.bounds.reachability } ?? false
+        let isBack = offset.map { $0 <= progress.bounds.reach } ?? false
         if !isBack, !progress.checkpoint.isOfAnotherWriter {
             // Recorded before any other step: neither a cancel nor a new start may remove data that another writer has
             // sent.

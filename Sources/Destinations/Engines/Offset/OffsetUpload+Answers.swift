@@ -23,14 +23,14 @@ extension OffsetUpload {
     /// that was named for them was an old one.
     ///
     /// - Parameter reach: No byte from here on had left before this request.
-    func isOfPlace(_ error: UploadError, _ sending: Sending, _ range: Range<Int64>, _ reachability: Int64) -> Bool {
+    func isOfPlace(_ error: UploadError, _ sending: Sending, _ range: Range<Int64>, _ reach: Int64) -> Bool {
         if sending.isOfState { return true }
         guard let status = error.failure.http, FinalAnswer.isOfPlace(status) else { return false }
         if range.lowerBound < (checkpoint.acceptedOffset ?? 0) { return true }
         // A finish hook of the server may have refused bytes that arrived for the first time. Only a conflict, the
         // answer's text, or a timeout in waiting for the hook shows that it was not.
-        guard reachability >= range.upperBound else { return false }
-        return status == 409 || sending.saysPlace || sending.delivery.atMost < range.upperBound - range.lowerBound
+        guard reach >= range.upperBound else { return false }
+        return status == 409 || sending.mentionsOffset || sending.delivery.atMost < range.upperBound - range.lowerBound
     }
 
     /// Records the remote's answer to the last byte before it is asked anything else.
@@ -60,7 +60,7 @@ extension OffsetUpload {
             throw standstill.error(error, "no byte from offset \(offset) on was taken")
         }
         try await progress.record()
-        return try await lookBehind(error)
+        return try await locateAfterRefusal(error)
     }
 
     /// Durable when it returns.
@@ -78,7 +78,7 @@ extension OffsetUpload {
     /// Asks for the offset, which shows whether the whole file was refused.
     ///
     /// - Throws: `error` if it was not the whole file, or if nothing was refused.
-    func lookBehind(_ error: UploadError) async throws -> Int64 {
+    func locateAfterRefusal(_ error: UploadError) async throws -> Int64 {
         guard checkpoint.has(\.refusedStatus) else { throw error }
         let earlier = renewals
         let now = try await locate()
@@ -88,8 +88,8 @@ extension OffsetUpload {
     }
 
     /// Handles a success without growth, or with an impossible offset: the remote is asked again, three times.
-    func afterStrange(_ new: Int64?, _ offset: Int64, _ end: Int64) async throws -> Int64 {
-        strangeAnswers += 1
+    func afterUnexpectedOffset(_ new: Int64?, _ offset: Int64, _ end: Int64) async throws -> Int64 {
+        unexpectedAnswers += 1
         // The request was a success nevertheless.
         if end == size {
             FinalAnswer.clear(&progress.checkpoint)
@@ -98,16 +98,16 @@ extension OffsetUpload {
         let earlier = renewals
         let now = try await locate()
         if now > offset, new == nil {
-            strangeAnswers = 0  // names no offsets, but grows
+            unexpectedAnswers = 0  // names no offsets, but grows
             return now
         }
-        let said = new.map { "\($0)" } ?? "none"
-        let words = "bytes \(offset) to \(end) were acknowledged with the offset \(said)"
+        let named = new.map { "\($0)" } ?? "none"
+        let words = "bytes \(offset) to \(end) were acknowledged with the offset \(named)"
         if now <= offset, renewals == earlier {
             let error = dialect.error(.protocol, "no_progress", words, .again(after: nil))
-            return try await contradicted(error, from: offset, now, mayGoOn: strangeAnswers < 3)
+            return try await contradicted(error, from: offset, now, mayGoOn: unexpectedAnswers < 3)
         }
-        if strangeAnswers >= 3 {
+        if unexpectedAnswers >= 3 {
             throw dialect.error(.protocol, "no_progress", words + ", three times in a row", .again(after: nil))
         }
         return now

@@ -13,7 +13,7 @@ final class OffsetUpload {
     private var located: Int64?
     /// Number of answers in this attempt without progress at one offset.
     var standstills = 0
-    var strangeAnswers = 0
+    var unexpectedAnswers = 0
     private(set) var renewals = 0
     private let digest: SentDigest
 
@@ -68,7 +68,7 @@ final class OffsetUpload {
             throw error
         }
         checkpoint.isCreating = false
-        if let url = checkpoint.refusedURL, url == checkpoint.url, try await !standsAtBeginning() {
+        if let url = checkpoint.refusedURL, url == checkpoint.url, try await !isAtBeginning() {
             checkpoint.url = nil
             try await reporter.record(checkpoint.stored)
             throw dialect.error(
@@ -122,9 +122,9 @@ final class OffsetUpload {
 
     /// Returns the reason why an offset cannot be this upload's.
     private func objection(to offset: Int64) -> String? {
-        if offset > progress.bounds.reachability {
+        if offset > progress.bounds.reach {
             return
-                "it holds \(offset) bytes, and no more than \(progress.bounds.reachability) can have left: there is a second writer"
+                "it holds \(offset) bytes, and no more than \(progress.bounds.reach) can have left: there is a second writer"
         }
         let before = acknowledged
         if offset < before, checkpoint.increment(\.regressions) >= 3 {
@@ -133,7 +133,7 @@ final class OffsetUpload {
         return nil
     }
 
-    private func standsAtBeginning() async throws -> Bool {
+    private func isAtBeginning() async throws -> Bool {
         if case .at(0) = try await dialect.locate(order, &progress.checkpoint) { true } else { false }
     }
 
@@ -158,7 +158,7 @@ final class OffsetUpload {
         let end = end(from: offset)
         // The bytes that an earlier attempt sent were read from this copy.
         try await digest.begin(at: offset, dialect.failure)
-        let reachability = progress.bounds.reachBefore
+        let reach = progress.bounds.reachBefore
         if progress.bounds.enter(to: end) { try await progress.record() }
         located = nil
         let reporter = reporter
@@ -166,7 +166,7 @@ final class OffsetUpload {
             offset..<end, order, &progress.checkpoint, past: digest,
             { reporter.sending(offset + min($0, end - offset)) })
         if let damage = digest.damage(dialect.failure) { throw try await damaged(damage) }
-        if let error = sending.error { sending.isOfState = isOfPlace(error, sending, offset..<end, reachability) }
+        if let error = sending.error { sending.isOfState = isOfPlace(error, sending, offset..<end, reach) }
         // A request that is refused for its offset has delivered nothing, however many of its bytes left.
         if dialect.isListed && sending.isConflict {
             sending.isOfState = true
@@ -177,7 +177,7 @@ final class OffsetUpload {
         switch sending.answer {
         case .accepted(let new?) where new > offset && new <= end:
             return try await advance(to: new, of: end - offset, isWhole: new == end)
-        case .accepted(let new): return try await afterStrange(new, offset, end)
+        case .accepted(let new): return try await afterUnexpectedOffset(new, offset, end)
         case .status(let error, let again):
             try await note(error, sending, end)
             // The remote may have refused the credential, and not the file: the next attempt asks, with a renewed
@@ -201,7 +201,7 @@ final class OffsetUpload {
     private func advance(to offset: Int64, of asked: Int64, isWhole: Bool) async throws -> Int64 {
         if isWhole { engine.chunks.accepted(asked) }
         standstills = 0
-        strangeAnswers = 0
+        unexpectedAnswers = 0
         // Offsets that a false answer took back count as progress only when they exceed the largest one that was named.
         if checkpoint.conflictPeak.map({ offset > $0 }) ?? true {
             Contradiction.end(.conflict, in: &progress.checkpoint)

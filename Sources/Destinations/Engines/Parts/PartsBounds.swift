@@ -25,12 +25,12 @@ struct PartsBounds: Sendable {
         mayBeThere = mayBeWhole ? Set(0..<count) : tracksReach ? Set(0..<min(max(stored, 0), count)) : []
     }
 
-    var reachability: Int { (mayBeThere.max() ?? -1) + 1 }
+    var reach: Int { (mayBeThere.max() ?? -1) + 1 }
 
     func store(in checkpoint: inout PartsCheckpoint) {
         checkpoint.mayBeWhole = mayBeWhole
         checkpoint.isDelivered = isDelivered
-        checkpoint.reach = tracksReach ? reachability : nil
+        checkpoint.reach = tracksReach ? reach : nil
     }
 
     /// Whether the remote can have the part, by the bytes that left here.
@@ -41,10 +41,10 @@ struct PartsBounds: Sendable {
     /// - Parameter isLast: Nothing is missing when it and the parts in flight have arrived.
     /// - Returns: Whether that has to be durable first.
     mutating func enter(_ index: Int, isLast: Bool) -> Bool {
-        let old = (reachability, mayBeWhole)
+        let old = (reach, mayBeWhole)
         if mayBeThere.insert(index).inserted { entered.insert(index) }
         if isLast { mayBeWhole = true }
-        return mayBeWhole != old.1 || tracksReach && reachability != old.0
+        return mayBeWhole != old.1 || tracksReach && reach != old.0
     }
 
     /// Records that a part in flight has ended without being accepted.
@@ -55,7 +55,7 @@ struct PartsBounds: Sendable {
     ///   - missing: Number of parts that the remote has not acknowledged, including this one.
     /// - Returns: Whether that changes what is stored.
     mutating func ended(_ part: PartPlan.Part, _ delivery: Delivery, isRefused: Bool, missing: [Int]) -> Bool {
-        let old = (reachability, mayBeWhole, isDelivered)
+        let old = (reach, mayBeWhole, isDelivered)
         let wasNew = entered.remove(part.index) != nil
         if delivery.atMost < part.length {
             if wasNew { mayBeThere.remove(part.index) }
@@ -64,11 +64,11 @@ struct PartsBounds: Sendable {
         }
         if isRefused || !missing.allSatisfy(mayBeThere.contains) { mayBeWhole = false }
         isDelivered = mayBeWhole && missing.allSatisfy(delivered.contains)
-        return (reachability, mayBeWhole, isDelivered) != old
+        return (reach, mayBeWhole, isDelivered) != old
     }
 
     /// Records that the remote has accepted the part.
-    mutating func took(_ index: Int) {
+    mutating func accepted(_ index: Int) {
         mayBeThere.insert(index)
         entered.remove(index)
     }

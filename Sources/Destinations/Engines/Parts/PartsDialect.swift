@@ -189,7 +189,7 @@ struct PartSending: Sendable {
     enum Answer: Sendable {
         /// - `finished`: the remote's description of the whole file, if the answer contains one.
         /// - `changes`: fields of the checkpoint with other values for later requests.
-        case taken(AcknowledgedPart, finished: RemoteObject?, changes: Checkpoint = Checkpoint())
+        case accepted(AcknowledgedPart, finished: RemoteObject?, changes: Checkpoint = Checkpoint())
         /// The remote does not know the upload, or no longer does.
         case gone(UploadError)
         /// The remote requires the upload from the beginning.
@@ -211,7 +211,7 @@ struct PartSending: Sendable {
     /// bytes that have rotted since.
     var isProven: Bool
     /// The body of the answer refuses the part, regardless of its status.
-    var saysNo = false
+    var refusesInBody = false
 
     init(_ answer: Answer, bytesSent: Int64, isRefused: Bool = false, isProven: Bool = false) {
         self.isProven = isProven

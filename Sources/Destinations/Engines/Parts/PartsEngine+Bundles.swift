@@ -52,7 +52,7 @@ extension PartsEngine {
                 // Its name belongs to another file: only this file is affected.
                 if case .startOver = sending.answer { continue }
                 // The next file would meet the same error.
-                guard case .taken(_, let finished?, _) = sending.answer else { break }
+                guard case .accepted(_, let finished?, _) = sending.answer else { break }
                 CrashPoint.reached("part-answered")
                 verified[id] = finished
             }
@@ -69,7 +69,7 @@ extension PartsEngine {
     private func plan(_ order: UploadOrder) -> PartPlan? {
         guard !dialect.opensByRequest, !dialect.completesByRequest else { return nil }
         do {
-            _ = try order.file.checkLook(dialect.failure)
+            _ = try order.file.checkStatus(dialect.failure)
             let plan = try dialect.plan(order)
             return plan.count == 1 ? plan : nil
         } catch { return nil }

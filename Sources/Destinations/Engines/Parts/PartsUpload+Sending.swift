@@ -29,7 +29,7 @@ extension PartsUpload {
             var running = 0
             while true {
                 // A server that keeps renaming never gets two requests at once.
-                let most = dialect.mayRename && taken.isEmpty || renamings > 2 ? 1 : engine.parallel
+                let most = dialect.mayRename && accepted.isEmpty || renamings > 2 ? 1 : engine.parallel
                 while failure == nil, running < most, !reporter.isToPause, let index = waiting.first {
                     if let shortage = dialect.reserve(for: plan[index].length) {
                         // A part in flight may use less than its reservation.
@@ -77,8 +77,8 @@ extension PartsUpload {
         // A file that may be complete is looked for nevertheless.
         if isPerhapsWhole || checkpoint.has(\.finishedPart) { return }
         let plan = try storedPlan ?? dialect.plan(order)
-        let taken = Set(try await reporter.parts().map(\.index))
-        guard let next = (0..<plan.count).first(where: { !taken.contains($0) }) else { return }
+        let accepted = Set(try await reporter.parts().map(\.index))
+        guard let next = (0..<plan.count).first(where: { !accepted.contains($0) }) else { return }
         if let shortage = dialect.reserve(for: plan[next].length) { throw short(shortage) }
         // The reservation is made again when the part leaves: the answer to a question may have changed which parts are
         // sent.
@@ -139,12 +139,12 @@ extension PartsUpload {
     ) {
         var piece = piece(plan)
         (piece.resumes, isResuming) = (isResuming, false)
-        let (dialect, reporter, flight, told) = (dialect, reporter, flight, piece)
+        let (dialect, reporter, flight, request) = (dialect, reporter, flight, piece)
         let (renamings, arrivals) = (renamings, arrivals.count)
         along.forget(from: part.offset)
         flight.acknowledge(acked)
         group.addTask {
-            let sending = await dialect.send(part, told) { sent in
+            let sending = await dialect.send(part, request) { sent in
                 reporter.sending(flight.set(part.index, min(sent, part.length)))
             }
             return SentPart(part: part, sending: sending, renamings: renamings, arrivals: arrivals)
@@ -154,10 +154,10 @@ extension PartsUpload {
     /// The end of the parts that have arrived without a gap.
     private var arrived: Int64 {
         guard let plan else { return 0 }
-        return (0..<plan.count).first { taken[$0] == nil }.map { plan[$0].offset } ?? plan.size
+        return (0..<plan.count).first { accepted[$0] == nil }.map { plan[$0].offset } ?? plan.size
     }
 
-    private var isAllProven: Bool { taken.keys.allSatisfy { proven.contains($0) } }
+    private var isAllProven: Bool { accepted.keys.allSatisfy { proven.contains($0) } }
 
     private func digestAlong(in group: inout ThrowingTaskGroup<SentPart?, any Error>) {
         guard isDigestedAlong, !isAllProven, along.extend(to: arrived) else { return }
@@ -171,18 +171,18 @@ extension PartsUpload {
         let (part, sending) = (sent.part, sent.sending)
         if sent.renamings < renamings {
             switch sending.answer {
-            case .taken, .gone, .startOver:
+            case .accepted, .gone, .startOver:
                 flight.end(part.index)
                 throw MisplacedParts(parts: [part.index])
             case .damaged, .failed: break
             }
         }
         switch sending.answer {
-        case .taken(let taken, let finished, let changes):
+        case .accepted(let accepted, let finished, let changes):
             CrashPoint.reached("part-answered")
             if sending.isProven { proven.insert(part.index) } else { proven.remove(part.index) }
             let doubtful = try await rename(changes, since: sent.arrivals)
-            try await took(part, taken, finished)
+            try await accept(part, accepted, finished)
             if !doubtful.isEmpty { throw MisplacedParts(parts: doubtful) }
         case .gone(let error):
             if checkpoint.has(\.finishedPart) { throw error.endedEarly(dialect) }
@@ -225,7 +225,7 @@ extension PartsUpload {
         return doubtful
     }
 
-    private func took(_ part: PartPlan.Part, _ taken: AcknowledgedPart, _ finished: RemoteObject?) async throws {
+    private func accept(_ part: PartPlan.Part, _ new: AcknowledgedPart, _ finished: RemoteObject?) async throws {
         let before = checkpoint
         if let finished {
             checkpoint.finishedPart = part.index
@@ -238,7 +238,7 @@ extension PartsUpload {
         FinalAnswer.clear(&checkpoint)
         // Recorded before the part: the remote does not repeat what the answer said about the file.
         if checkpoint != before { try await record() }
-        try await note([taken])
+        try await note([new])
         arrivals.append(part.index)
     }
 
@@ -262,16 +262,16 @@ extension PartsUpload {
     ) async throws -> UploadError? {
         guard dialect.onlyCounts, let plan, !dialect.endsByRequest(plan), missing(of: plan) == [part.index],
             var error = error as? UploadError,
-            FinalAnswer.note(error, isOfState: false, saysNo: sending.saysNo, order, in: &checkpoint)
+            FinalAnswer.note(error, isOfState: false, refusesInBody: sending.refusesInBody, order, in: &checkpoint)
         else { return nil }
         // Where each repeat may leave a complete file, the answer is not doubted for ever.
-        let isDenied = sending.saysNo && !dialect.repeatsSafely && checkpoint.increment(\.denials) >= 3
+        let isDenied = sending.refusesInBody && !dialect.repeatsSafely && checkpoint.increment(\.denials) >= 3
         try await record()
         guard let refusal = FinalAnswer.refusal(in: checkpoint, dialect.failure) else { return nil }
         // The remote cannot be asked: the answer decides.
         if dialect.inquiry == .none {
             if isDenied { return refusal }
-            return FinalAnswer.isFinal(error, isKnownPlace: !taken.isEmpty || wasPerhapsWhole) ? refusal : nil
+            return FinalAnswer.isFinal(error, isKnownPlace: !accepted.isEmpty || wasPerhapsWhole) ? refusal : nil
         }
         guard error.remedy == .giveUp else { return nil }
         if engine.finalError == .fail { return refusal }
@@ -301,7 +301,7 @@ extension PartsUpload {
 
     /// - Returns: `nil` when parts are missing after all.
     func complete(_ plan: PartPlan) async throws -> RemoteObject? {
-        let parts = taken.values.sorted { $0.index < $1.index }
+        let parts = accepted.values.sorted { $0.index < $1.index }
         if isCheckedAtEnd, !checkpoint.isCompleting, !isAllProven {
             if along.extend(to: plan.size) { await along.run() }
             if along.digest(of: plan.size) != order.file.sha256 { try await checkContent() }
@@ -318,7 +318,7 @@ extension PartsUpload {
             object.warnings += warnings
             return object
         case .missing(let indices, let isListed, let error):
-            return try await sendAgain(indices.filter { taken[$0] != nil }, isListed: isListed, error)
+            return try await sendAgain(indices.filter { accepted[$0] != nil }, isListed: isListed, error)
         case .gone(let error): throw try await afterGone(error)
         case .startOver(let error): throw try await startedOver(error)
         case .unconfirmed(let error):

@@ -12,7 +12,7 @@ final class PartsUpload {
     /// Empty until the upload is opened.
     private(set) var plan: PartPlan?
     var bounds: PartsBounds
-    private(set) var taken: [Int: AcknowledgedPart] = [:]
+    private(set) var accepted: [Int: AcknowledgedPart] = [:]
     private(set) var acked: Int64 = 0
     let flight = PartsInFlight()
     let along: DigestAlong
@@ -65,7 +65,7 @@ final class PartsUpload {
 
     func piece(_ plan: PartPlan) -> PartsPiece { PartsPiece(order: order, plan: plan, checkpoint: checkpoint) }
 
-    func missing(of plan: PartPlan) -> [Int] { (0..<plan.count).filter { taken[$0] == nil } }
+    func missing(of plan: PartPlan) -> [Int] { (0..<plan.count).filter { accepted[$0] == nil } }
 
     // MARK: Opening
 
@@ -82,13 +82,13 @@ final class PartsUpload {
         }
         bounds = PartsBounds(checkpoint, count: plan.count, tracksReach: dialect.tracksReach)
         wasPerhapsWhole = bounds.mayBeWhole
-        taken = [:]
+        accepted = [:]
         for part in try await reporter.parts()
         where part.index >= 0 && part.index < plan.count && plan[part.index].length == part.size {
-            taken[part.index] = part
+            accepted[part.index] = part
         }
-        acked = taken.values.reduce(0) { $0 + $1.size }
-        isResuming = !taken.isEmpty
+        acked = accepted.values.reduce(0) { $0 + $1.size }
+        isResuming = !accepted.isEmpty
         // Perhaps only the answer was lost.
         let isPerhapsThere =
             checkpoint.isCompleting
@@ -98,13 +98,13 @@ final class PartsUpload {
         case .finished(let object): throw Exit.finished(object)
         case .lost(let reason): throw try await renewed(reason)
         }
-        if !dialect.repeatsSafely, let sending = checkpoint.partInDoubt, taken[sending] == nil,
+        if !dialect.repeatsSafely, let sending = checkpoint.partInDoubt, accepted[sending] == nil,
             !checkpoint.has(\.finishedPart)
         {
             if checkpoint.mayBeWhole, !dialect.endsByRequest(plan) { checkpoint.mayBeDoubled = true }
-            let said = (checkpoint.refusedMessage ?? checkpoint.unclearEnd).map { " (\($0))" } ?? ""
+            let answer = (checkpoint.refusedMessage ?? checkpoint.unclearEnd).map { " (\($0))" } ?? ""
             throw try await renewed(
-                "it is not known whether part \(sending + 1) has arrived\(said), and this server takes no part twice",
+                "it is not known whether part \(sending + 1) has arrived\(answer), and this server takes no part twice",
                 cause: .interruption)
         }
         return plan
@@ -145,7 +145,7 @@ final class PartsUpload {
         if dialect.opensByRequest, let name = dialect.name(of: checkpoint) {
             try await reporter.named(name.id, at: name.url)
         }
-        taken = [:]
+        accepted = [:]
         acked = 0
         isResuming = false
         return plan
@@ -166,7 +166,7 @@ final class PartsUpload {
     private func reconcile(_ plan: PartPlan) async throws {
         try await askWhatIsThere(plan)
         // A remote that has completed the file has no parts of it any more, or all of them.
-        if dialect.inquiry != .none, !taken.isEmpty, taken[plan.count - 1] == nil { wasPerhapsWhole = false }
+        if dialect.inquiry != .none, !accepted.isEmpty, accepted[plan.count - 1] == nil { wasPerhapsWhole = false }
     }
 
     private func askWhatIsThere(_ plan: PartPlan) async throws {
@@ -177,7 +177,7 @@ final class PartsUpload {
             guard order.partsCheckpoint.isBegun || renewals > 0 else { return }
             try await believe(Array(0..<plan.count), plan)
         case .each:
-            let known = taken.keys.sorted()
+            let known = accepted.keys.sorted()
             let ends = Set([known.first, known.last].compactMap { $0 }).sorted()
             if !ends.isEmpty, try await believe(ends, plan) < ends.count { try await believe(known, plan) }
             // Asks beyond the known parts for as long as the remote has more.
@@ -199,7 +199,7 @@ final class PartsUpload {
         let held: [AcknowledgedPart]
         switch try await dialect.held(among: indices, piece(plan)) {
         case .parts(let parts): held = parts
-        case .unknown: return indices.count { taken[$0] != nil }
+        case .unknown: return indices.count { accepted[$0] != nil }
         case .gone(let error): throw try await afterGone(error)
         }
         var found: [Int: AcknowledgedPart] = [:]
@@ -215,12 +215,12 @@ final class PartsUpload {
         }
         // A part with another tag than the acknowledged one is another part.
         let lost = indices.filter { index in
-            guard let mine = taken[index] else { return false }
+            guard let mine = accepted[index] else { return false }
             guard let theirs = found[index] else { return true }
             return !mine.tag.isEmpty && !theirs.tag.isEmpty && !dialect.isSame(mine.tag, theirs.tag)
         }
         var new: [AcknowledgedPart] = []
-        for part in indices.compactMap({ taken[$0] == nil ? found[$0] : nil })
+        for part in indices.compactMap({ accepted[$0] == nil ? found[$0] : nil })
         where try await dialect.vouches(for: part, plan[part.index], piece(plan)) { new.append(part) }
         if let alien = new.first(where: { !bounds.mayHaveLeft($0.index) }) {
             // Another writer's parts are not removed.
@@ -236,17 +236,17 @@ final class PartsUpload {
             try await record()
         }
         if !lost.isEmpty || !new.isEmpty { try await note(new, lost: lost) }
-        if indices.contains(where: { taken[$0] == nil }) { bounds.lacks() }
-        return indices.count { taken[$0] != nil }
+        if indices.contains(where: { accepted[$0] == nil }) { bounds.lacks() }
+        return indices.count { accepted[$0] != nil }
     }
 
     /// Records which parts the remote has and lacks.
     func note(_ parts: [AcknowledgedPart], lost: [Int] = []) async throws {
-        for index in lost { if let part = taken.removeValue(forKey: index) { acked -= part.size } }
+        for index in lost { if let part = accepted.removeValue(forKey: index) { acked -= part.size } }
         for part in parts {
-            acked += part.size - (taken[part.index]?.size ?? 0)
-            taken[part.index] = part
-            bounds.took(part.index)
+            acked += part.size - (accepted[part.index]?.size ?? 0)
+            accepted[part.index] = part
+            bounds.accepted(part.index)
         }
         flight.acknowledge(acked, ended: parts.map(\.index))
         try await reporter.took(parts, lost: lost, acked: acked)
@@ -254,7 +254,7 @@ final class PartsUpload {
 
     /// Checks that the staged copy is still the file from the beginning of the attempt.
     func checkCopy() throws {
-        guard try order.file.checkLook(dialect.failure).hasSameContent(as: status) else {
+        guard try order.file.checkStatus(dialect.failure).hasSameContent(as: status) else {
             throw order.file.changed("is another file than it was a moment ago", dialect.failure)
         }
     }
@@ -340,7 +340,7 @@ final class PartsUpload {
         let remains = wasBegun && dialect.canAbort && dialect.isOurs(old) && !isOthers ? old : nil
         if wasBegun, !isGone, remains == nil { checkpoint.increment(\.remains) }
         if isOthers { FinalAnswer.leave(dialect.name(of: old)?.id, in: &checkpoint) }
-        taken = [:]
+        accepted = [:]
         acked = 0
         try await reporter.renewed(checkpoint.stored, leaving: remains?.stored)
         if restarts > Self.mostRestarts {

@@ -10,7 +10,7 @@ extension WholeEngine {
             if Task.isCancelled { break }
             do {
                 guard let first = orders.first,
-                    let place = try await dialect.reachability(first.name, isMaking: true)
+                    let place = try await dialect.openFolder(first.name, isMaking: true)
                 else { continue }
                 for id in try await bring(orders, to: place, reporter) {
                     guard let order = orders.first(where: { $0.id == id }) else { continue }

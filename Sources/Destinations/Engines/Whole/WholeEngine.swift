@@ -12,9 +12,9 @@ struct WholeEngine: Sendable {
     let taken: TakenRule
 
     func upload(_ order: UploadOrder, _ reporter: any UploadReporter) async throws -> RemoteObject {
-        try order.file.checkLook(dialect.failure)
+        try order.file.checkStatus(dialect.failure)
         reporter.entered(.opening)
-        guard let place = try await dialect.reachability(order.name, isMaking: true) else {
+        guard let place = try await dialect.openFolder(order.name, isMaking: true) else {
             throw UploadError(
                 dialect.failure(.transient, "folder_gone", "the folder went while it was made", retryable: true),
                 remedy: .again(after: nil))
@@ -29,18 +29,18 @@ struct WholeEngine: Sendable {
     func discard(_ checkpoint: WholeCheckpoint) async throws -> Bool {
         if checkpoint.stored.isFinished { return false }
         guard let path = WholeUpload.part(of: checkpoint),
-            let place = try await dialect.reachability(path, isMaking: false)
+            let place = try await dialect.openFolder(path, isMaking: false)
         else { return true }
         try await place.remove(path.name)
         return true
     }
 
     func find(_ order: UploadOrder) async throws -> Finding {
-        guard let place = try await dialect.reachability(order.name, isMaking: false) else { return .absent }
+        guard let place = try await dialect.openFolder(order.name, isMaking: false) else { return .absent }
         for number in 1..<Self.mostNames {
             let name = order.name.name.numbered(number)
             switch try await place.status(at: name, for: order.file) {
-            case .nobody: return .absent
+            case .free: return .absent
             case .same:
                 // The file that was found may only be in a cache: a source may be deleted because of this answer.
                 try await place.settle(name)
@@ -110,7 +110,7 @@ final class WholeUpload {
         for number in 1..<WholeEngine.mostNames {
             let name = order.name.name.numbered(number)
             switch (try await place.status(at: name, for: file), engine.taken) {
-            case (.nobody, _), (.other(isFile: true), .replace): return name
+            case (.free, _), (.other(isFile: true), .replace): return name
             case (.same, _):
                 // The existing file was read.
                 reporter.received(file.size)

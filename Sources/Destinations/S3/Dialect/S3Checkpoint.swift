@@ -6,6 +6,9 @@ struct S3Checkpoint: TypedCheckpoint {
 
     init(_ stored: Checkpoint) { self.stored = stored }
 
+    /// The object's name; empty where it is unknown.
+    var objectKey: FilePath { self.key ?? "" }
+
     struct Fields: CheckpointFields {
         static let all = Fields()
 
