@@ -2,6 +2,7 @@ import Core
 import Destinations
 import Linux
 import Synchronization
+import TestKit
 
 @testable import Daemon
 

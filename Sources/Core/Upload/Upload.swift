@@ -1,30 +1,3 @@
-/// Everything that a destination needs to continue after a crash: the remote's own name for the upload, and its
-/// progress.
-///
-/// The dialect defines the fields (`url`, `offset`, `reach` …). Stored before the step that depends on it.
-///
-/// A checkpoint without fields says that nothing was begun: nothing is at the remote, and nothing is removed there
-/// after a cancel.
-package struct Checkpoint: Hashable, Sendable, Codable {
-    package var fields: [String: String]
-
-    package init(_ fields: [String: String] = [:]) { self.fields = fields }
-
-    /// Set for ``Destination/discard(_:)`` when the upload had been verified before it was cancelled.
-    package static let isFinished = "finished"
-    /// Set when the remote has more of the named object than may have left here: another writer sends to it, and it is
-    /// never removed.
-    package static let isOfAnother = "of_another"
-    /// The remote's name of a file that it had and does not find any more. Shown until there is another name; never the
-    /// name of a complete file.
-    package static let perhapsTwice = "perhaps_twice"
-
-    package subscript(field: String) -> String? {
-        get { fields[field] }
-        set { fields[field] = newValue }
-    }
-}
-
 /// The bytes of an upload, complete and durable: a copy in the staging folder, or a source that is uploaded in place.
 package struct StagedFile: Hashable, Sendable {
     package var place: FilePlace

@@ -42,7 +42,7 @@ actor RemoteRemovals {
         if await scheduler.forbidsRemovals(at: deletion.destination) { return }
         guard let permit = await scheduler.permit(to: deletion.destination) else { return }
         // An answer after the cancel has shown this.
-        guard deletion.checkpoint[Checkpoint.isOfAnother] == nil else {
+        guard !deletion.checkpoint.isOfAnotherWriter else {
             try await end(deletion, "unsupported", "another writer has sent bytes to it: it is left there")
             return
         }

@@ -17,24 +17,6 @@ extension Apsara {
         case whole(ApsaraMedium)
     }
 
-    /// Fields of the checkpoint that are used here, in addition to those of ``ApsaraUploadTicket``, ``S3Dialect`` and
-    /// ``PartsUpload``:
-    ///
-    /// | field | means |
-    /// |---|---|
-    /// | `reference` | our name for the medium; finds a medium again when the answer to its creation was lost |
-    /// | `asking` | a request for a medium was begun |
-    /// | `media_count` | number of media that VOD gave for this upload |
-    /// | `lost_media` | requests whose answer is unknown and cannot be found out |
-    /// | `left_media` | media that were given up because the right to them ended; they stay empty |
-    /// | `file` | the file name that VOD was told |
-    /// | `former` | the last medium that was given up although VOD had its bytes; it is shown until there is another |
-    /// | `failed_media`, `twice_media` | media that VOD could not process, and media that it could not find any more |
-    static let counted = [
-        "reference", "media_count", "lost_media", "left_media", "former", "failed_media", "twice_media",
-    ]
-    static let file = "file"
-
     /// The reference depends on the file alone. So a medium that was asked for before a crash, or before the database
     /// was lost, is found again: the same file gets no second medium, also when another machine sends it.
     private func reference(_ order: UploadOrder, _ number: Int64) -> String {
@@ -43,38 +25,38 @@ extension Apsara {
         return "sluice-\(hexadecimal(Array(digest.prefix(20))))"
     }
 
-    /// - Parameter wish: The request; its reference is set here.
+    /// - Parameter request: The request; its reference is set here.
     func place(
-        for order: UploadOrder, _ checkpoint: inout Checkpoint, _ request: inout ApsaraUploadRequest,
+        for order: UploadOrder, _ checkpoint: inout PartsCheckpoint, _ request: inout ApsaraUploadRequest,
         _ reporter: any UploadReporter
     ) async throws -> MediumState {
-        request.reference = checkpoint["reference"] ?? ""
-        let newest = grants.take(order.id)
-        guard let medium = ApsaraMedium(checkpoint) else {
+        request.reference = checkpoint.apsara.reference ?? ""
+        let newest = grants.consume(order.id)
+        guard let medium = ApsaraMedium(checkpoint.apsara) else {
             return try await begin(order, &checkpoint, &request, reporter)
         }
         try reserve(request.reference, order)
-        let moved = ApsaraUploadTicket.moved(checkpoint, now: client.clocks.wall())
-        if moved == nil, ApsaraUploadTicket.dropMoved(&checkpoint) { checkpoint.count("left_media") }
+        let moved = ApsaraUploadTicket.moved(checkpoint.apsara, now: client.clocks.wall())
+        if moved == nil, ApsaraUploadTicket.dropMoved(&checkpoint.apsara) { checkpoint.apsara.increment(\.leftMedia) }
         // A video whose storage is refused is asked for again in place, since VOD may have been misunderstood. A
         // picture is not: asking again would make another picture.
         let isInPlace = medium.sort == .image || objection(to: medium) == nil
-        if moved == nil, isInPlace, let (grant, left) = newest.good(checkpoint, now: client.clocks.wall()) {
+        if moved == nil, isInPlace, let (grant, left) = newest.good(checkpoint.apsara, now: client.clocks.wall()) {
             client.conceal(grant)
             return .place(Place(medium: medium, grant: grant, left: left))
         }
         let isPerhapsWhole =
-            checkpoint["completing"] != nil || checkpoint["upload"] == nil && checkpoint["final_sent"] != nil
+            checkpoint.isCompleting || checkpoint.s3.upload == nil && checkpoint.mayBeWhole
         if isPerhapsWhole, try await authority.isWhole(medium, size: order.file.size) == true { return .whole(medium) }
         if let (ticket, left) = moved {
             client.conceal(ticket.grant)
-            if medium.id != ticket.medium.id { checkpoint.count("left_media") }
-            try await take(ticket, left, &checkpoint, reporter, mayBeThere: isPerhapsWhole)
+            if medium.id != ticket.medium.id { checkpoint.apsara.increment(\.leftMedia) }
+            try await adopt(ticket, left, &checkpoint, reporter, mayBeThere: isPerhapsWhole)
             return .place(Place(medium: ticket.medium, grant: ticket.grant, left: left))
         }
         guard authority.renews(medium) else {
-            let left = checkpoint.count("left_media")
-            if isPerhapsWhole { checkpoint["reuploaded"] = "1" }
+            let left = checkpoint.apsara.increment(\.leftMedia)
+            if isPerhapsWhole { checkpoint.wasReuploaded = true }
             if CreationPatience.wait(after: left) > .zero {
                 try await leave(&checkpoint, reporter)
                 throw creations.failed(client.moved(), client, atLeast: left)
@@ -93,51 +75,51 @@ extension Apsara {
         client.conceal(ticket.grant)
         let left = life(of: ticket)
         if ticket.medium.isAt(medium) {
-            ticket.note(in: &checkpoint, until: client.clocks.wall().advanced(by: left))
-            try await reporter.record(checkpoint)
+            ticket.note(in: &checkpoint.apsara, until: client.clocks.wall().advanced(by: left))
+            try await reporter.record(checkpoint.stored)
             try await reporter.credential(
                 CredentialRenewal(reason: .ending, until: client.clocks.wall().advanced(by: left)))
         } else {
-            try await take(ticket, left, &checkpoint, reporter, mayBeThere: isPerhapsWhole)
+            try await adopt(ticket, left, &checkpoint, reporter, mayBeThere: isPerhapsWhole)
         }
         return .place(Place(medium: ticket.medium, grant: ticket.grant, left: left))
     }
 
     /// Gets a medium for the file: a new one, or one that was asked for before.
     private func begin(
-        _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ request: inout ApsaraUploadRequest,
+        _ order: UploadOrder, _ checkpoint: inout PartsCheckpoint, _ request: inout ApsaraUploadRequest,
         _ reporter: any UploadReporter
     ) async throws -> MediumState {
         for _ in 0..<Self.mostReferences {
             try creations.check(client)
-            let wasAsked = checkpoint["asking"] != nil
+            let wasAsked = checkpoint.apsara.isAsking
             if !wasAsked {
-                request.reference = reference(order, checkpoint.number("media_count"))
+                request.reference = reference(order, checkpoint.apsara.mediaCount ?? 0)
                 try reserve(request.reference, order)
-                checkpoint["reference"] = request.reference
-                checkpoint["asking"] = "1"
+                checkpoint.apsara.reference = request.reference
+                checkpoint.apsara.isAsking = true
                 // Recorded before the request: a medium without a record stays empty for ever.
-                try await reporter.record(checkpoint)
+                try await reporter.record(checkpoint.stored)
             } else {
                 try reserve(request.reference, order)
                 if request.sort == .image {
-                    checkpoint.count("lost_media")
-                    try await reporter.record(checkpoint)
+                    checkpoint.apsara.increment(\.lostMedia)
+                    try await reporter.record(checkpoint.stored)
                 }
             }
             let (authority, request) = (authority, request)
             // Each request may have made a medium, regardless of its answer.
             let answer = try await creations.make(
-                client, after: checkpoint.number("lost_media") + (wasAsked ? 1 : 0),
-                countsLost: authority.tellsWhole && request.sort != .image ? .never : .unanswered
+                client, after: (checkpoint.apsara.lostMedia ?? 0) + (wasAsked ? 1 : 0),
+                countsLost: authority.reportsCompletion && request.sort != .image ? .never : .unanswered
             ) {
                 try await withCancellationGrace(.milliseconds(800)) {
                     try await authority.begin(request, again: wasAsked)
                 }
             }
-            checkpoint["asking"] = nil
+            checkpoint.apsara.isAsking = false
             // The next medium has another reference.
-            checkpoint.count("media_count")
+            checkpoint.apsara.increment(\.mediaCount)
             switch answer {
             case .useless: continue
             case .whole(let medium): return .whole(medium)
@@ -151,9 +133,9 @@ extension Apsara {
                             retryable: true), remedy: .misconfigured)
                 }
                 let left = life(of: ticket)
-                try await take(ticket, left, &checkpoint, reporter, mayBeThere: false)
+                try await adopt(ticket, left, &checkpoint, reporter, mayBeThere: false)
                 // Makes the engine look for bytes that an earlier attempt may have sent there.
-                if !isNew, checkpoint["restarts"] == nil { checkpoint["restarts"] = "1" }
+                if !isNew, !checkpoint.has(\.restarts) { checkpoint.restarts = 1 }
                 return .place(Place(medium: ticket.medium, grant: ticket.grant, left: left))
             }
         }
@@ -175,28 +157,27 @@ extension Apsara {
     private static let mostReferences = 10
 
     /// An upload that was begun at another address starts again at this one.
-    private func take(
-        _ ticket: ApsaraUploadTicket, _ left: Duration, _ checkpoint: inout Checkpoint, _ reporter: any UploadReporter,
+    private func adopt(
+        _ ticket: ApsaraUploadTicket, _ left: Duration, _ checkpoint: inout PartsCheckpoint,
+        _ reporter: any UploadReporter,
         mayBeThere: Bool
     ) async throws {
         let old = checkpoint
-        checkpoint = Checkpoint()
-        for field in Self.counted + PartsUpload.counted { checkpoint[field] = old[field] }
-        if mayBeThere { checkpoint["reuploaded"] = "1" }
-        ticket.note(in: &checkpoint, until: client.clocks.wall().advanced(by: left))
-        if old[PartsUpload.begun] == nil {
-            try await reporter.record(checkpoint)
+        checkpoint = PartsCheckpoint(old.stored.keeping(ApsaraCheckpoint.lasting + PartsCheckpoint.lasting))
+        if mayBeThere { checkpoint.wasReuploaded = true }
+        ticket.note(in: &checkpoint.apsara, until: client.clocks.wall().advanced(by: left))
+        if !old.isBegun {
+            try await reporter.record(checkpoint.stored)
         } else {
-            try await reporter.renewed(checkpoint, leaving: old["upload"] == nil ? nil : old)
+            try await reporter.renewed(checkpoint.stored, leaving: old.s3.upload == nil ? nil : old.stored)
         }
     }
 
     /// Gives up a medium when VOD gives no right to it any more; the next attempt asks for another.
-    private func leave(_ checkpoint: inout Checkpoint, _ reporter: any UploadReporter) async throws {
+    private func leave(_ checkpoint: inout PartsCheckpoint, _ reporter: any UploadReporter) async throws {
         let old = checkpoint
-        checkpoint = Checkpoint()
-        for field in Self.counted + PartsUpload.counted { checkpoint[field] = old[field] }
-        try await reporter.renewed(checkpoint, leaving: old["upload"] == nil ? nil : old)
+        checkpoint = PartsCheckpoint(old.stored.keeping(ApsaraCheckpoint.lasting + PartsCheckpoint.lasting))
+        try await reporter.renewed(checkpoint.stored, leaving: old.s3.upload == nil ? nil : old.stored)
     }
 
     private func life(of ticket: ApsaraUploadTicket) -> Duration {

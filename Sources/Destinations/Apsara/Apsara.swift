@@ -56,29 +56,29 @@ struct Apsara: Destination {
 
     func requestedDigests(forSize size: Int64) -> [PartDigests.RequestedDigest] {
         let isSingle = size <= settings.bucket.singleUpTo && !settings.fields.needsEnd
-        return S3.requestedDigests(forSize: size, nowhere(isSingle: isSingle))
+        return S3.requestedDigests(forSize: size, undecided(isSingle: isSingle))
     }
 
     func uncutPiece(ofSize size: Int64?) -> UncutPiece? {
         let isSingle = size.map { $0 <= settings.bucket.singleUpTo && !settings.fields.needsEnd } ?? false
-        return S3.uncutPiece(ofSize: size, nowhere(isSingle: isSingle))
+        return S3.uncutPiece(ofSize: size, undecided(isSingle: isSingle))
     }
 
     /// The dialect that cuts a file before VOD has said where it goes.
-    private func nowhere(isSingle: Bool) -> S3Dialect {
-        let nowhere = ApsaraMedium(
+    private func undecided(isSingle: Bool) -> S3Dialect {
+        let undecided = ApsaraMedium(
             sort: .video, endpoint: settings.uploadEndpoint ?? "https://nowhere", bucket: "nowhere", key: "nowhere")
-        let nobody = ApsaraKeys(
+        let noKeys = ApsaraKeys(
             ApsaraGrant(key: S3Key(id: "", secret: "")), left: .zero, clocks: client.clocks, clock: clock
         ) { _ in throw CancellationError() }
-        return dialect(of: nowhere, nobody, isSingle: isSingle, nil) { nil }
+        return dialect(of: undecided, noKeys, isSingle: isSingle, nil) { nil }
     }
 
     /// Whether one request takes the whole file. An upload keeps the way in which it was begun.
-    private func isSingle(_ order: UploadOrder, _ said: ApsaraFields.MetadataFields) -> Bool {
-        let begun = order.checkpoint.flatMap { $0[PartsUpload.begun] == nil ? nil : $0 }
-        return begun.map { $0["upload"] == nil }
-            ?? (order.file.size <= settings.bucket.singleUpTo && said.notification == nil)
+    private func isSingle(_ order: UploadOrder, _ metadata: ApsaraFields.MetadataFields) -> Bool {
+        let begun = order.partsCheckpoint
+        return begun.isBegun
+            ? begun.s3.upload == nil : order.file.size <= settings.bucket.singleUpTo && metadata.notification == nil
     }
 
     private func engine(_ dialect: S3Dialect) -> PartsEngine {
@@ -96,40 +96,40 @@ struct Apsara: Destination {
         guard order.file.size > 0 else {
             throw refusal("empty_file", "an empty file makes no medium; it is not sent")
         }
-        let said: ApsaraFields.MetadataFields
-        do { said = try settings.fields.said(of: order, as: sort) } catch {
+        let metadata: ApsaraFields.MetadataFields
+        do { metadata = try settings.fields.metadata(of: order, as: sort) } catch {
             throw refusal("metadata_refused", error.text)
         }
         var order = order
-        if let checkpoint = order.checkpoint, let medium = Self.transferred(checkpoint) {
-            switch try await verified(medium, order, checkpoint, reporter) {
+        if let medium = Self.transferred(order.partsCheckpoint) {
+            switch try await verified(medium, order, order.partsCheckpoint, reporter) {
             case .done(let object): return object
-            case .anew(let anew): order.checkpoint = anew
+            case .again(let fresh): order.checkpoint = fresh.stored
             }
         }
         // An upload that has to wait makes no medium.
-        try await engine(nowhere(isSingle: isSingle(order, said))).checkQuota(order, reporter)
-        defer { grants.letGo(of: order.id) }
-        var checkpoint = order.checkpoint ?? Checkpoint()
+        try await engine(undecided(isSingle: isSingle(order, metadata))).checkQuota(order, reporter)
+        defer { grants.release(of: order.id) }
+        var checkpoint = order.partsCheckpoint
         var request = ApsaraUploadRequest(
             sort: sort, name: Self.shown(order.name), size: order.file.size,
-            sha256: order.file.sha256, reference: "", said: said)
+            sha256: order.file.sha256, reference: "", metadata: metadata)
         let place: Place
         switch try await self.place(for: order, &checkpoint, &request, reporter) {
         case .place(let found): place = found
         case .whole(let medium):
-            return try await ended(medium, order, checkpoint, object(medium, "held", said.warnings), reporter)
+            return try await ended(medium, order, checkpoint, object(medium, "held", metadata.warnings), reporter)
         }
         if let id = place.medium.id { try await reporter.named(id) }
         // The checkpoint is recorded with its medium, so that the medium is used once the objection is resolved.
         if let objection = objection(to: place.medium) { throw objection }
         // A removal needs this name when the file no longer exists.
-        checkpoint[Self.file] = request.name
-        order.checkpoint = checkpoint
+        checkpoint.apsara.file = request.name
+        order.checkpoint = checkpoint.stored
         let remote = try await send(order, place, request, reporter)
         grants.forget(order.id)
         creations.succeeded()
-        let made = object(place.medium, remote.verifiedBy, remote.warnings + said.warnings + lostMedia(checkpoint))
+        let made = object(place.medium, remote.verifiedBy, remote.warnings + metadata.warnings + lostMedia(checkpoint))
         return try await ended(place.medium, order, checkpoint, made, reporter)
     }
 
@@ -140,7 +140,8 @@ struct Apsara: Destination {
         let reporter = ApsaraReporter(reporter, order.checkpoint ?? Checkpoint())
         let creations = creations
         let keys = ApsaraKeys(
-            place.grant, left: place.left, clocks: client.clocks, clock: clock, renewsForLooks: !authority.tellsWhole,
+            place.grant, left: place.left, clocks: client.clocks, clock: clock,
+            renewsForQuestions: !authority.reportsCompletion,
             renewsEarly: medium.sort != .image
         ) { [clock] reason in
             guard authority.renews(medium) else {
@@ -169,7 +170,9 @@ struct Apsara: Destination {
             try await reporter.credential(CredentialRenewal(reason: reason, until: until))
             return ticket.grant
         }
-        let dialect = dialect(of: medium, keys, isSingle: isSingle(order, request.said), request.said.notification) {
+        let dialect = dialect(
+            of: medium, keys, isSingle: isSingle(order, request.metadata), request.metadata.notification
+        ) {
             try await authority.isWhole(medium, size: order.file.size)
         }
         let engine = engine(dialect)
@@ -178,15 +181,17 @@ struct Apsara: Destination {
             case ApsaraKeys.moved: try await reporter.settle()
             case S3Dialect.otherThere:
                 // The object at this address belongs to another file and stays. This file gets a medium of its own.
-                var anew = Checkpoint()
-                for field in Self.counted + PartsUpload.counted { anew[field] = order.checkpoint?[field] }
-                try await reporter.renewed(anew, leaving: nil)
+                let old = order.partsCheckpoint.stored
+                try await reporter.renewed(
+                    old.keeping(ApsaraCheckpoint.lasting + PartsCheckpoint.lasting), leaving: nil)
             case S3Dialect.isThere:
                 // There was no record of this medium: an attempt may have sent it before the database was lost. The
                 // engine looks at it before it sends a byte.
-                guard order.checkpoint?["restarts"] == nil else { throw dialect.unseen(medium.key) }
+                var checkpoint = order.partsCheckpoint
+                if checkpoint.has(\.restarts) { throw dialect.api.outcomeUnknown(medium.key) }
+                checkpoint.restarts = 1
                 var again = order
-                again.checkpoint?["restarts"] = "1"
+                again.checkpoint = checkpoint.stored
                 return try await engine.upload(again, reporter)
             default: break
             }
@@ -211,10 +216,12 @@ struct Apsara: Destination {
         bucket.signing = settings.signing ?? (region == nil ? .v1 : .v4)
         // A bucket name cannot stand before an IP address.
         bucket.isVirtual = IPAddress(host.filter { $0 != "[" && $0 != "]" }) == nil
-        var appointment = S3AssignedObject(
-            key: medium.key, lasting: ApsaraUploadTicket.fields + Self.counted + [Self.file], isWhole: isWhole)
-        if let bytes = try? notification?.bytes { appointment.ending = [("x-oss-notification", base64(bytes))] }
-        bucket.assignedObject = appointment
+        var assignedObject = S3AssignedObject(
+            key: medium.key,
+            lasting: ApsaraCheckpoint.ofTicket + ApsaraCheckpoint.lasting + [ApsaraCheckpoint.fields.file.name],
+            isWhole: isWhole)
+        if let bytes = try? notification?.bytes { assignedObject.ending = [("x-oss-notification", base64(bytes))] }
+        bucket.assignedObject = assignedObject
         let signer = S3KeySigner(keys, client: client, settings: bucket, clock: clock)
         return S3Dialect(
             api: S3API(client: client, settings: bucket, signer: signer, rights: "the upload credential"),
@@ -238,19 +245,20 @@ struct Apsara: Destination {
     // MARK: What else is asked
 
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
-        if checkpoint[Checkpoint.isFinished] != nil || Self.transferred(checkpoint) != nil { return false }
+        let checkpoint = PartsCheckpoint(checkpoint)
+        if checkpoint.stored.isFinished || Self.transferred(checkpoint) != nil { return false }
         // A request whose answer was lost may have made an empty medium.
-        guard let medium = ApsaraMedium(checkpoint) else { return checkpoint["asking"] == nil }
+        guard let medium = ApsaraMedium(checkpoint.apsara) else { return !checkpoint.apsara.isAsking }
         let mayBeWhole =
-            checkpoint["completing"] != nil || checkpoint["upload"] == nil && checkpoint["final_sent"] != nil
-        guard checkpoint["upload"] != nil || mayBeWhole else { return true }
+            checkpoint.isCompleting || checkpoint.s3.upload == nil && checkpoint.mayBeWhole
+        guard checkpoint.s3.upload != nil || mayBeWhole else { return true }
         guard objection(to: medium) == nil else { return false }
         do {
-            let (authority, client, size) = (authority, client, checkpoint.number("size"))
+            let (authority, client, size) = (authority, client, checkpoint.size ?? 0)
             let request = ApsaraUploadRequest(
-                sort: medium.sort, name: checkpoint[Self.file] ?? medium.key.name.display,
-                size: checkpoint.number("size"), sha256: checkpoint["sha256"].flatMap { bytes(hexadecimal: $0) } ?? [],
-                reference: checkpoint["reference"] ?? "", said: ApsaraFields.MetadataFields())
+                sort: medium.sort, name: checkpoint.apsara.file ?? medium.key.name.display,
+                size: checkpoint.size ?? 0, sha256: checkpoint.sha256.flatMap { bytes(hexadecimal: $0) } ?? [],
+                reference: checkpoint.apsara.reference ?? "", metadata: ApsaraFields.MetadataFields())
             let renewed: @Sendable (CredentialRenewal.Reason) async throws -> ApsaraGrant = { _ in
                 // VOD gives the right to a picture only with a new picture, which is not wanted here.
                 guard medium.sort != .image else { throw client.moved() }
@@ -260,14 +268,14 @@ struct Apsara: Destination {
                 return ticket.grant
             }
             let grant: ApsaraGrant
-            if let kept = ApsaraGrant.read(checkpoint, now: client.clocks.wall())?.grant {
+            if let kept = ApsaraGrant.read(checkpoint.apsara, now: client.clocks.wall())?.grant {
                 grant = kept
             } else {
                 // No new right is asked for to a medium that may be complete: VOD would take that as a request to
                 // overwrite it.
                 if mayBeWhole {
                     guard try await authority.isWhole(medium, size: size) == false else { return false }
-                    if checkpoint["upload"] == nil { return true }
+                    if checkpoint.s3.upload == nil { return true }
                 }
                 grant = try await renewed(.ending)
             }
@@ -298,9 +306,9 @@ struct Apsara: Destination {
             id: medium.id ?? medium.key.display, url: medium.imageURL, verifiedBy: verifiedBy, warnings: warnings)
     }
 
-    private func lostMedia(_ checkpoint: Checkpoint) -> [String] {
-        let count = checkpoint.number("lost_media")
-        let left = checkpoint.number("left_media")
+    private func lostMedia(_ checkpoint: PartsCheckpoint) -> [String] {
+        let count = checkpoint.apsara.lostMedia ?? 0
+        let left = checkpoint.apsara.leftMedia ?? 0
         var words: [String] = []
         if count > 0 {
             words.append("\(count) request(s) for a medium got no answer: VOD may hold as many empty ones")
@@ -309,12 +317,12 @@ struct Apsara: Destination {
             let media = left == 1 ? "1 medium is left empty" : "\(left) media are left empty"
             words.append("the credential expired before the file was complete, and VOD gave another medium: \(media)")
         }
-        if let failed = checkpoint["failed_media"] {
+        if let failed = checkpoint.apsara.failedMedia {
             words.append(
                 "VOD could not process the file that was sent before, which is still there: \(FilePath(failed).display)"
             )
         }
-        if let lost = checkpoint["twice_media"] {
+        if let lost = checkpoint.apsara.sentTwiceMedia {
             words.append(
                 "it was sent again because \(FilePath(lost).display) was not found there: it may be there twice")
         }

@@ -11,7 +11,7 @@ struct ApsaraAPI: ApsaraAuthority {
     let clock: ServiceClock
     let rights: String
     let limits: Limits
-    var tellsWhole: Bool { true }
+    var reportsCompletion: Bool { true }
 
     static let defaultRegion = "cn-shanghai"
 
@@ -25,7 +25,7 @@ struct ApsaraAPI: ApsaraAuthority {
         if again, let found = try await recover(request) { return found }
         do {
             let parameters =
-                request.said.fields.map { (name: $0.key, value: $0.value) }
+                request.metadata.fields.map { (name: $0.key, value: $0.value) }
                 + [("FileName", request.name), ("FileSize", "\(request.size)"), ("ReferenceId", request.reference)]
             let ticket = try await ticket(try await call("CreateUploadVideo", parameters), request.sort)
             return .given(ticket, isNew: true)
@@ -37,7 +37,7 @@ struct ApsaraAPI: ApsaraAuthority {
 
     private func createImage(_ request: ApsaraUploadRequest) async throws -> ApsaraUploadTicket {
         let parameters =
-            request.said.fields.map { (name: $0.key, value: $0.value) }
+            request.metadata.fields.map { (name: $0.key, value: $0.value) }
             + [("OriginalFileName", request.name), ("ImageExt", Self.ending(request.name))]
         return try await ticket(try await call("CreateUploadImage", parameters), request.sort)
     }
@@ -113,7 +113,7 @@ struct ApsaraAPI: ApsaraAuthority {
             if ApsaraVerdict.isGone(error) { return .gone }
             // A key that only allows uploads causes no hold for other uploads.
             if ["Forbidden", "NoPermission"].contains(where: { ApsaraVerdict.has($0, error) }) {
-                return .untold(medium.sort == .image ? "vod:GetImageInfo" : "vod:GetVideoInfo")
+                return .notAllowed(medium.sort == .image ? "vod:GetImageInfo" : "vod:GetVideoInfo")
             }
             throw error
         }
@@ -212,7 +212,7 @@ struct ApsaraAPI: ApsaraAuthority {
                 continue
             case let code? where code.hasPrefix("InvalidTimeStamp.Expired") || code.hasPrefix("IllegalTimestamp"):
                 if corrected.insert(.clock).inserted,
-                    clock.isCorrected(by: response, now: client.clocks.wall(), said: ahead)
+                    clock.isCorrected(by: response, now: client.clocks.wall(), ahead: ahead)
                 {
                     continue
                 }

@@ -16,7 +16,7 @@ protocol ApsaraAuthority: Sendable {
     /// Whether a new right to this medium can be asked for. If not, a new right comes only with another medium.
     func renews(_ medium: ApsaraMedium) -> Bool
     /// Whether ``isWhole(_:size:)`` can be answered.
-    var tellsWhole: Bool { get }
+    var reportsCompletion: Bool { get }
     /// Whether the service has all bytes of the medium; `nil` where that cannot be found out.
     func isWhole(_ medium: ApsaraMedium, size: Int64) async throws -> Bool?
     /// The service's state of a medium whose bytes it has; `nil` where the service does not tell it.
@@ -41,7 +41,7 @@ enum ApsaraState: Hashable, Sendable {
     /// The medium no longer exists.
     case gone
     /// The key has no right to ask for the state.
-    case untold(String)
+    case notAllowed(String)
 
     init(_ status: String) {
         switch status {
@@ -71,7 +71,7 @@ struct ApsaraUploadRequest: Sendable {
     var sha256: [UInt8]
     /// Our reference, different for each medium: 6 to 64 letters, digits, `-` and `_`.
     var reference: String
-    var said: ApsaraFields.MetadataFields
+    var metadata: ApsaraFields.MetadataFields
 }
 
 /// An error of VOD and its remedy (VOD API reference, "Error codes", and the codes that are common to all services).
@@ -90,8 +90,8 @@ struct ApsaraVerdict: Sendable {
         let error = json?["error"]
         // Some answers contain a code without an error object.
         code = (json?["Code"] ?? error?["code"] ?? error?["Code"])?.string
-        let said = (json?["Message"] ?? error?["message"] ?? error?["Message"])?.string ?? error?.string
-        words = [code, said].compactMap { $0 }.joined(separator: ": ")
+        let message = (json?["Message"] ?? error?["message"] ?? error?["Message"])?.string ?? error?.string
+        words = [code, message].compactMap { $0 }.joined(separator: ": ")
         let isFinal = json?["final"]?.flag ?? error?["final"]?.flag
         switch (code.flatMap { Self.remedy($0, wait) }, isFinal) {
         case (_, true?): remedy = .giveUp

@@ -17,9 +17,9 @@ actor ApsaraKeys: S3KeySource {
     /// Asks for a new right to the same medium.
     private let renewal: @Sendable (CredentialRenewal.Reason) async throws -> ApsaraGrant
     private let clock: ServiceClock
-    /// Whether a question about a possibly complete object may ask for a new right. VOD may take that request as a wish
+    /// Whether a question about a possibly complete object may ask for a new right. VOD may take that request as one
     /// to overwrite the object.
-    private let renewsForLooks: Bool
+    private let renewsForQuestions: Bool
     /// Whether a new right may be asked for before this one is refused: the new right may be for another medium.
     private let renewsEarly: Bool
     private let question = SingleFlight()
@@ -36,12 +36,12 @@ actor ApsaraKeys: S3KeySource {
     private var longestPart: Duration = .zero
 
     init(
-        _ grant: ApsaraGrant, left: Duration, clocks: any Clocks, clock: ServiceClock, renewsForLooks: Bool = true,
+        _ grant: ApsaraGrant, left: Duration, clocks: any Clocks, clock: ServiceClock, renewsForQuestions: Bool = true,
         renewsEarly: Bool = true, renewal: @escaping @Sendable (CredentialRenewal.Reason) async throws -> ApsaraGrant
     ) {
         self.clocks = clocks
         self.clock = clock
-        self.renewsForLooks = renewsForLooks
+        self.renewsForQuestions = renewsForQuestions
         self.renewsEarly = renewsEarly
         self.renewal = renewal
         held = grant
@@ -108,7 +108,7 @@ actor ApsaraKeys: S3KeySource {
     }
 
     private func hasEnded(_ verdict: S3Verdict, isHead: Bool) -> Bool {
-        if isHead, !renewsForLooks { return false }
+        if isHead, !renewsForQuestions { return false }
         switch verdict.code {
         case let code? where S3Verdict.endsAtOSS.contains(code): return true
         case "AccessDenied", nil:

@@ -72,48 +72,48 @@ extension ApsaraFields {
     ]
 
     /// - Throws: A sentence for a person, where the text that a template made cannot be used.
-    func said(of order: UploadOrder, as sort: ApsaraMediaKind) throws(InvalidText) -> MetadataFields {
-        var said = MetadataFields()
+    func metadata(of order: UploadOrder, as sort: ApsaraMediaKind) throws(InvalidText) -> MetadataFields {
+        var metadata = MetadataFields()
         for (key, name) in Self.named {
             guard let text = order.metadata[key].flatMap({ Self.plain($0) }) else { continue }
             if let problem = Self.problem(with: text, at: key) {
                 throw InvalidText(text: "`\(key)` made `\(FilePath(text).display)`, which \(problem)")
             }
-            said.fields[name] = text
+            metadata.fields[name] = text
         }
         let title =
-            said.fields["Title"] ?? ["title", "name"].lazy.compactMap { order.metadata[$0] }.first.flatMap {
+            metadata.fields["Title"] ?? ["title", "name"].lazy.compactMap { order.metadata[$0] }.first.flatMap {
                 Self.plain($0)
             }
             ?? Self.plain(order.name.stem.text ?? order.name.stem.display) ?? order.name.name.display
-        said.fields["Title"] = Self.cut(title, Self.longestTitle, "title", &said.warnings)
-        if let words = said.fields["Description"] ?? order.metadata["description"].flatMap({ Self.plain($0) }) {
-            said.fields["Description"] = Self.cut(words, Self.longestDescription, "description", &said.warnings)
+        metadata.fields["Title"] = Self.cut(title, Self.longestTitle, "title", &metadata.warnings)
+        if let words = metadata.fields["Description"] ?? order.metadata["description"].flatMap({ Self.plain($0) }) {
+            metadata.fields["Description"] = Self.cut(words, Self.longestDescription, "description", &metadata.warnings)
         }
-        if let tags = said.fields["Tags"] { said.fields["Tags"] = Self.tags(tags, &said.warnings) }
-        let cover = said.fields["CoverURL"]
+        if let tags = metadata.fields["Tags"] { metadata.fields["Tags"] = Self.tags(tags, &metadata.warnings) }
+        let cover = metadata.fields["CoverURL"]
         if sort == .image {
-            for name in ["CoverURL", "TemplateGroupId", "WorkflowId"] { said.fields[name] = nil }
-            said.fields["ImageType"] = imageType
-        } else if transcode == false, said.fields["TemplateGroupId"] == nil {
-            said.fields["TranscodeMode"] = "NoTranscode"
+            for name in ["CoverURL", "TemplateGroupId", "WorkflowId"] { metadata.fields[name] = nil }
+            metadata.fields["ImageType"] = imageType
+        } else if transcode == false, metadata.fields["TemplateGroupId"] == nil {
+            metadata.fields["TranscodeMode"] = "NoTranscode"
         }
-        said.notification = notification(said, cover)
-        return said
+        metadata.notification = notification(metadata, cover)
+        return metadata
     }
 
     /// The notification at the end of the upload (header `x-oss-notification`). It repeats the fields of the
     /// announcement, as the vendor's clients do.
-    private func notification(_ said: MetadataFields, _ cover: String?) -> JSONValue? {
+    private func notification(_ metadata: MetadataFields, _ cover: String?) -> JSONValue? {
         guard needsEnd else { return nil }
         var vod: [String: JSONValue] = [:]
         for (name, own) in [("Title", "Title"), ("Description", "Description"), ("Tags", "Tags"), ("CateId", "CateId")]
         {
-            if let text = said.fields[own] { vod[name] = .text(text) }
+            if let text = metadata.fields[own] { vod[name] = .text(text) }
         }
         if let cover { vod["CoverUrl"] = .text(cover) }
         if let process { vod["IsProcess"] = .text("\(process)") }
-        if let data = said.fields["UserData"].flatMap({ JSONValue.read(Array($0.utf8)) }) {
+        if let data = metadata.fields["UserData"].flatMap({ JSONValue.read(Array($0.utf8)) }) {
             vod["UserData"] = data
         } else {
             var data: [String: JSONValue] = [:]

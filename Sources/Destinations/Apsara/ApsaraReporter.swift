@@ -1,12 +1,13 @@
 internal import Core
 internal import Synchronization
 
-/// Passes on the engine's notes of one attempt. To every checkpoint it adds the gift that has replaced its medium
-/// meanwhile, so that a restart uses that gift and asks for no other.
+/// Passes on the engine's notes of one attempt. To every checkpoint it adds the ticket that has replaced its medium
+/// meanwhile, so that a restart uses that ticket and asks for no other.
 final class ApsaraReporter: UploadReporter {
     private struct State {
         var last: Checkpoint
-        var moved: [String: String] = [:]
+        /// The fields of the ticket that has replaced the medium.
+        var moved = Checkpoint()
     }
 
     private let reporter: any UploadReporter
@@ -20,20 +21,20 @@ final class ApsaraReporter: UploadReporter {
     /// Durable when it returns.
     func moved(to ticket: ApsaraUploadTicket, until: WallTime) async throws {
         let checkpoint = state.withLock { state in
-            ticket.noteMoved(in: &state.moved, until: until)
+            state.moved = ticket.asMoved(until: until)
             return Self.with(state.moved, &state.last)
         }
         try await reporter.record(checkpoint)
     }
 
-    /// Waits for a note that was being written when the gift came.
+    /// Waits for a note that was being written when the ticket came.
     func settle() async throws {
-        let checkpoint = state.withLock { $0.moved.isEmpty ? nil : $0.last }
+        let checkpoint = state.withLock { $0.moved.fields.isEmpty ? nil : $0.last }
         if let checkpoint { try await reporter.record(checkpoint) }
     }
 
-    private static func with(_ moved: [String: String], _ checkpoint: inout Checkpoint) -> Checkpoint {
-        checkpoint.fields.merge(moved) { $1 }
+    private static func with(_ moved: Checkpoint, _ checkpoint: inout Checkpoint) -> Checkpoint {
+        checkpoint.merge(moved)
         return checkpoint
     }
 
@@ -66,33 +67,30 @@ final class ApsaraReporter: UploadReporter {
     var mayClearUp: Bool { reporter.mayClearUp }
 }
 
-// A gift that was given in place of the medium that a checkpoint names. The next attempt uses it.
+// A ticket that was given in place of the medium that a checkpoint names. The next attempt uses it.
 extension ApsaraUploadTicket {
     private static let movedTo = "moved_"
 
-    func noteMoved(in fields: inout [String: String], until: WallTime) {
-        var own = Checkpoint()
+    /// The fields that keep it beside those of the medium that it replaces.
+    func asMoved(until: WallTime) -> Checkpoint {
+        var own = ApsaraCheckpoint()
         note(in: &own, until: until)
-        fields = [:]
-        for (field, value) in own.fields { fields[Self.movedTo + field] = value }
+        return own.stored.adding(prefix: Self.movedTo)
     }
 
-    /// Returns the gift with the time that is left of it; `nil` where none was given, or its right has ended.
-    static func moved(_ checkpoint: Checkpoint, now: WallTime) -> (ticket: ApsaraUploadTicket, left: Duration)? {
-        var own = Checkpoint()
-        for (field, value) in checkpoint.fields where field.hasPrefix(movedTo) {
-            own[String(field.dropFirst(movedTo.count))] = value
-        }
+    /// Returns the ticket with the time that is left of it; `nil` where none was given, or its right has ended.
+    static func moved(_ checkpoint: ApsaraCheckpoint, now: WallTime) -> (ticket: ApsaraUploadTicket, left: Duration)? {
+        let own = ApsaraCheckpoint(checkpoint.stored.removing(prefix: movedTo))
         guard let medium = ApsaraMedium(own), let (grant, left) = ApsaraGrant.read(own, now: now) else { return nil }
         return (ApsaraUploadTicket(medium: medium, grant: grant), left)
     }
 
-    /// Forgets the gift whose right ended before it was used.
+    /// Forgets the ticket whose right ended before it was used.
     ///
     /// - Returns: Whether there was one: its medium stays empty.
-    static func dropMoved(_ checkpoint: inout Checkpoint) -> Bool {
-        let fields = checkpoint.fields.keys.filter { $0.hasPrefix(movedTo) }
-        for field in fields { checkpoint[field] = nil }
-        return !fields.isEmpty
+    static func dropMoved(_ checkpoint: inout ApsaraCheckpoint) -> Bool {
+        let moved = checkpoint.stored.removing(prefix: movedTo).adding(prefix: movedTo)
+        checkpoint.stored.remove(Array(moved.fields.keys))
+        return !moved.fields.isEmpty
     }
 }

@@ -6,7 +6,7 @@ internal import Transport
 struct ApsaraService: ApsaraAuthority {
     let service: OwnService
     let rights = "`authorisation`"
-    var tellsWhole: Bool { false }
+    var reportsCompletion: Bool { false }
 
     /// The service may have made a medium for the same reference before, and then returns that one.
     func begin(_ request: ApsaraUploadRequest, again: Bool) async throws -> ApsaraTicketAnswer {
@@ -33,7 +33,7 @@ struct ApsaraService: ApsaraAuthority {
             guard let answer, case .object = answer else {
                 return CheckResult(.failed, "\(service.name) gives something other than a JSON object")
             }
-            if let problem = said(answer) { return CheckResult(.warning, problem.asFound(right: nil)) }
+            if let problem = reportedError(answer) { return CheckResult(.warning, problem.asFound(right: nil)) }
             return CheckResult(.ok, "\(service.name) answers; whether VOD does is seen with the first file")
         } catch let error as UploadError {
             return CheckResult(.failed, error.asFound(right: rights))
@@ -50,7 +50,7 @@ struct ApsaraService: ApsaraAuthority {
             "kind": .text(request.sort.rawValue), "file": .text(request.name), "size": .whole(request.size),
             "sha256": .text(hexadecimal(request.sha256)), "reference": .text(request.reference),
             // In VOD's own form, so that the service can pass them on.
-            "parameters": .object(request.said.fields.mapValues { .text($0) }),
+            "parameters": .object(request.metadata.fields.mapValues { .text($0) }),
         ]
         if let id = medium?.id { fields["media"] = .text(id) }
         let bytes = try await service.answer(to: .object(fields), what) { refusal($0, what) }
@@ -59,7 +59,7 @@ struct ApsaraService: ApsaraAuthority {
         }
         // Some services wrap their answer in an object with a code of its own.
         let inner = json["UploadAddress"] == nil ? json["data"] ?? json : json
-        if inner["UploadAddress"] == nil, let error = said(inner) ?? said(json) { throw error }
+        if inner["UploadAddress"] == nil, let error = reportedError(inner) ?? reportedError(json) { throw error }
         do {
             return try ApsaraUploadTicket(inner, as: request.sort, before: request.sort == .image ? nil : medium)
         } catch {
@@ -78,7 +78,7 @@ struct ApsaraService: ApsaraAuthority {
     }
 
     /// Reads a refusal of a program, which has no status.
-    private func said(_ json: JSONValue) -> UploadError? {
+    private func reportedError(_ json: JSONValue) -> UploadError? {
         guard json["error"] != nil || json["Code"]?.string != nil else { return nil }
         let verdict = ApsaraVerdict(json, status: nil, wait: nil)
         let kind: Failure.Class =

@@ -114,7 +114,7 @@ extension Apsara {
         func text(_ key: String) -> String? { if case .text(let text)? = values[key] { text } else { nil } }
         func flag(_ key: String) -> Bool? { if case .flag(let flag)? = values[key] { flag } else { nil } }
         var settings = ApsaraSettings(bucket: OSS.unplaced)
-        settings.bucket.take(values)
+        settings.bucket.apply(values)
         if let region = text("region") { settings.region = region }
         settings.endpoint = text("endpoint").map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 }
         settings.uploadEndpoint = text("upload_endpoint").map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 }

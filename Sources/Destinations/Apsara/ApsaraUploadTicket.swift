@@ -119,46 +119,41 @@ struct ApsaraUploadTicket: Hashable, Sendable {
     }
 }
 
-// The part of a gift that the checkpoint keeps. The right is valid for one object and for an hour at most. With it an
+// The part of a ticket that the checkpoint keeps. The right is valid for one object and for an hour at most. With it an
 // upload whose answer was lost can be looked for, without asking the service for a new right. The service would take
-// that request as a wish to overwrite the existing object.
+// that request as one to overwrite the existing object.
 extension ApsaraUploadTicket {
-    static let fields = [
-        "sort", "media", "media_endpoint", "bucket", "key", "media_region", "image_url", "grant_id", "grant_secret",
-        "grant_token", "grant_end", "grant_until",
-    ]
-
     /// - Parameter until: The end of the right by the clock of this machine.
-    func note(in checkpoint: inout Checkpoint, until: WallTime) {
+    func note(in checkpoint: inout ApsaraCheckpoint, until: WallTime) {
         medium.note(in: &checkpoint)
-        checkpoint["grant_id"] = grant.key.id
-        checkpoint["grant_secret"] = grant.key.secret
-        checkpoint["grant_token"] = grant.key.token
-        checkpoint["grant_end"] = grant.end.map { "\($0.milliseconds)" }
-        checkpoint["grant_until"] = "\(until.milliseconds)"
+        checkpoint.grantID = grant.key.id
+        checkpoint.grantSecret = grant.key.secret
+        checkpoint.grantToken = grant.key.token
+        checkpoint.grantEnd = grant.end.map(\.milliseconds)
+        checkpoint.grantUntil = until.milliseconds
     }
 }
 
 extension ApsaraMedium {
-    /// Reads the gift from the checkpoint.
-    init?(_ checkpoint: Checkpoint) {
-        guard let sort = checkpoint["sort"].flatMap({ ApsaraMediaKind(rawValue: $0) }),
-            let endpoint = checkpoint["media_endpoint"], let bucket = checkpoint["bucket"],
-            let key = checkpoint["key"].flatMap({ FilePath(display: $0) })
+    /// Reads the ticket from the checkpoint.
+    init?(_ checkpoint: ApsaraCheckpoint) {
+        guard let sort = checkpoint.kind,
+            let endpoint = checkpoint.endpoint, let bucket = checkpoint.bucket,
+            let key = checkpoint.key
         else { return nil }
         self.init(
-            sort: sort, id: checkpoint["media"], endpoint: endpoint, bucket: bucket, key: key,
-            region: checkpoint["media_region"], imageURL: checkpoint["image_url"])
+            sort: sort, id: checkpoint.media, endpoint: endpoint, bucket: bucket, key: key,
+            region: checkpoint.region, imageURL: checkpoint.imageURL)
     }
 
-    func note(in checkpoint: inout Checkpoint) {
-        checkpoint["sort"] = sort.rawValue
-        checkpoint["media"] = id
-        checkpoint["media_endpoint"] = endpoint
-        checkpoint["bucket"] = bucket
-        checkpoint["key"] = key.display
-        checkpoint["media_region"] = region
-        checkpoint["image_url"] = imageURL
+    func note(in checkpoint: inout ApsaraCheckpoint) {
+        checkpoint.kind = sort
+        checkpoint.media = id
+        checkpoint.endpoint = endpoint
+        checkpoint.bucket = bucket
+        checkpoint.key = key
+        checkpoint.region = region
+        checkpoint.imageURL = imageURL
     }
 
     /// Whether both are the same object at the storage.
@@ -168,15 +163,15 @@ extension ApsaraMedium {
 extension ApsaraGrant {
     /// Reads the right from the checkpoint, with the time left by the clock of this machine; `nil` when no time is
     /// left, or more than any right has.
-    static func read(_ checkpoint: Checkpoint, now: WallTime) -> (grant: ApsaraGrant, left: Duration)? {
-        guard let id = checkpoint["grant_id"], let secret = checkpoint["grant_secret"],
-            let until = checkpoint["grant_until"].flatMap({ Int64($0) })
+    static func read(_ checkpoint: ApsaraCheckpoint, now: WallTime) -> (grant: ApsaraGrant, left: Duration)? {
+        guard let id = checkpoint.grantID, let secret = checkpoint.grantSecret,
+            let until = checkpoint.grantUntil
         else { return nil }
         let left = Duration.milliseconds(until - now.milliseconds)
         guard left > .zero, left <= ApsaraKeys.longestLife else { return nil }
         let grant = ApsaraGrant(
-            key: S3Key(id: id, secret: secret, token: checkpoint["grant_token"]),
-            end: checkpoint["grant_end"].flatMap { Int64($0) }.map { WallTime(milliseconds: $0) })
+            key: S3Key(id: id, secret: secret, token: checkpoint.grantToken),
+            end: checkpoint.grantEnd.map { WallTime(milliseconds: $0) })
         return (grant, left)
     }
 }

@@ -11,7 +11,7 @@ final class LiveGrants: Sendable {
         case spoiled
 
         /// Returns the right that counts, and the time left of it.
-        func good(_ checkpoint: Checkpoint, now: WallTime) -> (grant: ApsaraGrant, left: Duration)? {
+        func good(_ checkpoint: ApsaraCheckpoint, now: WallTime) -> (grant: ApsaraGrant, left: Duration)? {
             switch self {
             case .written: return ApsaraGrant.read(checkpoint, now: now)
             case .spoiled: return nil
@@ -52,14 +52,14 @@ final class LiveGrants: Sendable {
         }
     }
 
-    func letGo(of id: String) { going.withLock { $0 = $0.filter { $0.value != id } } }
+    func release(of id: String) { going.withLock { $0 = $0.filter { $0.value != id } } }
 
     func keep(_ grant: ApsaraGrant, until: WallTime, for id: String) { put(.renewed(grant, until: until), id) }
     func spoil(_ id: String) { put(.spoiled, id) }
     func forget(_ id: String) { newest.withLock { $0.removeAll { $0.id == id } } }
 
     /// Called once for each attempt: a right that is spoiled later is for the next attempt.
-    func take(_ id: String) -> Newest {
+    func consume(_ id: String) -> Newest {
         newest.withLock { all in
             guard let index = all.firstIndex(where: { $0.id == id }) else { return .written }
             switch all[index].what {

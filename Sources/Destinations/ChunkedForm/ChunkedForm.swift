@@ -24,8 +24,10 @@ struct ChunkedForm: Destination {
 
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
         // A complete file cannot be removed: forms have no request for that.
-        if checkpoint[Checkpoint.isFinished] != nil, dialect.settings.abort == nil { return false }
-        do { return try await engine.discard(checkpoint) } catch let error as UploadError { throw error } catch {
+        if checkpoint.isFinished, dialect.settings.abort == nil { return false }
+        do { return try await engine.discard(PartsCheckpoint(checkpoint)) } catch let error as UploadError {
+            throw error
+        } catch {
             throw UploadError(
                 dialect.failure(.cancelled, "cancelled", "the removal was stopped", retryable: true),
                 remedy: .again(after: nil))

@@ -143,7 +143,7 @@ extension FormDialect {
         var values = FormValues(
             order: piece.order, plan: piece.plan, part: part,
             blockSize: settings.announced == .actual ? min(size, max(1, piece.plan.size)) : size,
-            id: piece.checkpoint["id"] ?? "", token: piece.checkpoint["token"] ?? "")
+            id: piece.checkpoint.form.id ?? "", token: piece.checkpoint.form.token ?? "")
         var reading = 0
         if templates.contains(where: { !$0.secrets.isEmpty || $0.names.contains(.credential) }) {
             do {

@@ -6,9 +6,6 @@ internal import Transport
 
 /// Chunked forms as ``PartsEngine`` needs them. Everything that is particular to one server is in the settings, and not
 /// here.
-///
-/// Fields of a checkpoint: `server` and `preset`, which has the upload; `id`, our name for it; `token`, the server's;
-/// and for a removal `name` and `mime`.
 struct FormDialect: PartsDialect {
     let url: String
     let client: AuthorizedClient
@@ -54,30 +51,30 @@ struct FormDialect: PartsDialect {
         return plan
     }
 
-    func isOurs(_ checkpoint: Checkpoint) -> Bool {
-        checkpoint["server"].map { WebAddress($0).origin } == WebAddress(url).origin
-            && checkpoint["preset"] == settings.preset
+    func isOurs(_ checkpoint: PartsCheckpoint) -> Bool {
+        checkpoint.form.server.map { WebAddress($0).origin } == WebAddress(url).origin
+            && checkpoint.form.preset == settings.preset
     }
 
     // MARK: Requirements of the engine
 
     func settle(
-        _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint, restarts: Int64
+        _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout PartsCheckpoint, restarts: Int64
     ) async throws -> RemoteObject? {
-        checkpoint["server"] = WebAddress(url).origin
-        checkpoint["preset"] = settings.preset
-        checkpoint["id"] = id(order, restarts)
+        checkpoint.form.server = WebAddress(url).origin
+        checkpoint.form.preset = settings.preset
+        checkpoint.form.id = id(order, restarts)
         if settings.abort != nil {
-            checkpoint["name"] = order.name.display
-            checkpoint["mime"] = order.mediaType
+            checkpoint.form.name = order.name
+            checkpoint.form.mediaType = order.mediaType
         }
         return nil
     }
 
-    func begin(_ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint) async throws {
+    func begin(_ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout PartsCheckpoint) async throws {
         guard let open = settings.open else { return }
         let piece = PartsPiece(order: order, plan: plan, checkpoint: checkpoint)
-        checkpoint["token"] = try await creations.make(client, after: checkpoint.number("orphans")) {
+        checkpoint.form.token = try await creations.make(client, after: checkpoint.orphans ?? 0) {
             let (request, reading) = try await request(open.message, piece, nil, open.part)
             let answer = try await answer(request, .open, wantsJSON: true)
             if answer.verdict == .stop(.authenticate) { await secrets.refused(reading) }
@@ -149,7 +146,7 @@ struct FormDialect: PartsDialect {
             for index in indices {
                 let part = piece.plan[index]
                 let answer = try await ask(message, piece, part)
-                if says(answer, statuses) {
+                if confirms(answer, statuses) {
                     held.append(AcknowledgedPart(index: index, size: part.length))
                 } else if case .stop(let remedy) = answer.verdict, remedy.isOfServer {
                     throw refused("the lookup of block \(index + 1)", answer)
@@ -157,26 +154,26 @@ struct FormDialect: PartsDialect {
             }
             // A server that says yes to every question, like a page that any address returns, proves nothing.
             if let first = held.first {
-                let isYesman = try await isYesman(message, statuses, piece, piece.plan[first.index])
-                if isYesman { held = [] }
+                let claimsEveryBlock = try await claimsEveryBlock(message, statuses, piece, piece.plan[first.index])
+                if claimsEveryBlock { held = [] }
             }
             return .parts(held)
         }
     }
 
     /// Whether the server claims to have a block of an upload that was never begun.
-    private func isYesman(
+    private func claimsEveryBlock(
         _ message: FormSettings.Message, _ statuses: FormStatuses, _ piece: PartsPiece, _ part: PartPlan.Part
     ) async throws -> Bool {
         var other = piece.checkpoint
-        other["id"] = "sluice-" + hexadecimal(Random.bytes(16))
-        if other["token"] != nil { other["token"] = other["id"] }
+        other.form.id = "sluice-" + hexadecimal(Random.bytes(16))
+        if other.form.token != nil { other.form.token = other.form.id }
         let answer = try await ask(message, PartsPiece(order: piece.order, plan: piece.plan, checkpoint: other), part)
-        return says(answer, statuses)
+        return confirms(answer, statuses)
     }
 
     /// Whether an answer says yes by one of these statuses, and nothing in it says no.
-    private func says(_ answer: ParsedReply, _ statuses: FormStatuses) -> Bool {
+    private func confirms(_ answer: ParsedReply, _ statuses: FormStatuses) -> Bool {
         statuses.contains(answer.response.status) && !answer.response.isWebPage
             && !settings.success.isDenied(by: answer.body)
     }
@@ -215,10 +212,10 @@ struct FormDialect: PartsDialect {
             if remedy == .authenticate { await secrets.refused(reading) }
             var sending = ends(.failed(error), isRefused: isRefused(answer, part))
             // A JSON answer that is no success refuses the file itself.
-            sending.saysNo = answer.body.document != nil && (200..<300).contains(answer.response.status)
+            sending.refusesInBody = answer.body.document != nil && (200..<300).contains(answer.response.status)
             return sending
         }
-        if let end = standing(answer.response), end != part.end {
+        if let end = confirmedOffset(answer.response), end != part.end {
             return ends(
                 .startOver(
                     UploadError(
@@ -227,25 +224,25 @@ struct FormDialect: PartsDialect {
                             "the server is at byte \(end) after block \(part.index + 1), which ends at \(part.end)",
                             retryable: true), remedy: .again(after: nil))))
         }
-        var changes: [String: String] = [:]
+        var changes = FormCheckpoint()
         if let pointer = settings.newID, let id = answer.document?[pointer]?.text, (1...255).contains(id.utf8.count) {
-            changes["id"] = id
+            changes.id = id
         }
         return ends(
-            .taken(
+            .accepted(
                 AcknowledgedPart(index: part.index, size: part.length), finished: finished(answer, at: settings.done),
-                changes: changes))
+                changes: changes.stored))
     }
 
     /// Whether an answer that is no success says that the server does not have the block.
     private func isRefused(_ answer: ParsedReply, _ part: PartPlan.Part) -> Bool {
-        if part.offset > 0, !answer.response.isWebPage, standing(answer.response) == part.offset { return true }
+        if part.offset > 0, !answer.response.isWebPage, confirmedOffset(answer.response) == part.offset { return true }
         return answer.body != .cut
             && FormVerdict.isUndone(answer.response.status, isOnlyRepeated: settings.repeatsSafely)
     }
 
     /// The offset of a server that names it with each answer: the first byte that it lacks.
-    private func standing(_ response: Response) -> Int64? {
+    private func confirmedOffset(_ response: Response) -> Int64? {
         guard case .header(let name)? = settings.probe, let line = response.headers[name] else { return nil }
         let range = line.split(separator: "=").last ?? ""
         let ends = range.split(separator: "-", omittingEmptySubsequences: false)
@@ -254,9 +251,9 @@ struct FormDialect: PartsDialect {
     }
 
     func complete(_ parts: [AcknowledgedPart], _ piece: PartsPiece) async -> PartsCompletion {
-        let told = piece.checkpoint["done"].map { _ in
-            RemoteObject(id: nil, url: piece.checkpoint["done_url"], verifiedBy: Self.verifiedBy(piece))
-        }
+        let reported =
+            piece.checkpoint.has(\.finishedPart)
+            ? RemoteObject(id: nil, url: piece.checkpoint.finishedURL, verifiedBy: Self.verifiedBy(piece)) : nil
         if let finish = settings.finish, endsByRequest(piece.plan) {
             do {
                 let answer = try await ask(finish.message, piece, nil, .finish, wantsJSON: finish.url != nil)
@@ -264,7 +261,7 @@ struct FormDialect: PartsDialect {
                 switch answer.verdict {
                 case .success:
                     return .done(
-                        finished(answer, at: finish.url) ?? told
+                        finished(answer, at: finish.url) ?? reported
                             ?? RemoteObject(id: nil, url: nil, verifiedBy: Self.verifiedBy))
                 case .startOver: return .startOver(error)
                 case .gone: return .gone(error)
@@ -272,7 +269,7 @@ struct FormDialect: PartsDialect {
                 }
             } catch { return .failed(error) }
         }
-        if let told { return .done(told) }
+        if let reported { return .done(reported) }
         guard let done = settings.done else {
             return .done(RemoteObject(id: nil, url: nil, verifiedBy: Self.verifiedBy(piece)))
         }
@@ -290,7 +287,7 @@ struct FormDialect: PartsDialect {
     /// - Returns: How the file was verified; says if the last block was found at the server and no answer to it was
     ///   seen.
     private static func verifiedBy(_ piece: PartsPiece) -> String {
-        piece.checkpoint["end_unanswered"] == nil ? verifiedBy : "blocks_unanswered"
+        piece.checkpoint.isEndUnanswered ? "blocks_unanswered" : verifiedBy
     }
 
     private func finished(_ answer: ParsedReply, at pointer: JSONPointer?) -> RemoteObject? {
@@ -303,24 +300,25 @@ struct FormDialect: PartsDialect {
     /// A form has no request to look for a file.
     func found(_ piece: PartsPiece) async throws -> RemoteObject? { nil }
 
-    func abort(_ checkpoint: Checkpoint) async throws -> Bool {
+    func abort(_ checkpoint: PartsCheckpoint) async throws -> Bool {
         guard let abort = settings.abort else { return false }
-        let rule = checkpoint["rule"].flatMap { PartPlan.Rule(rawValue: $0) } ?? .short
-        guard let name = checkpoint["name"].flatMap({ FilePath(display: $0) }),
+        let rule = checkpoint.rule ?? .short
+        guard let name = checkpoint.form.name,
             let plan = PartPlan(
-                size: checkpoint.number("size"), partSize: checkpoint.number("part_size"), rule: rule)
+                size: checkpoint.size ?? 0, partSize: checkpoint.partSize ?? 0, rule: rule)
         else { return false }
         let order = UploadOrder(
             id: "", generation: 0, file: StagedFile(path: "", size: plan.size, sha256: []), name: name,
-            mediaType: checkpoint["mime"] ?? "", modified: 0, metadata: [:], checkpoint: checkpoint)
+            mediaType: checkpoint.form.mediaType ?? "", modified: 0, metadata: [:],
+            checkpoint: checkpoint.stored)
         let answer = try await ask(
             abort.message, PartsPiece(order: order, plan: plan, checkpoint: checkpoint), nil, .abort)
         let status = answer.response.status
-        if answer.verdict == .success || says(answer, abort.statuses) { return true }
+        if answer.verdict == .success || confirms(answer, abort.statuses) { return true }
         // An answer that asks for a wait when sending blocks does so here too. A login page or an error in a 200 has
         // removed nothing.
-        let isEmptyWord = (200..<300).contains(status)
-        if case .stop(let remedy) = answer.verdict, remedy.isOfServer || status == 500 || isEmptyWord {
+        let isEmptySuccess = (200..<300).contains(status)
+        if case .stop(let remedy) = answer.verdict, remedy.isOfServer || status == 500 || isEmptySuccess {
             throw refused("the removal", answer)
         }
         return false

@@ -27,7 +27,7 @@ struct Directory: Destination {
     }
 
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
-        try await asked { try await engine.discard(checkpoint) }
+        try await asked { try await engine.discard(WholeCheckpoint(checkpoint)) }
     }
 
     func find(_ order: UploadOrder) async throws(UploadError) -> Finding {

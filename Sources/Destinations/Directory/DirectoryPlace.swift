@@ -12,7 +12,7 @@ final class DirectoryPlace: WholePlace {
     /// The path below the target's path.
     let relative: FilePath
     let root: FileStatus
-    private let said = Mutex<[String]>([])
+    private let notices = Mutex<[String]>([])
 
     private static let blockSize = 1 << 20
     /// At most this many bytes are in write-back while more is written, so that no sync takes long.
@@ -29,7 +29,7 @@ final class DirectoryPlace: WholePlace {
         self.root = root
     }
 
-    var warnings: [String] { said.withLock { $0 } }
+    var warnings: [String] { notices.withLock { $0 } }
     func address(of name: FilePath) -> String { target.path.appending(relative).appending(name).display }
 
     // MARK: Looking
@@ -42,7 +42,7 @@ final class DirectoryPlace: WholePlace {
                     { () throws(SystemError) in
                         try FileStatus.ifPresent(at: name, in: self.folder)
                     })
-            else { return .nobody }
+            else { return .free }
             guard status.isRegular else { return .other(isFile: false) }
             guard status.size == file.size else { return .other(isFile: true) }
             return try self.digest(of: name, expecting: file.size, pulse) == file.sha256 ? .same : .other(isFile: true)
@@ -182,7 +182,7 @@ final class DirectoryPlace: WholePlace {
             if let mode = target.mode { try file.setMode(mode, named: part) }
         } catch {
             let text = "\(error.call == "fchmod" ? "its mode" : "its time") could not be kept there: \(error.reason)"
-            said.withLock { $0 = [text] }
+            notices.withLock { $0 = [text] }
         }
     }
 

@@ -21,7 +21,7 @@ struct DirectoryTarget: WholeDialect {
 
     // MARK: Reaching it
 
-    func reachability(_ name: FilePath, isMaking: Bool) async throws -> (any WholePlace)? {
+    func openFolder(_ name: FilePath, isMaking: Bool) async throws -> (any WholePlace)? {
         let parts = try checked(name)
         return try await run(name) { pulse in
             let root = try openRoot()

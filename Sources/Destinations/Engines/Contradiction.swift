@@ -7,12 +7,6 @@ internal import Core
 /// The cause may be a lock, a cache or a proxy that recovers in a moment, so the first few times cost only a short
 /// wait. After that, only a few bytes of the file are sent to test whether it is over, the waits grow up to an hour,
 /// and a person is told.
-///
-/// | field | means |
-/// |---|---|
-/// | `conflicts`, `conflict_since` | answers in a row without progress, and the time of the first (ms since 1970) |
-/// | `conflict_peak` | the largest offset that was named meanwhile: a larger one is progress |
-/// | `blind_looks`, `blind_since` | questions for the offset in a row with unusable answers, and since when |
 struct Contradiction {
     enum Kind {
         /// The named offset and the accepted bytes contradict each other.
@@ -21,8 +15,14 @@ struct Contradiction {
         case standstill
         case unknownOffset
 
-        var count: String { self == .unknownOffset ? "blind_looks" : "conflicts" }
-        var since: String { self == .unknownOffset ? "blind_since" : "conflict_since" }
+        /// The field with the number of answers in a row.
+        var count: KeyPath<OffsetCheckpoint.Fields, CheckpointField<Int64?>> {
+            self == .unknownOffset ? \.unusableAnswers : \.conflicts
+        }
+        /// The field with the time of the first of them.
+        var since: KeyPath<OffsetCheckpoint.Fields, CheckpointField<Int64?>> {
+            self == .unknownOffset ? \.unusableSince : \.conflictsSince
+        }
     }
 
     /// Up to this many times, everything that is left is sent all the same.
@@ -49,23 +49,23 @@ struct Contradiction {
     /// Counts one more. The caller makes it durable.
     ///
     /// - Parameter error: The error that ends this attempt.
-    init(_ kind: Kind, _ error: UploadError, in checkpoint: inout Checkpoint) {
+    init(_ kind: Kind, _ error: UploadError, in checkpoint: inout OffsetCheckpoint) {
         self.kind = kind
-        times = checkpoint.count(kind.count)
+        times = checkpoint.increment(kind.count)
         let now = error.failure.at
-        let since = times > 1 ? checkpoint.number(kind.since) : now
-        checkpoint[kind.since] = "\(since)"
+        let since = times > 1 ? checkpoint[dynamicMember: kind.since] ?? 0 : now
+        checkpoint[dynamicMember: kind.since] = since
         // A clock that was set back gives no duration.
         lasted = .milliseconds(max(0, now.subtractingReportingOverflow(since).partialValue))
     }
 
-    static func isMany(_ checkpoint: Checkpoint) -> Bool { checkpoint.number(Kind.conflict.count) >= few }
+    static func isMany(_ checkpoint: OffsetCheckpoint) -> Bool { checkpoint.conflicts ?? 0 >= few }
 
     /// Resets the count: the remote moved on, or its answer can be used.
-    static func end(_ kind: Kind, in checkpoint: inout Checkpoint) {
-        checkpoint[kind.count] = nil
-        checkpoint[kind.since] = nil
-        if kind != .unknownOffset { checkpoint["conflict_peak"] = nil }
+    static func end(_ kind: Kind, in checkpoint: inout OffsetCheckpoint) {
+        checkpoint[dynamicMember: kind.count] = nil
+        checkpoint[dynamicMember: kind.since] = nil
+        if kind != .unknownOffset { checkpoint.conflictPeak = nil }
     }
 
     /// 2 s after the first, doubled each time.

@@ -16,14 +16,11 @@ enum FinalErrorPolicy: String, Sendable, CaseIterable {
 
 /// The unsuccessful answer to the request with the last byte of a file. Where a remote can only say how many bytes it
 /// has, that answer decides: a server that checks the whole file at its end keeps the bytes of a file that it refuses.
-///
-/// | field | means |
-/// |---|---|
-/// | `refused_status`, `refused_words` | the status that refused the file, and the failure that is shown |
-/// | `refused_in` | the generation of the upload at that time |
-/// | `unclear_end` | an answer that says nothing about the file, such as a gateway's |
 enum FinalAnswer {
-    static let fields = ["refused_status", "refused_words", "refused_in", "unclear_end"]
+    private static let fields = [
+        EngineFields.all.refusedStatus.name, EngineFields.all.refusedMessage.name, EngineFields.all.refusedIn.name,
+        EngineFields.all.unclearEnd.name,
+    ]
 
     /// Statuses of a proxy, a gateway, a busy server or a timeout. They say nothing about the file.
     static let withoutVerdict: Set<Int> = [407, 408, 425, 429, 502, 503, 504]
@@ -41,20 +38,20 @@ enum FinalAnswer {
     ///   - saysNo: Its body refuses the file, regardless of its status.
     /// - Returns: Whether there was an answer. The caller then makes it durable before any other request.
     static func note(
-        _ error: UploadError, isOfState: Bool, saysNo: Bool = false, _ order: UploadOrder,
-        in checkpoint: inout Checkpoint
+        _ error: UploadError, isOfState: Bool, refusesInBody: Bool = false, _ order: UploadOrder,
+        in checkpoint: inout some EngineCheckpoint
     ) -> Bool {
         guard let status = error.failure.http else { return false }
         // A refusal stands until bytes are accepted again: answers meanwhile are about where the upload stands.
-        if checkpoint["refused_status"] != nil { return true }
-        guard saysNo || !isOfState && isRefusal(status) else {
-            checkpoint["unclear_end"] = error.failure.message
+        if checkpoint.has(\.refusedStatus) { return true }
+        guard refusesInBody || !isOfState && isRefusal(status) else {
+            checkpoint.unclearEnd = error.failure.message
             return true
         }
-        checkpoint["unclear_end"] = nil
-        checkpoint["refused_status"] = "\(status)"
-        checkpoint["refused_words"] = error.failure.message
-        checkpoint["refused_in"] = "\(order.generation)"
+        checkpoint.unclearEnd = nil
+        checkpoint.refusedStatus = status
+        checkpoint.refusedMessage = error.failure.message
+        checkpoint.refusedIn = order.generation
         return true
     }
 
@@ -73,16 +70,16 @@ enum FinalAnswer {
         }
     }
 
-    static func clear(_ checkpoint: inout Checkpoint) { for field in fields { checkpoint[field] = nil } }
+    static func clear(_ checkpoint: inout some EngineCheckpoint) { checkpoint.stored.remove(fields) }
 
     /// The recorded refusal.
     ///
     /// - Parameter failure: Makes a failure of the destination, with time and class.
-    static func refusal(in checkpoint: Checkpoint, _ failure: StagedFile.MakeFailure) -> UploadError? {
-        guard let status = checkpoint["refused_status"].flatMap({ Int($0) }) else { return nil }
+    static func refusal(in checkpoint: some EngineCheckpoint, _ failure: StagedFile.MakeFailure) -> UploadError? {
+        guard let status = checkpoint.refusedStatus else { return nil }
         var failure = failure(.permanent, "refused_at_end", "", false)
         failure.message =
-            (checkpoint["refused_words"] ?? "\(status)") + "; this answered the last bytes: the server refused the file"
+            (checkpoint.refusedMessage ?? "\(status)") + "; this answered the last bytes: the server refused the file"
             + doubts(checkpoint).map { "; " + $0 }.joined()
         failure.http = status
         return UploadError(failure, remedy: .giveUp)
@@ -97,68 +94,65 @@ enum FinalAnswer {
     /// Warnings for a file that is complete nevertheless.
     ///
     /// - Parameter way: As in ``RemoteObject/verifiedBy``, where the remote only counts.
-    static func warnings(_ checkpoint: Checkpoint, verifiedBy way: String? = nil) -> [String] {
+    static func warnings(_ checkpoint: some EngineCheckpoint, verifiedBy way: String? = nil) -> [String] {
         var words: [String] = []
-        if checkpoint["assumed"] != nil {
+        if checkpoint.isAssumedComplete {
             words.append(assumption)
         }
-        if way == unanswered, checkpoint["unclear_end"] == nil, checkpoint["refused_status"] == nil {
+        if way == unanswered, checkpoint.unclearEnd == nil, !checkpoint.has(\.refusedStatus) {
             words.append("no answer to the last bytes arrived; asked again, the server has every byte")
         }
-        if let unclear = checkpoint["unclear_end"] {
-            let status = checkpoint["assumed"] == nil ? "; asked again, the server has every byte" : ""
+        if let unclear = checkpoint.unclearEnd {
+            let status = checkpoint.isAssumedComplete ? "" : "; asked again, the server has every byte"
             words.append("the last request was not accepted (\(unclear))" + status)
         }
-        if checkpoint["refused_status"] != nil, let refused = checkpoint["refused_words"] {
+        if checkpoint.has(\.refusedStatus), let refused = checkpoint.refusedMessage {
             words.append("the server refused the file at its end (\(refused)), which `final_error: accept` accepts")
         }
         return words
     }
 
-    /// The field with the uploads that were left to another writer.
-    static let leftToOthers = "left_to_others"
-
     /// Records an upload that is given up and not removed, since another writer sends to it.
-    static func leave(_ name: String?, in checkpoint: inout Checkpoint) {
+    static func leave(_ name: String?, in checkpoint: inout some EngineCheckpoint) {
         let words = name.map { FilePath($0).display } ?? "an upload"
-        checkpoint[leftToOthers] = [checkpoint[leftToOthers], words].compactMap { $0 }.joined(separator: ", ")
+        checkpoint.leftToOthers = [checkpoint.leftToOthers, words].compactMap { $0 }.joined(separator: ", ")
     }
 
     /// Objects that may be at the remote in addition, made by requests whose end was never seen.
-    static func doubts(_ checkpoint: Checkpoint) -> [String] {
+    static func doubts(_ checkpoint: some EngineCheckpoint) -> [String] {
         var words: [String] = []
-        let orphans = checkpoint.number("orphans")
+        let orphans = checkpoint.orphans ?? 0
         if orphans > 0 {
             words.append("\(orphans) creation(s) got no answer: the remote may hold as many unfinished uploads")
         }
-        if checkpoint["reuploaded"] != nil {
+        if checkpoint.wasReuploaded {
             words.append("sent twice: it is not known whether the first time worked")
         }
-        let lost = checkpoint.number("whole_lost")
+        let lost = checkpoint.wholeLosses ?? 0
         if lost > 0 {
             words.append(
                 "started again \(lost) time(s) after every byte was sent, because the server reported each time "
                     + "that it lacks some: it may hold the file more than once")
         }
-        if let status = checkpoint["refused_before"] {
+        if let status = checkpoint.refusedBefore {
             words.append(
                 "sent again after the server had refused it at its end (\(status)): it may hold the file already")
         }
-        if checkpoint["held_before"] != nil {
+        if checkpoint.wasHeldBefore {
             words.append(
                 "the remote had the last part before it was sent, perhaps by another upload of the same file: it may hold the file twice"
             )
         }
-        if checkpoint["doubled"] != nil {
+        if checkpoint.mayBeDoubled {
             words.append(
                 "the request to complete it was sent again after it may have arrived: the remote may hold the file twice"
             )
         }
-        if let left = checkpoint[leftToOthers] {
+        if let left = checkpoint.leftToOthers {
             words.append(
                 "another writer had sent bytes to the unfinished upload of this file: it was left there (\(left))")
         }
-        if let old = checkpoint[Checkpoint.perhapsTwice] {
+        if let old = checkpoint.nameNotFound {
             words.append(
                 "it was sent again because \(FilePath(old).display) was not found there: it may be there twice")
         }
@@ -166,8 +160,8 @@ enum FinalAnswer {
     }
 
     /// Whether a person has the upload tried again after it was refused, or given up on. It then starts again.
-    static func isOfBefore(_ checkpoint: Checkpoint, _ order: UploadOrder) -> Bool {
-        let generation = (checkpoint["refused_in"] ?? checkpoint["ended_in"]).flatMap { Int($0) }
+    static func isOfBefore(_ checkpoint: some EngineCheckpoint, _ order: UploadOrder) -> Bool {
+        let generation = checkpoint.has(\.refusedIn) ? checkpoint.refusedIn : checkpoint.givenUpIn
         return generation.map { $0 < order.generation } ?? false
     }
 }

@@ -8,7 +8,7 @@ extension StagedFile {
     /// Checks that the staged copy is the recorded one: a longer or shorter copy would give mixed content at the
     /// remote.
     @discardableResult
-    func checkLook(_ failure: MakeFailure) throws(UploadError) -> FileStatus {
+    func checkStatus(_ failure: MakeFailure) throws(UploadError) -> FileStatus {
         let status: FileStatus
         do { status = try FileStatus(at: place) } catch {
             throw UploadError(failure(.local, "staged_unreadable", "\(error)", true), remedy: .restage)

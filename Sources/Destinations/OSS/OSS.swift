@@ -109,7 +109,7 @@ enum OSS {
             checksum: preset.checksum, tags: preset.tags)
         settings.hasOwnHost = addressing == .domain
         settings.signing = text("signature").flatMap { .init(rawValue: $0) } ?? (region == nil ? .v1 : .v4)
-        settings.take(values)
+        settings.apply(values)
         for (key, header) in [
             ("storage_class", "x-oss-storage-class"), ("acl", "x-oss-object-acl"),
             ("encryption", "x-oss-server-side-encryption"), ("kms_key", "x-oss-server-side-encryption-key-id"),

@@ -69,16 +69,17 @@ struct S3: Destination {
 
     static func requestedDigests(forSize size: Int64, _ dialect: S3Dialect) -> [PartDigests.RequestedDigest] {
         guard let plan = dialect.plan(forSize: size) else { return [] }
-        return dialect.digests(dialect.settings.checksum).subtracting(dialect.isSingle ? [.sha256] : []).map {
+        return dialect.digests.kinds(for: dialect.settings.checksum).subtracting(dialect.isSingle ? [.sha256] : []).map
+        {
             PartDigests.RequestedDigest(partSize: plan.partSize, kind: $0)
         }
     }
 
     func upload(_ order: UploadOrder, reporter: any UploadReporter) async throws -> RemoteObject {
-        defer { api.letGo(of: [order.id]) }
+        defer { api.release(of: [order.id]) }
         // An upload keeps the way in which it was begun.
-        let begun = order.checkpoint.flatMap { $0[PartsUpload.begun] == nil ? nil : $0 }
-        let isSingle = begun.map { $0["upload"] == nil } ?? (order.file.size <= api.settings.singleUpTo)
+        let begun = order.partsCheckpoint
+        let isSingle = begun.isBegun ? begun.s3.upload == nil : order.file.size <= api.settings.singleUpTo
         return try await engine(isSingle: isSingle).upload(order, reporter)
     }
 
@@ -89,20 +90,20 @@ struct S3: Destination {
     }
 
     func upload(together orders: [UploadOrder], reporter: any BundleReporter) async throws -> [String: RemoteObject] {
-        defer { api.letGo(of: Set(orders.map(\.id))) }
+        defer { api.release(of: Set(orders.map(\.id))) }
         return try await engine(isSingle: true).upload(together: orders, reporter)
     }
 
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
         // A complete object stays: another upload may be counted as done because of it.
-        if checkpoint[Checkpoint.isFinished] != nil { return false }
-        return try await asked { try await engine(isSingle: false).discard(checkpoint) }
+        if checkpoint.isFinished { return false }
+        return try await asked { try await engine(isSingle: false).discard(PartsCheckpoint(checkpoint)) }
     }
 
     func find(_ order: UploadOrder) async throws(UploadError) -> Finding {
         try await asked {
             let dialect = S3Dialect(api: api, isSingle: order.file.size <= api.settings.singleUpTo)
-            return switch try await dialect.name(for: order, try dialect.plan(order), isTaking: false) {
+            return switch try await dialect.naming.name(for: order, try dialect.plan(order), isTaking: false) {
             case .held(let object): .held(object)
             case .free: .absent
             }
@@ -116,11 +117,13 @@ struct S3: Destination {
     func unfinished() async throws(UploadError) -> [RemoteUnfinished]? {
         try await asked {
             try await api.uploads(beginningWith: "").map { upload in
-                RemoteUnfinished(
-                    id: upload.id, name: upload.key.display, begunAt: upload.begunAt,
-                    checkpoint: Checkpoint([
-                        PartsUpload.begun: "1", "server": api.server, "key": upload.key.display, "upload": upload.id,
-                    ]))
+                var checkpoint = PartsCheckpoint()
+                checkpoint.isBegun = true
+                checkpoint.s3.server = api.server
+                checkpoint.s3.key = upload.key
+                checkpoint.s3.upload = upload.id
+                return RemoteUnfinished(
+                    id: upload.id, name: upload.key.display, begunAt: upload.begunAt, checkpoint: checkpoint.stored)
             }.sorted { ($0.begunAt?.milliseconds ?? 0, $0.id) < ($1.begunAt?.milliseconds ?? 0, $1.id) }
         }
     }
@@ -149,7 +152,7 @@ struct S3: Destination {
     private func checkWriting() async throws -> CheckResult {
         let place: FilePath = "sluice-check"
         do {
-            _ = try await api.glance(at: place)
+            _ = try await api.readObject(at: place)
             return CheckResult(
                 .ok,
                 "the key is good; it may read objects, and not list them (\(api.listRight)): `sluice remote` needs that"
@@ -159,11 +162,11 @@ struct S3: Destination {
         }
         let dialect = S3Dialect(api: api, isSingle: false)
         let lacking =
-            "the key may write, and neither list (\(api.listRight)) nor, it seems, read objects (\(api.lookRights)): "
+            "the key may write, and neither list (\(api.listRight)) nor, it seems, read objects (\(api.lookupRights)): "
         if api.settings.taken == .replace {
             return CheckResult(.ok, lacking + "existing objects are overwritten without a check (`taken: replace`)")
         }
-        if dialect.isGuarded {
+        if dialect.naming.isGuarded {
             return CheckResult(
                 .ok,
                 lacking

@@ -53,11 +53,37 @@ extension S3API {
 
     /// - Returns: `nil` when there is none.
     func status(at key: FilePath) async throws -> Object? {
-        do { return try await glance(at: key) } catch let none as MissingPermission { throw none.error }
+        do { return try await readObject(at: key) } catch let none as MissingPermission { throw none.error }
+    }
+
+    /// The result of looking at a key.
+    enum KeyLookup {
+        case there(Object)
+        case nothing
+        /// The right does not allow looking. Amazon answers the same for a missing object when the key may not list.
+        case hidden
+        /// The right has ended, and is not renewed only to look.
+        case ended
+    }
+
+    /// - Parameter isMade: An object with this key is known to exist.
+    func lookUp(_ key: FilePath, isMade: Bool = false) async throws -> KeyLookup {
+        if settings.assignedObject == nil, cannotLookUp { return .hidden }
+        do {
+            guard let object = try await readObject(at: key) else { return .nothing }
+            noteLookupAnswered()
+            return .there(object)
+        } catch is MissingPermission {
+            if isMade, settings.assignedObject == nil { noteLookupRefused() }
+            return .hidden
+        } catch let error as UploadError {
+            if settings.assignedObject != nil, S3Verdict.endsAtOSS.contains(error.failure.code) { return .ended }
+            throw error
+        }
     }
 
     /// - Throws: Also ``MissingPermission``.
-    func glance(at key: FilePath) async throws -> Object? {
+    func readObject(at key: FilePath) async throws -> Object? {
         let response: Response
         let request = S3Request(method: "HEAD", key: key, what: "the lookup of an object")
         do { response = try await send(request) } catch let error as AuthorizedClient.Unanswered { throw error.error }
@@ -242,16 +268,48 @@ extension S3API {
         unusable("an answer to \(request.what) that announces more, and the next page has nothing new")
     }
 
-    private func unusable(_ words: String) -> UploadError {
-        UploadError(
-            client.failure(.protocol, "unusable_answer", words, retryable: true), remedy: .again(after: nil))
-    }
-
     /// A key from a list, decoded where the list says that it is coded. Services write a blank as `+` or as `%20`.
     private func name(_ field: String, of element: XMLValue, in list: XMLValue) -> String? {
         guard let written = element[field]?.content, list["EncodingType"]?.text == "url" else {
             return element[field]?.content
         }
         return PercentCoding.text(decoding: written.replacing("+", with: " ")) ?? written
+    }
+
+    // MARK: What a key may do
+
+    /// The rights that are needed to look at an object, by name.
+    var lookupRights: String { settings.preset.wire.signing == .s3 ? "s3:GetObject, s3:ListBucket" : "oss:GetObject" }
+
+    var listRight: String { settings.preset.wire.signing == .s3 ? "s3:ListBucket" : "oss:ListObjects" }
+
+    /// Whether the service has an unfinished upload with this name. Asks by sending an empty part as the first part,
+    /// which a key that may only write is allowed to do.
+    func hasUpload(_ upload: String, _ key: FilePath) async throws -> Bool {
+        let request = S3Request(
+            method: "PUT", key: key, query: [("partNumber", "1"), ("uploadId", upload)], body: .bytes([]),
+            what: "the lookup of an unfinished upload")
+        let response: Response
+        do { response = try await send(request) } catch let error as AuthorizedClient.Unanswered { throw error.error }
+        if (200..<300).contains(response.status), !response.isWebPageForXML { return true }
+        if isOfNoUpload(response) { return false }
+        let error = refusal(response, request.what)
+        guard response.status >= 500 else { throw error }
+        // A server that fails for a part of an unknown upload may still answer a removal correctly.
+        let removal = S3Request(method: "DELETE", key: key, query: [("uploadId", upload)], what: request.what)
+        let answer: Response
+        do { answer = try await send(removal) } catch is AuthorizedClient.Unanswered { throw error }
+        if isOfNoUpload(answer) { return false }
+        guard (200..<300).contains(answer.status) else { throw error }
+        return true
+    }
+
+    private func isOfNoUpload(_ response: Response) -> Bool {
+        [404, 410].contains(response.status) || verdict(response).code == "NoSuchUpload"
+    }
+
+    /// A question that the key has no right to ask. An invalid key gets other codes, or may not write either.
+    static func isOfNoRight(_ error: UploadError) -> Bool {
+        ["AccessDenied", "http_403"].contains(error.failure.code)
     }
 }

@@ -32,7 +32,7 @@ struct S3API: Sendable {
     /// The configuration keys that give the right to ask, named in messages.
     let rights: String
     private let learned = Learned()
-    private let looks: S3ForbiddenQuestions
+    private let forbiddenQuestions: S3ForbiddenQuestions
     let creations = CreationPatience()
 
     /// Facts learned from answers, for all uploads of the destination.
@@ -57,7 +57,7 @@ struct S3API: Sendable {
         client: AuthorizedClient, settings: S3Settings, signer: any S3Signing, rights: String,
         log: @escaping @Sendable (String) -> Void = { _ in }
     ) {
-        looks = S3ForbiddenQuestions(log: log)
+        forbiddenQuestions = S3ForbiddenQuestions(log: log)
         self.client = client
         self.rights = rights
         self.settings = settings
@@ -124,7 +124,7 @@ struct S3API: Sendable {
     /// Whether exactly this content was seen there.
     func isThere(_ key: FilePath, with sha256: [UInt8]) -> Bool { learned.there.withLock { $0[key] == sha256 } }
 
-    func letGo(of ids: Set<String>) { learned.names.withLock { $0 = $0.filter { !ids.contains($0.value) } } }
+    func release(of ids: Set<String>) { learned.names.withLock { $0 = $0.filter { !ids.contains($0.value) } } }
 
     var hasNoList: Bool {
         get { learned.hasNoList.load(ordering: .relaxed) }
@@ -132,17 +132,18 @@ struct S3API: Sendable {
     }
 
     /// The key may not look at objects: a request for an object that is known to exist was answered with 403.
-    var mayNotLook: Bool { looks.isBlind(client.clocks.monotonic()) }
+    var cannotLookUp: Bool { forbiddenQuestions.cannotLookUp(client.clocks.monotonic()) }
 
-    func lookWasRefused() {
+    func noteLookupRefused() {
         let right = settings.preset.wire.signing == .s3 ? "s3:GetObject" : "oss:GetObject"
-        looks.refused(client.clocks.monotonic(), right: right)
+        forbiddenQuestions.refused(client.clocks.monotonic(), right: right)
     }
 
-    func lookWasAnswered() { looks.answered() }
+    func noteLookupAnswered() { forbiddenQuestions.answered() }
 
     func partsWereRefused() {
-        looks.refusedParts(right: settings.preset.wire.signing == .s3 ? "s3:ListMultipartUploadParts" : "oss:ListParts")
+        forbiddenQuestions.refusedParts(
+            right: settings.preset.wire.signing == .s3 ? "s3:ListMultipartUploadParts" : "oss:ListParts")
     }
 
     /// Requests are signed by an external signer, which may refuse to sign some.
@@ -207,6 +208,31 @@ struct S3API: Sendable {
         return client.refused(
             what, response, verdict.remedy, words: verdict.code == nil ? nil : client.withoutSecrets(verdict.words),
             code: verdict.code.map { client.withoutSecrets($0) })
+    }
+
+    // MARK: Errors
+
+    func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {
+        client.failure(kind, code, message, retryable: retryable)
+    }
+
+    /// Refuses one file.
+    func fileRefusal(_ code: String, _ message: String) -> UploadError {
+        UploadError(failure(.permanent, code, message, retryable: false), remedy: .giveUp)
+    }
+
+    /// The error for an answer that cannot be used.
+    func unusable(_ message: String) -> UploadError {
+        UploadError(
+            failure(.protocol, AuthorizedClient.unusableAnswer, message, retryable: true), remedy: .again(after: nil))
+    }
+
+    /// An object exists, and it cannot be found out which.
+    func outcomeUnknown(_ key: FilePath) -> UploadError {
+        fileRefusal(
+            "outcome_unknown",
+            "\(address(of: key)) exists, and the given right does not allow reading it: it may be this file, "
+                + "after a lost answer. Check it there; `sluice cancel` ends the upload, and the source stays")
     }
 
     /// The address where a person finds an object.

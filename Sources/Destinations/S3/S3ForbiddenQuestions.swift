@@ -11,7 +11,7 @@ final class S3ForbiddenQuestions: Sendable {
 
     private struct State {
         var until: MonotonicTime?
-        var said: Set<Question> = []
+        var logged: Set<Question> = []
     }
 
     private let state = Mutex(State())
@@ -22,12 +22,12 @@ final class S3ForbiddenQuestions: Sendable {
     init(log: @escaping @Sendable (String) -> Void) { self.log = log }
 
     /// Whether the key may not look at objects.
-    func isBlind(_ now: MonotonicTime) -> Bool { state.withLock { $0.until.map { now < $0 } ?? false } }
+    func cannotLookUp(_ now: MonotonicTime) -> Bool { state.withLock { $0.until.map { now < $0 } ?? false } }
 
     /// Records that a request for an object that is known to exist was answered with 403.
     func refused(_ now: MonotonicTime, right: String) {
         state.withLock { $0.until = now.advanced(by: Self.pause) }
-        say(
+        logOnce(
             .object,
             "the key may not read objects (\(right)): only conditional writes protect existing names, completed "
                 + "objects are not checked, and after a lost answer the state of the upload at the service decides")
@@ -38,14 +38,14 @@ final class S3ForbiddenQuestions: Sendable {
 
     /// Records that the list of parts was answered with 403.
     func refusedParts(right: String) {
-        say(
+        logOnce(
             .parts,
             "the key may not list parts (\(right)): an upload that continues after a stop trusts the parts that were acknowledged"
         )
     }
 
     /// Logs the words once.
-    private func say(_ question: Question, _ words: String) {
-        if state.withLock({ $0.said.insert(question).inserted }) { log(words) }
+    private func logOnce(_ question: Question, _ words: String) {
+        if state.withLock({ $0.logged.insert(question).inserted }) { log(words) }
     }
 }

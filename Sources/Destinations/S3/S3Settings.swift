@@ -33,7 +33,7 @@ struct S3Settings: Sendable {
 /// One object for which a right was given: its key is neither chosen nor changed.
 struct S3AssignedObject: Sendable {
     var key: FilePath
-    /// Fields of the checkpoint that stay when the upload starts again.
+    /// The names of fields of the checkpoint that stay when the upload starts again.
     var lasting: [String]
     /// Headers that are sent with the end of an upload in parts.
     var ending: [(name: String, value: String)] = []
@@ -101,7 +101,7 @@ extension S3 {
             tags: preset.tags)
         if let word = text("checksum"), let kind = S3Preset.Checksum(rawValue: word) { settings.checksum = kind }
         if let word = text("etag"), let tags = S3Preset.Tags(rawValue: word) { settings.tags = tags }
-        settings.take(values)
+        settings.apply(values)
         for (key, header) in [
             ("storage_class", "x-amz-storage-class"), ("acl", "x-amz-acl"),
             ("encryption", "x-amz-server-side-encryption"), ("kms_key", "x-amz-server-side-encryption-aws-kms-key-id"),
@@ -153,7 +153,7 @@ extension S3 {
 
 // Settings with the same keys for every service.
 extension S3Settings {
-    mutating func take(_ values: [String: SettingValue]) {
+    mutating func apply(_ values: [String: SettingValue]) {
         if case .text(let word)? = values["taken"], let rule = TakenRule(rawValue: word) { taken = rule }
         if case .bytes(let size)? = values["part_size"] { partSize = size }
         if case .bytes(let size)? = values["single_up_to"] { singleUpTo = size }

@@ -14,7 +14,7 @@ struct AuthorizedClient: Sendable {
     let caFile: FilePath?
     let clocks: any Clocks
     let name: String
-    private let told = SentCredentials()
+    private let sentCredentials = SentCredentials()
     private let greeting = Greeting()
     /// Failure codes: `https` to a server without TLS, and `http` to one with TLS.
     static let (noTLS, onlyTLS) = ("no_tls", "only_tls")
@@ -128,21 +128,21 @@ struct AuthorizedClient: Sendable {
     /// Headers that a person gave for this upload replace the destination's headers with the same name.
     private func further(_ request: inout Request) {
         for (name, value) in UploadHeaders.current.sorted(by: { $0.key < $1.key }) {
-            told.rememberForNow(value)
+            sentCredentials.rememberForNow(value)
             request.headers.removeAll { $0.0.lowercased() == name.lowercased() }
             request.headers.append((name, value))
         }
     }
 
     /// These are secrets too, though they do not travel in headers: no message shows them.
-    func remember(_ values: [String]) { values.forEach(told.remember) }
+    func remember(_ values: [String]) { values.forEach(sentCredentials.remember) }
     /// The same for a value that a server gave for one upload.
-    func rememberForNow(_ value: String) { told.rememberForNow(value) }
+    func rememberForNow(_ value: String) { sentCredentials.rememberForNow(value) }
 
     private func headers() async throws -> (headers: [(String, String)], reading: Int) {
         do {
             let current = try await credentials.current()
-            for (_, value) in current.headers { told.remember(value) }
+            for (_, value) in current.headers { sentCredentials.remember(value) }
             return current
         } catch {
             throw UploadError(
@@ -259,12 +259,12 @@ struct AuthorizedClient: Sendable {
     }
 
     /// Hides the secret in messages from now on.
-    func conceal(_ secret: String) { told.remember(secret) }
+    func conceal(_ secret: String) { sentCredentials.remember(secret) }
 
     /// Returns `text` without the credentials that requests have carried: a server may repeat a value that it refuses.
     func withoutSecrets(_ text: String) -> String {
         // By bytes: with a combining accent after it the last letter of a secret would be another `Character`.
-        let covered = SecretEncoding.cover(told.values, in: Array(text.utf8))
+        let covered = SecretEncoding.cover(sentCredentials.values, in: Array(text.utf8))
         return String(decoding: covered, as: UTF8.self)
     }
 }

@@ -7,7 +7,7 @@ extension AuthorizedClient {
     /// Describes the refusal in an answer: the status, and the body if it is a text.
     ///
     /// - Parameter words: The message, where the caller has read it already.
-    func refused(_ what: String, _ response: Response, _ remedy: Remedy, words said: String? = nil, code: String? = nil)
+    func refused(_ what: String, _ response: Response, _ remedy: Remedy, words text: String? = nil, code: String? = nil)
         -> UploadError
     {
         let status = response.status
@@ -16,9 +16,9 @@ extension AuthorizedClient {
         // that no half of a secret stays.
         let body = withoutSecrets(String(decoding: response.body.prefix(8192), as: UTF8.self)).utf8.prefix(200)
         let end = body.lastIndex { $0 > UInt8(ascii: " ") }.map { body.index(after: $0) } ?? body.startIndex
-        let words = said ?? String(decoding: body[..<end], as: UTF8.self)
+        let words = text ?? String(decoding: body[..<end], as: UTF8.self)
         // A caller that read the message does not depend on the type.
-        let isPage = said == nil && response.headers["Content-Type"]?.lowercased().hasPrefix("text/html") == true
+        let isPage = text == nil && response.headers["Content-Type"]?.lowercased().hasPrefix("text/html") == true
         if let unreadable = response.unreadable {
             message += "; the reason is not known, because its body \(unreadable)"
         } else if isPage {

@@ -38,7 +38,7 @@ extension AuthorizedClient {
 extension UploadError {
     /// A question about the object that was made from the bytes, which have all arrived, got no usable answer: it is
     /// repeated, and no other upload waits for that.
-    var isNoWord: Bool {
+    var lacksAnswer: Bool {
         switch remedy {
         // Where the remote cannot be reached, no other upload can be sent either.
         case .holdDestination, .again: failure.code != "unreachable"

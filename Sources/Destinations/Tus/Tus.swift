@@ -29,7 +29,8 @@ struct Tus: Destination {
     }
 
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
-        guard let url = checkpoint["url"] else { return true }
+        let checkpoint = OffsetCheckpoint(checkpoint)
+        guard let url = checkpoint.url else { return true }
         // The server that has the upload is no longer configured, and no other server is asked to remove it.
         guard dialect.isOurs(checkpoint), dialect.objection(to: checkpoint) == nil else { return false }
         // The `discard` of ``Destination`` has no notes: a removal is one request without a body.

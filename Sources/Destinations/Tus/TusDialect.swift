@@ -25,7 +25,7 @@ struct TusDialect: OffsetDialect {
 
     // MARK: Requirements of the engine
 
-    func create(_ order: UploadOrder, _ checkpoint: inout Checkpoint) async throws -> Bool {
+    func create(_ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint) async throws -> Bool {
         let announced = try await capabilities.current(self)
         if let most = announced?.maxSize, order.file.size > most {
             throw UploadError(
@@ -36,7 +36,7 @@ struct TusDialect: OffsetDialect {
         }
         // The address may have another origin, and is recorded nevertheless: when a person has allowed that origin,
         // this upload continues there.
-        let (url, response) = try await creations.make(client, after: checkpoint.number("orphans")) {
+        let (url, response) = try await creations.make(client, after: checkpoint.orphans ?? 0) {
             var answer = try await post(order, checkpoint, isMinimal: false)
             if answer.verdict == .lessMetadata { answer = try await post(order, checkpoint, isMinimal: true) }
             switch answer.verdict {
@@ -45,8 +45,8 @@ struct TusDialect: OffsetDialect {
             default: throw refused("creation", answer.answer.response, .giveUp)
             }
         }
-        checkpoint["url"] = url
-        checkpoint["server"] = WebAddress(endpoint).origin
+        checkpoint.url = url
+        checkpoint.server = WebAddress(endpoint).origin
         // In tus 1.0 the header answers a creation that carried bytes, and ours carries none: so this server knows the
         // upload, or holds its content already.
         return response.headers["Upload-Offset"].flatMap { plainInteger($0) } ?? 0 > 0
@@ -54,20 +54,22 @@ struct TusDialect: OffsetDialect {
 
     /// The server is the origin of the configured address; the upload's own address may have another, which the server
     /// chooses.
-    func isOurs(_ checkpoint: Checkpoint) -> Bool {
-        checkpoint["server"].map { WebAddress($0).origin == WebAddress(endpoint).origin } ?? true
+    func isOurs(_ checkpoint: OffsetCheckpoint) -> Bool {
+        checkpoint.server.map { WebAddress($0).origin == WebAddress(endpoint).origin } ?? true
     }
 
-    func objection(to checkpoint: Checkpoint) -> UploadError? { checkpoint["url"].flatMap { client.objection(to: $0) } }
+    func objection(to checkpoint: OffsetCheckpoint) -> UploadError? {
+        checkpoint.url.flatMap { client.objection(to: $0) }
+    }
 
     /// Allowed origins of addresses in answers.
     var allowed: AllowedOrigins { client.allowed ?? AllowedOrigins(homes: [endpoint]) }
 
-    func locate(_ order: UploadOrder, _ checkpoint: inout Checkpoint) async throws -> Position {
-        guard let url = checkpoint["url"] else { return .gone(isCertain: true) }
+    func locate(_ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint) async throws -> Position {
+        guard let url = checkpoint.url else { return .gone(isCertain: true) }
         let answer = try await following(Request("HEAD", url, headers: [Self.version], limits: settings.limits.small))
         let response = answer.response
-        checkpoint["url"] = answer.url
+        checkpoint.url = answer.url
         let isTus = response.headers.lines.contains {
             let name = $0.name.lowercased()
             return name == "tus-resumable" || name.hasPrefix("upload-")
@@ -82,14 +84,14 @@ struct TusDialect: OffsetDialect {
     }
 
     func send(
-        _ range: Range<Int64>, _ order: UploadOrder, _ checkpoint: inout Checkpoint, past digest: SentDigest,
+        _ range: Range<Int64>, _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint, past digest: SentDigest,
         _ sent: @escaping @Sendable (Int64) -> Void
     ) async -> Sending {
-        guard let url = checkpoint["url"] else { return Sending(unsent: .accepted(nil)) }
-        if bodies.isRefused || checkpoint[BodyRefusal.field] != nil, !range.isEmpty {
+        guard let url = checkpoint.url else { return Sending(unsent: .accepted(nil)) }
+        if bodies.isRefused || checkpoint.tus.isPatchRefused, !range.isEmpty {
             if let refusal = await askWithoutBody(url, at: range.lowerBound) { return refusal }
             bodies.isRefused = false
-            checkpoint[BodyRefusal.field] = nil
+            checkpoint.tus.isPatchRefused = false
         }
         let carried: AuthorizedClient.Carried
         do {
@@ -111,11 +113,11 @@ struct TusDialect: OffsetDialect {
         case .success(let answer):
             if verdict(.PATCH, answer.response) == .stop(.misconfigured) {
                 bodies.isRefused = true
-                checkpoint[BodyRefusal.field] = "1"
+                checkpoint.tus.isPatchRefused = true
             }
             return Sending(
                 judge(answer, &checkpoint), carried,
-                isOfState: speaksOfState(answer.response, range), saysPlace: saysPlace(answer.response))
+                isOfState: isAboutState(answer.response, range), mentionsOffset: mentionsOffset(answer.response))
         }
     }
 
@@ -140,7 +142,7 @@ struct TusDialect: OffsetDialect {
 
     /// Whether an answer is about where the upload stands: a conflict that names another offset, or one of tusd's codes
     /// for a lock, a stop by the server or an interrupted body.
-    private func speaksOfState(_ response: Response, _ range: Range<Int64>) -> Bool {
+    private func isAboutState(_ response: Response, _ range: Range<Int64>) -> Bool {
         let named = offset(in: response)
         // If it names the end of these bytes, it has accepted them.
         return response.status == 409 && named.map { $0 != range.lowerBound && $0 != range.upperBound } ?? false
@@ -148,7 +150,7 @@ struct TusDialect: OffsetDialect {
     }
 
     /// Recognises `Upload already completed` and similar texts. A hook that refuses the file has others.
-    private func saysPlace(_ response: Response) -> Bool {
+    private func mentionsOffset(_ response: Response) -> Bool {
         if response.isWebPage { return false }
         let text = String(decoding: response.body.prefix(1024), as: UTF8.self).lowercased()
         return text.contains("offset")
@@ -201,10 +203,10 @@ struct TusDialect: OffsetDialect {
     }
 
     private func post(
-        _ order: UploadOrder, _ checkpoint: Checkpoint, isMinimal: Bool
+        _ order: UploadOrder, _ checkpoint: OffsetCheckpoint, isMinimal: Bool
     ) async throws -> (verdict: TusVerdict, answer: AuthorizedClient.Answer) {
         let metadata = TusMetadata.header(
-            order, isASCII: settings.isASCII, isMinimal: isMinimal, isRepeat: checkpoint["reuploaded"] != nil)
+            order, isASCII: settings.isASCII, isMinimal: isMinimal, isRepeat: checkpoint.wasReuploaded)
         let answer = try await following(
             Request(
                 "POST", endpoint,
@@ -263,7 +265,7 @@ struct TusDialect: OffsetDialect {
         return .at(offset)
     }
 
-    private func judge(_ answer: AuthorizedClient.Answer, _ checkpoint: inout Checkpoint) -> Sending.Answer {
+    private func judge(_ answer: AuthorizedClient.Answer, _ checkpoint: inout OffsetCheckpoint) -> Sending.Answer {
         let response = answer.response
         func refusal(_ remedy: Remedy) -> UploadError { refused("bytes", response, remedy) }
         switch verdict(.PATCH, response) {
@@ -272,7 +274,7 @@ struct TusDialect: OffsetDialect {
         case .moved:
             let url: String
             do { url = try redirected(answer, "bytes") } catch { return .failed(error) }
-            checkpoint["url"] = url
+            checkpoint.url = url
             // When asked, the server says that the offset has not changed: the request was in vain once.
             return .status(refusal(.again(after: nil)), again: 3)
         case .status(let remedy, let again): return .status(refusal(remedy), again: again)
@@ -327,7 +329,7 @@ struct TusDialect: OffsetDialect {
     // MARK: Words
 
     func verdict(_ verb: TusVerdict.Verb, _ response: Response) -> TusVerdict {
-        let isFull = response.status == 507 || response.status == 413 && speaksOfRoom(response)
+        let isFull = response.status == 507 || response.status == 413 && mentionsFullStorage(response)
         return TusVerdict(
             verb, status: response.status, code: errorCode(response),
             wait: retryAfter(response.headers, now: client.clocks.wall(), most: isFull ? Self.longestFull : 3600),
@@ -339,7 +341,7 @@ struct TusDialect: OffsetDialect {
     private static let longestFull: Int64 = 7 * 86_400
 
     /// A plain text, and not the page of a proxy, gives the reason why there is no space.
-    private func speaksOfRoom(_ response: Response) -> Bool {
+    private func mentionsFullStorage(_ response: Response) -> Bool {
         if response.headers["Content-Type"]?.lowercased().hasPrefix("text/html") == true { return false }
         let text = String(decoding: response.body.prefix(1024), as: UTF8.self).lowercased()
         return ["quota", "insufficient storage", "no space left", "disk full", "disk is full"].contains {

@@ -61,19 +61,20 @@ struct Vimeo: Destination {
     }
 
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
-        let thing = checkpoint["video"] ?? checkpoint["picture"]
+        let checkpoint = OffsetCheckpoint(checkpoint)
+        let thing = checkpoint.vimeo.video ?? checkpoint[as: VimeoPictureCheckpoint.self].picture
         // A ticket that was not ended is no video, and disappears by itself.
         let isUnheard =
-            checkpoint["creating"] != nil && checkpoint["asked_at"] != nil && dialect.settings.flow != .fourStep
-        if thing == nil, checkpoint["ending_at"] == nil, !isUnheard { return true }
+            checkpoint.isCreating && checkpoint.vimeo.has(\.askedAt) && dialect.settings.flow != .fourStep
+        if thing == nil, !checkpoint.vimeo.has(\.endingAt), !isUnheard { return true }
         // A video that was not found is not removed for that reason.
-        guard dialect.isOurs(checkpoint), checkpoint[OffsetProgress.missingIn] == nil else { return false }
+        guard dialect.isOurs(checkpoint), !checkpoint.has(\.missingIn) else { return false }
         return try await client("the removal") {
             if let thing {
                 guard try await !dialect.isOfAnother(checkpoint) else { return false }
                 return try await dialect.remove(thing)
             }
-            return checkpoint["ending_at"] == nil
+            return !checkpoint.vimeo.has(\.endingAt)
                 ? try await dialect.removeCreated(checkpoint) : try await dialect.removeEnded(checkpoint)
         }
     }
@@ -113,8 +114,8 @@ struct Vimeo: Destination {
             var result = judge(scopes, space)
             guard result.verdict != .failed else { return result }
             // This question comes last: an account with another error does not need it.
-            switch try await dialect.wordOfFlow() {
-            case .taken: break
+            switch try await dialect.flowSupport() {
+            case .supported: break
             case .refused(let refusal):
                 result.verdict = .failed
                 result.detail += "; \(refusal.failure.message)"

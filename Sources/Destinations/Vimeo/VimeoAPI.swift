@@ -107,7 +107,7 @@ struct VimeoAPI: Sendable {
 
     /// Whether an unsuccessful answer has the form of the service's errors: a portal or a proxy says nothing about the
     /// video.
-    func isOwnWord(_ response: Response) -> Bool {
+    func isServiceError(_ response: Response) -> Bool {
         !VimeoVerdict(response, wait: { _ in .zero }).numbers.isEmpty
             || JSONValue.read(response.body)?["error"]?.text != nil
     }

@@ -5,9 +5,6 @@ internal import Transport
 // creation, and others may use the same account: a video counts as ours only when no other program can have made it.
 
 extension VimeoDialect {
-    /// Fields of the checkpoint with the values of the creation request, by which its video is recognised in a list.
-    static let asked = ["asked_at", "asked_by", "asked_size", "asked_name", "seen", "seen_at"]
-
     /// Clocks differ, and a machine may not have set its clock yet.
     static let skew: Int64 = 600_000
 
@@ -26,44 +23,44 @@ extension VimeoDialect {
     /// - Throws: ``UploadError``; `CancellationError`; errors of `notes`.
     func prepared(_ order: UploadOrder, _ reporter: any UploadReporter) async throws -> UploadOrder {
         var order = order
-        var checkpoint = order.checkpoint ?? Checkpoint()
-        if let video = checkpoint["video"], isOurs(checkpoint) {
+        var checkpoint = order.offsetCheckpoint
+        if let video = checkpoint.vimeo.video, isOurs(checkpoint) {
             api.known.note(video)
-            try await reporter.named(video, at: checkpoint["link"])
+            try await reporter.named(video, at: checkpoint.vimeo.link)
         }
-        guard checkpoint["url"] == nil, checkpoint["concluding"] == nil else { return order }
-        if checkpoint["creating"] != nil, isOurs(checkpoint), checkpoint["asked_at"] != nil {
+        guard checkpoint.url == nil, checkpoint.concludesFrom == nil else { return order }
+        if checkpoint.isCreating, isOurs(checkpoint), checkpoint.vimeo.has(\.askedAt) {
             if try await adopt(order, &checkpoint, reporter) {
-                order.checkpoint = checkpoint
+                order.checkpoint = checkpoint.stored
                 return order
             }
         }
         // A creation that has to wait is not sent, and the time of the last one stays as it is.
         try api.creations.check(api.client)
-        for field in Self.asked { checkpoint[field] = nil }
-        checkpoint["asked_at"] = "\(api.now)"
-        checkpoint["asked_by"] = api.isTimeKnown ? nil : "box"
-        checkpoint["asked_size"] = "\(order.file.size)"
+        checkpoint.stored.remove(VimeoCheckpoint.ofCreation)
+        checkpoint.vimeo.askedAt = api.now
+        checkpoint.vimeo.isAskedByOwnClock = !api.isTimeKnown
+        checkpoint.vimeo.askedSize = order.file.size
         // Fields that cannot be sent are refused at the creation.
-        checkpoint["asked_name"] = (try? await said(of: order))?.fields["name"]?.text
-        checkpoint["server"] = server
-        order.checkpoint = checkpoint
+        checkpoint.vimeo.askedName = (try? await metadata(of: order))?.fields["name"]?.text
+        checkpoint.server = server
+        order.checkpoint = checkpoint.stored
         return order
     }
 
     /// The time at which a creation was sent, by the service's clock as far as it is known by now.
-    private func askedAt(_ checkpoint: Checkpoint) -> Int64 {
-        let asked = checkpoint.number("asked_at")
-        return checkpoint["asked_by"] == nil ? asked : asked.addingClamped(api.ahead)
+    private func askedAt(_ checkpoint: OffsetCheckpoint) -> Int64 {
+        let asked = checkpoint.vimeo.askedAt ?? 0
+        return checkpoint.vimeo.isAskedByOwnClock ? asked.addingClamped(api.ahead) : asked
     }
 
     /// - Returns: Whether the upload continues with the video of an earlier creation.
     private func adopt(
-        _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ reporter: any UploadReporter
+        _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint, _ reporter: any UploadReporter
     ) async throws -> Bool {
         // A ticket that was not ended is not in any list.
         guard settings.flow != .fourStep else { return false }
-        let name = try await said(of: order).fields["name"]?.text
+        let name = try await metadata(of: order).fields["name"]?.text
         var videos: [Listed]
         do {
             videos = try await recent(since: askedAt(checkpoint)).videos.filter {
@@ -76,7 +73,7 @@ extension VimeoDialect {
             default: throw error
             }
         }
-        if let seen = checkpoint["seen"] {
+        if let seen = checkpoint.vimeo.candidate {
             videos = videos.filter { $0.uri == seen } + videos.filter { $0.uri != seen }
         }
         var isInDoubt = false
@@ -88,13 +85,13 @@ extension VimeoDialect {
             // Another creation of this daemon, with the same name and size, has no answer yet.
             let isAmbiguous = api.known.isCreating(order.file.size, name)
             let now = api.now
-            let seen = checkpoint["seen"] == video.uri ? checkpoint.number("seen_at") : nil
+            let seen = checkpoint.vimeo.candidate == video.uri ? (checkpoint.vimeo.candidateSince ?? 0) : nil
             let waited = seen.map { Duration.milliseconds(max(0, now.subtractingReportingOverflow($0).partialValue)) }
             guard !isAmbiguous, let waited, waited >= settling else {
                 if seen == nil {
-                    checkpoint["seen"] = video.uri
-                    checkpoint["seen_at"] = "\(now)"
-                    try await reporter.record(checkpoint)
+                    checkpoint.vimeo.candidate = video.uri
+                    checkpoint.vimeo.candidateSince = now
+                    try await reporter.record(checkpoint.stored)
                 }
                 let left = max(settings.firstPoll, settling - (waited ?? .zero))
                 throw UploadError(
@@ -106,10 +103,11 @@ extension VimeoDialect {
             // Two uploads of this daemon may have waited for the same one.
             guard api.known.claim(video.uri) else { continue }
             api.creations.succeeded()
-            for field in Self.asked + ["creating"] { checkpoint[field] = nil }
-            for (field, value) in found.fields { checkpoint[field] = value }
-            try await reporter.record(checkpoint)
-            try await reporter.named(video.uri, at: found["link"])
+            checkpoint.stored.remove(VimeoCheckpoint.ofCreation)
+            checkpoint.isCreating = false
+            checkpoint.stored.merge(found.stored)
+            try await reporter.record(checkpoint.stored)
+            try await reporter.named(video.uri, at: found.vimeo.link)
             log("the video of a creation whose answer was lost was found: \(video.uri)")
             return true
         }
@@ -117,7 +115,7 @@ extension VimeoDialect {
     }
 
     /// Whether a video may come from the creation of this checkpoint, by all values in the list.
-    private func isMade(_ video: Listed, by checkpoint: Checkpoint, size: Int64, name: String?) -> Bool {
+    private func isMade(_ video: Listed, by checkpoint: OffsetCheckpoint, size: Int64, name: String?) -> Bool {
         let asked = askedAt(checkpoint)
         return video.size == size && video.name == name && !api.known.contains(video.uri)
             && video.madeAt >= asked - Self.skew && video.madeAt <= asked.addingClamped(answering + Self.skew)
@@ -125,29 +123,29 @@ extension VimeoDialect {
 
     /// Returns the checkpoint to continue a video that has no bytes; `nil` for any other: one with bytes belongs to
     /// another writer.
-    private func empty(_ video: Listed) async throws -> Checkpoint? {
+    private func empty(_ video: Listed) async throws -> OffsetCheckpoint? {
         let approach = settings.flow == .tus ? "tus" : "streaming"
         let upload = video.item["upload"]
         guard upload?["approach"]?.text ?? approach == approach,
             upload?["status"]?.text ?? "in_progress" == "in_progress",
             let link = upload?["upload_link"]?.string, let url = try? uploadAddress(link)
         else { return nil }
-        var found = Checkpoint()
-        found["url"] = url
-        found["video"] = video.uri
-        found["video_size"] = video.size.map { "\($0)" }
-        found["link"] = video.item["link"]?.text.flatMap { Self.page($0) }
-        found["flow"] = settings.flow.rawValue
-        found["server"] = server
-        guard case .at(0) = try await stand(of: &found, size: video.size ?? 0) else { return nil }
+        var found = OffsetCheckpoint()
+        found.url = url
+        found.vimeo.video = video.uri
+        found.vimeo.videoSize = video.size
+        found.vimeo.link = video.item["link"]?.text.flatMap { Self.page($0) }
+        found.vimeo.flow = settings.flow
+        found.server = server
+        guard case .at(0) = try await position(of: &found, size: video.size ?? 0) else { return nil }
         return found
     }
 
     /// The offset of a checkpoint's upload.
-    func stand(of checkpoint: inout Checkpoint, size: Int64) async throws -> Position {
+    func position(of checkpoint: inout OffsetCheckpoint, size: Int64) async throws -> Position {
         let order = UploadOrder(
             id: "", generation: 1, file: StagedFile(path: "", size: size, sha256: []), name: "", mediaType: "video/mp4",
-            modified: 0, metadata: [:], checkpoint: checkpoint)
+            modified: 0, metadata: [:], checkpoint: checkpoint.stored)
         return try await locate(order, &checkpoint)
     }
 
@@ -155,8 +153,8 @@ extension VimeoDialect {
     /// restart.
     ///
     /// - Returns: `false`.
-    private func nothing(_ checkpoint: Checkpoint) throws(UploadError) -> Bool {
-        let wait = CreationPatience.wait(after: checkpoint.number("orphans") + 1)
+    private func nothing(_ checkpoint: OffsetCheckpoint) throws(UploadError) -> Bool {
+        let wait = CreationPatience.wait(after: (checkpoint.orphans ?? 0) + 1)
         // A clock that was set back meanwhile does not make it longer.
         let gone = max(0, api.now.subtractingReportingOverflow(askedAt(checkpoint)).partialValue)
         let left = wait - .milliseconds(gone)
@@ -167,18 +165,18 @@ extension VimeoDialect {
     // MARK: After a cancel
 
     /// Whether there are more bytes than may have left here, which means that another writer has sent them.
-    func isOfAnother(_ checkpoint: Checkpoint) async throws -> Bool {
-        guard let video = checkpoint["video"], checkpoint["url"] != nil, checkpoint["concluding"] == nil,
-            let size = checkpoint["video_size"].flatMap({ Int64($0) }),
-            let reachability = checkpoint["reach"].flatMap({ Int64($0) })
+    func isOfAnother(_ checkpoint: OffsetCheckpoint) async throws -> Bool {
+        guard let video = checkpoint.vimeo.video, checkpoint.url != nil, checkpoint.concludesFrom == nil,
+            let size = checkpoint.vimeo.videoSize,
+            let reach = checkpoint.reach
         else { return false }
         var status = checkpoint
         // A host that is not allowed is not asked: then only the state of the video counts.
-        if objection(to: checkpoint) == nil, case .at(let offset) = try await stand(of: &status, size: size) {
-            return offset > reachability
+        if objection(to: checkpoint) == nil, case .at(let offset) = try await position(of: &status, size: size) {
+            return offset > reach
         }
         // The address of a complete video ends. Its state shows which writer sent it.
-        guard reachability < size else { return false }
+        guard reach < size else { return false }
         let (_, json) = try await asked(
             "GET", "\(video)?fields=uri,status,upload.status", nil, "the lookup of a video",
             allowing: [404, 410])
@@ -189,7 +187,7 @@ extension VimeoDialect {
     ///
     /// - Returns: Whether there is nothing left of it.
     /// - Throws: ``UploadError``, with ``Failure/removalUnknown`` when it cannot be found out.
-    func removeCreated(_ checkpoint: Checkpoint) async throws -> Bool {
+    func removeCreated(_ checkpoint: OffsetCheckpoint) async throws -> Bool {
         let what = "it was cancelled before the answer to its creation was known"
         let (videos, isWhole): ([Listed], Bool)
         do { (videos, isWhole) = try await recent(since: askedAt(checkpoint)) } catch let error as UploadError {
@@ -197,10 +195,10 @@ extension VimeoDialect {
             throw unknown(what, "the token may not list videos: \(error.failure.message)")
         }
         // A checkpoint from before these fields existed does not tell.
-        guard let size = checkpoint["asked_size"].flatMap({ Int64($0) }) else {
+        guard let size = checkpoint.vimeo.askedSize else {
             throw unknown(what, "it is not known which video was requested")
         }
-        let mine = videos.filter { isMade($0, by: checkpoint, size: size, name: checkpoint["asked_name"]) }
+        let mine = videos.filter { isMade($0, by: checkpoint, size: size, name: checkpoint.vimeo.askedName) }
         var without: [Listed] = []
         for video in mine where try await empty(video) != nil { without.append(video) }
         // Another machine may take this long to receive the answer for a video that it made, and a list to show it.
@@ -208,7 +206,7 @@ extension VimeoDialect {
             throw notShown(what, without.count)
         }
         if without.isEmpty, isWhole { return true }
-        guard without.count == 1, let video = without.first, !api.known.isCreating(size, checkpoint["asked_name"])
+        guard without.count == 1, let video = without.first, !api.known.isCreating(size, checkpoint.vimeo.askedName)
         else {
             throw unknown(
                 what,

@@ -7,12 +7,12 @@ extension VimeoDialect {
     var concludes: Bool { true }
 
     func conclude(
-        _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ reporter: any UploadReporter
+        _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint, _ reporter: any UploadReporter
     ) async throws -> Conclusion {
         var outcome = Outcome()
-        if checkpoint["complete"] != nil, checkpoint["video"] == nil {
+        if checkpoint.vimeo.completeURI != nil, checkpoint.vimeo.video == nil {
             try await activate(order, &checkpoint, reporter)
-            guard checkpoint["video"] != nil else {
+            guard checkpoint.vimeo.video != nil else {
                 guard verification(of: order) == .transfer else {
                     // It cannot be confirmed that the video can be watched, and the source is to be removed.
                     throw try await later(&checkpoint, reporter, "the video that it became was not found")
@@ -21,10 +21,10 @@ extension VimeoDialect {
                 return .done(outcome)
             }
         }
-        if checkpoint["complete"] != nil, checkpoint["settled"] == nil {
+        if checkpoint.vimeo.completeURI != nil, !checkpoint.vimeo.isDescribed {
             try await settle(order, &checkpoint, reporter, &outcome.warnings)
         } else {
-            outcome.warnings += try await said(of: order).warnings
+            outcome.warnings += try await metadata(of: order).warnings
         }
         return try await judge(order, &checkpoint, reporter, outcome)
     }
@@ -33,17 +33,17 @@ extension VimeoDialect {
 
     /// Ends a ticket, which makes a video of it.
     private func activate(
-        _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ reporter: any UploadReporter
+        _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint, _ reporter: any UploadReporter
     ) async throws {
-        guard let complete = checkpoint["complete"] else { return }
+        guard let complete = checkpoint.vimeo.completeURI else { return }
         let path = complete.hasPrefix("/") ? complete : "/" + complete
-        if checkpoint["ending_at"] == nil {
+        if !checkpoint.vimeo.has(\.endingAt) {
             // Recorded before the request: from then on there may be a video that has to be found, also after a cancel.
-            checkpoint["ending_at"] = "\(api.now)"
-            checkpoint["ending_size"] = "\(order.file.size)"
-            try await reporter.record(checkpoint)
+            checkpoint.vimeo.endingAt = api.now
+            checkpoint.vimeo.endingSize = order.file.size
+            try await reporter.record(checkpoint.stored)
         }
-        let (response, _) = try await withCancellationGrace(Self.lastWords) {
+        let (response, _) = try await withCancellationGrace(Self.cancellationGrace) {
             try await asked("DELETE", path, nil, "the end of the upload", allowing: [404], version: .ofTickets)
         }
         if (200..<300).contains(response.status) {
@@ -54,33 +54,34 @@ extension VimeoDialect {
             throw api.refusal(response, "the end of the upload")
         }
         // The ticket was ended before, by a request whose answer was lost, or this answer does not name the video.
-        if let video = try await lookForVideo(order, checkpoint, reporter) {
-            checkpoint["found"] = "1"
+        if let video = try await findVideo(order, checkpoint, reporter) {
+            checkpoint.vimeo.wasFoundBySize = true
             try await became(video, &checkpoint, reporter)
         } else if (200..<300).contains(response.status) {
-            throw strange("the end of the upload was accepted without naming the video that it became")
+            throw unusableAnswer("the end of the upload was accepted without naming the video that it became")
         }
     }
 
     private func became(
-        _ video: String, _ checkpoint: inout Checkpoint, _ reporter: any UploadReporter
+        _ video: String, _ checkpoint: inout OffsetCheckpoint, _ reporter: any UploadReporter
     ) async throws {
         api.known.note(video)
-        checkpoint["video"] = video
-        try await reporter.record(checkpoint)
-        try await reporter.named(video, at: checkpoint["link"])
+        checkpoint.vimeo.video = video
+        try await reporter.record(checkpoint.stored)
+        try await reporter.named(video, at: checkpoint.vimeo.link)
     }
 
     /// Looks for the one video that may be this upload's: of its size, made since its end was requested, and not
     /// another upload's.
-    private func lookForVideo(
-        _ order: UploadOrder, _ checkpoint: Checkpoint, _ reporter: any UploadReporter
+    private func findVideo(
+        _ order: UploadOrder, _ checkpoint: OffsetCheckpoint, _ reporter: any UploadReporter
     ) async throws -> String? {
-        let begun = checkpoint["ending_at"] == nil ? "ticket_at" : "ending_at"
+        let vimeo = checkpoint.vimeo
+        let begun = (vimeo.has(\.endingAt) ? vimeo.endingAt : vimeo.ticketAt) ?? 0
         var mine: [String] = []
         // A video with another name was named by a program that knows it.
         let names = ["", "Untitled", order.name.name.display, order.name.stem.display]
-        for video in try await recent(since: checkpoint.number(begun)).videos
+        for video in try await recent(since: begun).videos
         where video.size == order.file.size && !api.known.contains(video.uri) && names.contains(video.name ?? "") {
             if try await !reporter.isOfAnother(video.uri) { mine.append(video.uri) }
         }
@@ -91,27 +92,28 @@ extension VimeoDialect {
     private static let settingsTries: Int64 = 6
 
     private func settle(
-        _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ reporter: any UploadReporter, _ warnings: inout [String]
+        _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint, _ reporter: any UploadReporter,
+        _ warnings: inout [String]
     ) async throws {
-        guard let video = checkpoint["video"] else { return }
-        let said = try await said(of: order)
-        warnings += said.warnings
+        guard let video = checkpoint.vimeo.video else { return }
+        let metadata = try await metadata(of: order)
+        warnings += metadata.warnings
         do {
             _ = try await asked(
-                "PATCH", video, .object(said.fields), "the properties of the video", version: .ofTickets)
+                "PATCH", video, .object(metadata.fields), "the properties of the video", version: .ofTickets)
         } catch let error as UploadError {
-            guard error.failure.retryable, checkpoint.count("settings_tries") < Self.settingsTries else {
+            guard error.failure.retryable, checkpoint.vimeo.increment(\.descriptionTries) < Self.settingsTries else {
                 warnings.append("the properties of the video were not accepted: \(error.failure.message)")
-                checkpoint["settled"] = "1"
-                return try await reporter.record(checkpoint)
+                checkpoint.vimeo.isDescribed = true
+                return try await reporter.record(checkpoint.stored)
             }
-            try await reporter.record(checkpoint)
+            try await reporter.record(checkpoint.stored)
             // Every byte is there: the file does not wait like an unfinished upload.
             let wait = if case .rateLimit(let after?) = error.remedy { after } else { Duration.seconds(30) }
             throw UploadError(error.failure, remedy: .pending(after: wait))
         }
-        checkpoint["settled"] = "1"
-        try await reporter.record(checkpoint)
+        checkpoint.vimeo.isDescribed = true
+        try await reporter.record(checkpoint.stored)
     }
 
     // MARK: The video's state
@@ -133,23 +135,23 @@ extension VimeoDialect {
     }
 
     private func judge(
-        _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ reporter: any UploadReporter, _ outcome: Outcome
+        _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint, _ reporter: any UploadReporter, _ outcome: Outcome
     ) async throws -> Conclusion {
-        guard let video = checkpoint["video"] else { return .done(outcome) }
+        guard let video = checkpoint.vimeo.video else { return .done(outcome) }
         let (response, json): (Response, JSONValue?)
         do {
             (response, json) = try await asked(
                 "GET", "\(video)?fields=uri,link,status,is_playable,upload.status,upload.size,transcode.status", nil,
                 "the lookup of the video", allowing: [404, 410])
-        } catch let error as UploadError where error.isNoWord {
+        } catch let error as UploadError where error.lacksAnswer {
             throw try await later(&checkpoint, reporter, error.failure.message)
         }
         guard (200..<300).contains(response.status) else {
-            guard api.isOwnWord(response) else {
+            guard api.isServiceError(response) else {
                 throw try await later(&checkpoint, reporter, "a \(response.status) that is not the service's own")
             }
             // A video may not be visible everywhere yet.
-            if checkpoint.count("missing") < Self.mostMissing {
+            if checkpoint.vimeo.increment(\.missingAnswers) < Self.mostMissing {
                 throw try await later(&checkpoint, reporter, "it is not found; asking again")
             }
             return .missing(
@@ -158,7 +160,8 @@ extension VimeoDialect {
                     "the video \(FilePath(video).display) was not found there \(Self.mostMissing) times after its bytes had arrived: it was deleted"
                 ))
         }
-        for field in ["missing", OffsetProgress.missingIn] { checkpoint[field] = nil }
+        checkpoint.vimeo.missingAnswers = nil
+        checkpoint.missingIn = nil
         // Only known words count: an answer from an intermediary, or a word of a later version, is no success.
         guard let uri = json?["uri"]?.string else {
             throw try await later(&checkpoint, reporter, "an answer without content")
@@ -171,15 +174,15 @@ extension VimeoDialect {
                 &checkpoint, reporter, "it reports \(there) bytes, and the file has \(order.file.size)")
         }
         var outcome = outcome
-        if checkpoint["concluding"] == "offset_unanswered" {
+        if checkpoint.concludesFrom == "offset_unanswered" {
             outcome.warnings.append("no answer to its last bytes arrived; the service reports that it has all of them")
         }
         outcome.id = video
-        if let link = json?["link"]?.text.flatMap({ Self.page($0) }), checkpoint["link"] != link {
-            checkpoint["link"] = link
+        if let link = json?["link"]?.text.flatMap({ Self.page($0) }), checkpoint.vimeo.link != link {
+            checkpoint.vimeo.link = link
             try await reporter.named(video, at: link)
         }
-        outcome.url = checkpoint["link"]
+        outcome.url = checkpoint.vimeo.link
         let (upload, transcode) = (json?["upload"]?["status"]?.text, json?["transcode"]?["status"]?.text)
         let status = json?["status"]?.text
         if status == "quota_exceeded" || status == "total_cap_exceeded" {
@@ -194,8 +197,8 @@ extension VimeoDialect {
                         retryable: true), remedy: .refused(after: .seconds(60))))
         }
         if status == "transcoding_error" || transcode == "error" {
-            let said = [status, transcode.map { "transcode \($0)" }].compactMap { $0 }
-            let words = FilePath(said.joined(separator: ", "))
+            let states = [status, transcode.map { "transcode \($0)" }].compactMap { $0 }
+            let words = FilePath(states.joined(separator: ", "))
             return .rejected(
                 refusal(
                     "transcoding_failed",
@@ -237,19 +240,19 @@ extension VimeoDialect {
 
     /// Asks again later, with growing waits.
     private func later(
-        _ checkpoint: inout Checkpoint, _ reporter: any UploadReporter, _ status: String
+        _ checkpoint: inout OffsetCheckpoint, _ reporter: any UploadReporter, _ status: String
     ) async throws -> UploadError {
-        let polls = checkpoint.count("polls")
-        if checkpoint["waits_since"] == nil { checkpoint["waits_since"] = "\(api.now)" }
-        try await reporter.record(checkpoint)
+        let polls = checkpoint.vimeo.increment(\.polls)
+        if !checkpoint.vimeo.has(\.waitsSince) { checkpoint.vimeo.waitsSince = api.now }
+        try await reporter.record(checkpoint.stored)
         let wait = min(settings.firstPoll * (1 << min(polls - 1, 10)), max(Self.longestPoll, settings.firstPoll))
         return api.client.unverified(
             "the video", status, waited: waited(checkpoint) ?? .zero, timeout: settings.verifyTimeout, poll: wait)
     }
 
     /// How long the service has been working since every byte was there; `nil` where there was no need to wait.
-    private func waited(_ checkpoint: Checkpoint) -> Duration? {
-        guard let since = checkpoint["waits_since"].flatMap({ Int64($0) }) else { return nil }
+    private func waited(_ checkpoint: OffsetCheckpoint) -> Duration? {
+        guard let since = checkpoint.vimeo.waitsSince else { return nil }
         return max(.zero, .milliseconds(api.now.subtractingReportingOverflow(since).partialValue))
     }
 
@@ -292,7 +295,7 @@ extension VimeoDialect {
             "/me/videos?sort=date&direction=desc&per_page=50&page=\(number)"
                 + "&fields=uri,name,link,created_time,status,upload.size,upload.status", nil, "the list of videos")
         guard case .list(let data)? = json?["data"] else {
-            throw strange("an answer to the request for videos without a list")
+            throw unusableAnswer("an answer to the request for videos without a list")
         }
         let items = data.compactMap { video -> RemotePage.Item? in
             guard let id = video["uri"]?.string else { return nil }

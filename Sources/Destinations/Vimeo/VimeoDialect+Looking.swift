@@ -30,7 +30,7 @@ extension VimeoDialect {
                 "GET", "/me/videos?sort=date&direction=desc&per_page=50&page=\(page)&fields=\(Self.fields)", nil,
                 "the list of videos")
             guard case .list(let items)? = json?["data"] else {
-                throw strange("an answer to the request for videos without a list")
+                throw unusableAnswer("an answer to the request for videos without a list")
             }
             for item in items {
                 guard let uri = item["uri"]?.text.flatMap({ Self.path(of: $0) }),
@@ -60,8 +60,8 @@ extension VimeoDialect {
     ///
     /// - Returns: Whether there is nothing left of it.
     /// - Throws: ``UploadError``, with ``Failure/removalUnknown`` when it cannot be found out.
-    func removeEnded(_ checkpoint: Checkpoint) async throws -> Bool {
-        let asked = checkpoint.number("ending_at")
+    func removeEnded(_ checkpoint: OffsetCheckpoint) async throws -> Bool {
+        let asked = checkpoint.vimeo.endingAt ?? 0
         let (videos, isWhole): ([Listed], Bool)
         do { (videos, isWhole) = try await recent(since: asked) } catch let error as UploadError {
             guard error.failure.http == 403 else { throw error }
@@ -69,7 +69,7 @@ extension VimeoDialect {
         }
         // A video with a name was named by a program that knows it.
         let mine = videos.filter { video in
-            video.size == checkpoint.number("ending_size") && !api.known.contains(video.uri)
+            video.size == (checkpoint.vimeo.endingSize ?? 0) && !api.known.contains(video.uri)
                 && ["", "Untitled"].contains(video.name ?? "")
         }
         if mine.count == 1, let video = mine.first { return try await remove(video.uri) }
@@ -105,8 +105,8 @@ extension VimeoDialect {
 
     // MARK: Whether a flow is supported
 
-    enum FlowWord: Sendable {
-        case taken, unknown
+    enum FlowSupport: Sendable {
+        case supported, unknown
         case refused(UploadError)
     }
 
@@ -114,7 +114,7 @@ extension VimeoDialect {
     /// first.
     ///
     /// - Returns: Whether it is supported; unknown where the service refused something else first.
-    func wordOfFlow() async throws -> FlowWord {
+    func flowSupport() async throws -> FlowSupport {
         let size = JSONValue.whole(-1)
         let body: [String: JSONValue] =
             switch settings.flow {
@@ -129,13 +129,13 @@ extension VimeoDialect {
             // The service accepts any size, and has made a video.
             _ = try await remove(video)
         }
-        if (200..<300).contains(response.status) { return .taken }
+        if (200..<300).contains(response.status) { return .supported }
         let verdict = api.verdict(response)
         if response.status != 429 {
             if verdict.isOfFlow {
                 return .refused(api.refusal(response, "an upload by `flow: \(settings.flow.rawValue)`"))
             }
-            if verdict.isOfSize { return .taken }
+            if verdict.isOfSize { return .supported }
         }
         return .unknown
     }

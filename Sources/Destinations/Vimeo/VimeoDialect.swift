@@ -4,23 +4,6 @@ internal import Transport
 
 /// The API of Vimeo (version 3.4) as ``OffsetEngine`` needs it: creates a video or ticket, sends bytes to its address,
 /// and takes the last steps when they are there.
-///
-/// Its fields of the checkpoint, in addition to `url` and `server`:
-///
-/// | field | means |
-/// |---|---|
-/// | `flow` | how it was created; a later setting counts for later uploads |
-/// | `video`, `link` | the video's address in the API, and its public page |
-/// | `asked_by` | the creation was sent before the service's clock was known |
-/// | `asked_at`, `asked_size`, `asked_name` | when the creation was sent (ms since 1970, by the service's clock), and with which values |
-/// | `seen`, `seen_at` | a video that a creation with a lost answer may have made, and when it was seen first |
-/// | `video_size` | the size for which it was created |
-/// | `found` | it was found by its size alone |
-/// | `complete`, `ticket_at` | of a four-step upload: the address that ends it, and when it began |
-/// | `ending_at`, `ending_size` | of a four-step upload whose end was requested: when, and the size of the file |
-/// | `settled`, `settings_tries` | the video's fields were sent, or how often that was tried |
-/// | `missing` | how often in a row the video was not found |
-/// | `polls`, `waits_since` | how often it was asked whether it is ready, and when that began |
 struct VimeoDialect: OffsetDialect {
     let api: VimeoAPI
     /// Speaks tus to the address of an upload. Without a token: it must not reach another host.
@@ -34,7 +17,7 @@ struct VimeoDialect: OffsetDialect {
 
     // MARK: Creation
 
-    func create(_ order: UploadOrder, _ checkpoint: inout Checkpoint) async throws -> Bool {
+    func create(_ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint) async throws -> Bool {
         guard order.file.size > 0 else {
             throw refusal("empty_file", "an empty file makes a video that never ends; it is not sent")
         }
@@ -46,7 +29,7 @@ struct VimeoDialect: OffsetDialect {
             }
             throw refusal("not_a_video", words)
         }
-        let earlier = checkpoint.number("orphans")
+        let earlier = checkpoint.orphans ?? 0
         do {
             try await api.creations.make(api.client, after: earlier) {
                 if earlier > 0 {
@@ -60,13 +43,13 @@ struct VimeoDialect: OffsetDialect {
             }
         } catch let error as UploadError {
             // Nothing was begun, so no time is recorded.
-            if error.leavesNothingBehind { for field in Self.asked { checkpoint[field] = nil } }
+            if error.leavesNothingBehind { checkpoint.stored.remove(VimeoCheckpoint.ofCreation) }
             throw error
         }
-        for field in Self.asked { checkpoint[field] = nil }
-        checkpoint["flow"] = settings.flow.rawValue
-        checkpoint["server"] = server
-        checkpoint["video_size"] = "\(order.file.size)"
+        checkpoint.stored.remove(VimeoCheckpoint.ofCreation)
+        checkpoint.vimeo.flow = settings.flow
+        checkpoint.server = server
+        checkpoint.vimeo.videoSize = order.file.size
         return false
     }
 
@@ -76,9 +59,9 @@ struct VimeoDialect: OffsetDialect {
     }
 
     private func createVideo(
-        _ approach: String, _ order: UploadOrder, _ checkpoint: inout Checkpoint
+        _ approach: String, _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint
     ) async throws {
-        var body = try await said(of: order).fields
+        var body = try await metadata(of: order).fields
         var upload: [String: JSONValue] = ["approach": .text(approach), "size": .whole(order.file.size)]
         if approach == "streaming" { upload["mime_type"] = .text(order.mediaType) }
         body["upload"] = .object(upload)
@@ -86,7 +69,7 @@ struct VimeoDialect: OffsetDialect {
         let (json, video) = try await api.known.creating(size, name) {
             let json = try await made(.object(body), "?fields=uri,link,name,upload", "the creation of a video")
             guard let video = json?["uri"]?.string.flatMap({ Self.path(of: $0) }) else {
-                throw strange("an answer to the creation that names no video")
+                throw unusableAnswer("an answer to the creation that names no video")
             }
             // Before another upload can take it for its own.
             api.known.note(video)
@@ -94,53 +77,53 @@ struct VimeoDialect: OffsetDialect {
         }
         let answer = json?["upload"]
         // The video has to be removed again, also when the rest of the answer is unusable.
-        checkpoint["video"] = video
-        checkpoint["link"] = json?["link"]?.text.flatMap { Self.page($0) }
+        checkpoint.vimeo.video = video
+        checkpoint.vimeo.link = json?["link"]?.text.flatMap { Self.page($0) }
         if let other = answer?["approach"]?.text, other != approach {
-            throw strange(
+            throw unusableAnswer(
                 "the video was created with the approach `\(FilePath(other).display)`, and not `\(approach)`: "
                     + "this account or application may not upload so")
         }
-        checkpoint["url"] = try uploadAddress(answer?["upload_link"]?.string)
+        checkpoint.url = try uploadAddress(answer?["upload_link"]?.string)
     }
 
-    private func createTicket(_ order: UploadOrder, _ checkpoint: inout Checkpoint) async throws {
+    private func createTicket(_ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint) async throws {
         let body: [String: JSONValue] = ["type": .text("streaming"), "size": .whole(order.file.size)]
         let json = try await made(.object(body), "", "the creation of an upload ticket", version: .ofTickets)
         guard let complete = json?["complete_uri"]?.string, Self.isPlain(complete) else {
-            throw strange(
+            throw unusableAnswer(
                 "an answer to the creation that does not say how the upload ends: the application may have no upload access"
             )
         }
-        checkpoint["url"] = try uploadAddress(json?["upload_link_secure"]?.string)
-        checkpoint["complete"] = complete
-        checkpoint["ticket_at"] = "\(api.now)"
+        checkpoint.url = try uploadAddress(json?["upload_link_secure"]?.string)
+        checkpoint.vimeo.completeURI = complete
+        checkpoint.vimeo.ticketAt = api.now
     }
 
     /// When the upload is stopped, a creation in flight is awaited for this long: a video without a record is never
     /// removed.
-    static let lastWords: Duration = .milliseconds(800)
+    static let cancellationGrace: Duration = .milliseconds(800)
 
     private func made(
         _ body: JSONValue, _ query: String, _ what: String, version: VimeoAPI.Version = .current
     ) async throws -> JSONValue? {
-        try await withCancellationGrace(Self.lastWords) {
+        try await withCancellationGrace(Self.cancellationGrace) {
             try await asked("POST", "/me/videos" + query, body, what, version: version).json
         }
     }
 
     func uploadAddress(_ link: String?) throws(UploadError) -> String {
         guard let link, !link.isEmpty else {
-            throw strange("an answer to the creation that names no address for the bytes")
+            throw unusableAnswer("an answer to the creation that names no address for the bytes")
         }
         // An address at an origin that is not allowed is recorded too, and waits for a person.
         do { return try TusLocation(link, base: settings.base + "/", allowed: tus.allowed).url } catch {
-            throw strange("the address for the bytes is refused: \(error.reason)")
+            throw unusableAnswer("the address for the bytes is refused: \(error.reason)")
         }
     }
 
     /// A value beyond a limit, such as the length of a name, is an error of this file.
-    func said(of order: UploadOrder) async throws -> VimeoFields.MetadataFields {
+    func metadata(of order: UploadOrder) async throws -> VimeoFields.MetadataFields {
         var password: String?
         if let source = settings.password {
             do {
@@ -153,7 +136,7 @@ struct VimeoDialect: OffsetDialect {
                     failure(.auth, "secret_unreadable", "\(error)", retryable: true), remedy: .authenticate)
             }
         }
-        do { return try settings.video.said(of: order, password: password) } catch {
+        do { return try settings.video.metadata(of: order, password: password) } catch {
             throw refusal("metadata_refused", error.text)
         }
     }
@@ -179,18 +162,18 @@ struct VimeoDialect: OffsetDialect {
 
     // MARK: Bytes
 
-    func isOurs(_ checkpoint: Checkpoint) -> Bool {
-        checkpoint["server"].map { WebAddress($0).origin == server } ?? true
+    func isOurs(_ checkpoint: OffsetCheckpoint) -> Bool {
+        checkpoint.server.map { WebAddress($0).origin == server } ?? true
     }
 
-    func objection(to checkpoint: Checkpoint) -> UploadError? { tus.objection(to: checkpoint) }
+    func objection(to checkpoint: OffsetCheckpoint) -> UploadError? { tus.objection(to: checkpoint) }
 
-    private func flow(_ checkpoint: Checkpoint) -> VimeoFlow {
-        checkpoint["flow"].flatMap { VimeoFlow(rawValue: $0) } ?? settings.flow
+    private func flow(_ checkpoint: OffsetCheckpoint) -> VimeoFlow {
+        checkpoint.vimeo.flow ?? settings.flow
     }
 
-    func locate(_ order: UploadOrder, _ checkpoint: inout Checkpoint) async throws -> Position {
-        guard let url = checkpoint["url"] else { return .gone(isCertain: true) }
+    func locate(_ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint) async throws -> Position {
+        guard let url = checkpoint.url else { return .gone(isCertain: true) }
         guard flow(checkpoint) == .tus else { return try await ranges.locate(url, order, &checkpoint) }
         do { return try await tus.locate(order, &checkpoint) } catch let error as UploadError {
             // The request had no token that could be refused: the link has ended.
@@ -204,10 +187,10 @@ struct VimeoDialect: OffsetDialect {
     func allowance(for count: Int64) -> Int64 { tus.allowance(for: count) }
 
     func send(
-        _ range: Range<Int64>, _ order: UploadOrder, _ checkpoint: inout Checkpoint, past digest: SentDigest,
+        _ range: Range<Int64>, _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint, past digest: SentDigest,
         _ sent: @escaping @Sendable (Int64) -> Void
     ) async -> Sending {
-        guard let url = checkpoint["url"] else { return Sending(unsent: .accepted(nil)) }
+        guard let url = checkpoint.url else { return Sending(unsent: .accepted(nil)) }
         guard flow(checkpoint) == .tus else {
             return await ranges.send(range, to: url, order, &checkpoint, past: digest, sent)
         }
@@ -223,16 +206,22 @@ struct VimeoDialect: OffsetDialect {
     }
 
     /// A video counts against the account's quota, with bytes or without. A ticket that was not activated does not.
-    func remains(of checkpoint: Checkpoint) -> Checkpoint? {
+    func remains(of checkpoint: OffsetCheckpoint) -> OffsetCheckpoint? {
         // A video that was found by its size alone may be another writer's.
-        guard let video = checkpoint["video"], checkpoint["found"] == nil else { return nil }
-        var remains = Checkpoint(["video": video, "server": checkpoint["server"] ?? server])
-        for field in ["url", "flow", "reach", "video_size", "concluding"] { remains[field] = checkpoint[field] }
+        guard let video = checkpoint.vimeo.video, !checkpoint.vimeo.wasFoundBySize else { return nil }
+        let kept = [
+            OffsetCheckpoint.fields.url.name, OffsetCheckpoint.fields.reach.name,
+            OffsetCheckpoint.fields.concludesFrom.name, VimeoCheckpoint.fields.flow.name,
+            VimeoCheckpoint.fields.videoSize.name,
+        ]
+        var remains = OffsetCheckpoint(checkpoint.stored.keeping(kept))
+        remains.vimeo.video = video
+        remains.server = checkpoint.server ?? server
         return remains
     }
 
-    func name(of checkpoint: Checkpoint) -> (id: String, url: String?)? {
-        checkpoint["video"].map { ($0, checkpoint["link"]) }
+    func name(of checkpoint: OffsetCheckpoint) -> (id: String, url: String?)? {
+        checkpoint.vimeo.video.map { ($0, checkpoint.vimeo.link) }
     }
 
     // MARK: Words
@@ -268,7 +257,7 @@ struct VimeoDialect: OffsetDialect {
     }
 
     /// Reports an answer that no account with the right to upload gets.
-    func strange(_ message: String) -> UploadError {
+    func unusableAnswer(_ message: String) -> UploadError {
         UploadError(
             failure(.protocol, AuthorizedClient.unusableAnswer, message, retryable: true), remedy: .misconfigured)
     }

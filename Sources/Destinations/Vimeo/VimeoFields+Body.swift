@@ -12,18 +12,18 @@ extension VimeoFields {
     /// A destination's own templates count before the folder's `metadata` (`title` or `name`, `description`).
     ///
     /// - Throws: A sentence for a person, where the text that a template made cannot be sent.
-    func said(of order: UploadOrder, password: String?) throws(InvalidText) -> MetadataFields {
-        var said = MetadataFields()
+    func metadata(of order: UploadOrder, password: String?) throws(InvalidText) -> MetadataFields {
+        var metadata = MetadataFields()
         // Without a name a video is called "Untitled".
         let name = words("video.name", ["title", "name"], order) ?? text(order.name.stem)
-        said.put("name", cut(name, "video.name", &said.warnings))
+        metadata.put("name", cut(name, "video.name", &metadata.warnings))
         if let description = words("video.description", ["description"], order) {
-            said.put("description", cut(description, "video.description", &said.warnings))
+            metadata.put("description", cut(description, "video.description", &metadata.warnings))
         }
-        if let license { said.put("license", license) }
-        if let locale { said.put("locale", locale) }
-        if let folder { said.put("folder_uri", folder) }
-        if !contentRating.isEmpty { said.fields["content_rating"] = .list(contentRating.map { .text($0) }) }
+        if let license { metadata.put("license", license) }
+        if let locale { metadata.put("locale", locale) }
+        if let folder { metadata.put("folder_uri", folder) }
+        if !contentRating.isEmpty { metadata.fields["content_rating"] = .list(contentRating.map { .text($0) }) }
         var privacy: [String: JSONValue] = [:]
         for field in ["view", "embed", "comments"] {
             guard let word = try word("video.privacy.\(field)", order) else { continue }
@@ -36,14 +36,14 @@ extension VimeoFields {
             guard let password else {
                 throw InvalidText(text: "its privacy is `password`, and `video.password` is missing")
             }
-            said.put("password", password)
+            metadata.put("password", password)
         case "users":
             if users.isEmpty { throw InvalidText(text: "its privacy is `users`, and `video.users` is missing") }
-            said.fields["users"] = .list(users.map { .object(["uri": .text($0)]) })
+            metadata.fields["users"] = .list(users.map { .object(["uri": .text($0)]) })
         default: break
         }
-        if !privacy.isEmpty { said.fields["privacy"] = .object(privacy) }
-        return said
+        if !privacy.isEmpty { metadata.fields["privacy"] = .object(privacy) }
+        return metadata
     }
 
     struct InvalidText: Error, Hashable { let text: String }

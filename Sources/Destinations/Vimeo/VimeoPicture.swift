@@ -3,14 +3,6 @@ internal import Transport
 
 /// An image that is uploaded together with a video, and becomes its thumbnail (thumbnails of the API, version 3.4:
 /// `POST {video}/pictures`, `PUT` to the link that it names, `PATCH` with `active`).
-///
-/// Its fields of the checkpoint, in addition to `url` and `server`:
-///
-/// | field | means |
-/// |---|---|
-/// | `picture` | the picture's address in the API |
-/// | `sent` | the service accepted its bytes |
-/// | `losses` | number of pictures that disappeared before they were shown |
 struct VimeoPicture: Sendable {
     let dialect: VimeoDialect
 
@@ -22,16 +14,16 @@ struct VimeoPicture: Sendable {
 
     func upload(_ order: UploadOrder, _ reporter: any UploadReporter) async throws -> RemoteObject {
         try judge(order)
-        try order.file.checkLook(dialect.failure)
+        try order.file.checkStatus(dialect.failure)
         reporter.entered(.opening)
-        var checkpoint = order.checkpoint ?? Checkpoint()
-        if !dialect.isOurs(checkpoint) { try await renew(&checkpoint, reporter, losses: nil) }
+        var checkpoint = VimeoPictureCheckpoint(order.checkpoint ?? Checkpoint())
+        if !dialect.isOurs(OffsetCheckpoint(checkpoint.stored)) { try await renew(&checkpoint, reporter, losses: nil) }
         while true {
             if try await bring(order, &checkpoint, reporter), let picture = try await activate(checkpoint, reporter) {
                 return RemoteObject(id: picture, url: nil, verifiedBy: "active")
             }
             // The next creation shows whether its video is gone as well.
-            let losses = checkpoint.count("losses")
+            let losses = checkpoint.increment(\.losses)
             try await renew(&checkpoint, reporter, losses: losses < Self.mostLosses ? losses : nil)
             if losses >= Self.mostLosses { throw gone("the thumbnail") }
         }
@@ -41,14 +33,14 @@ struct VimeoPicture: Sendable {
 
     /// - Returns: `false` when the link has ended.
     private func bring(
-        _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ reporter: any UploadReporter
+        _ order: UploadOrder, _ checkpoint: inout VimeoPictureCheckpoint, _ reporter: any UploadReporter
     ) async throws -> Bool {
-        if checkpoint["sent"] != nil { return true }
-        if checkpoint["url"] == nil { try await create(&checkpoint, reporter) }
+        if checkpoint.isSent { return true }
+        if checkpoint.url == nil { try await create(&checkpoint, reporter) }
         reporter.entered(.uploading)
         guard try await send(order, checkpoint, reporter) else { return false }
-        checkpoint["sent"] = "1"
-        try await reporter.accepted(order.file.size, checkpoint)
+        checkpoint.isSent = true
+        try await reporter.accepted(order.file.size, checkpoint.stored)
         return true
     }
 
@@ -87,35 +79,35 @@ struct VimeoPicture: Sendable {
 
     // MARK: Steps
 
-    private func create(_ checkpoint: inout Checkpoint, _ reporter: any UploadReporter) async throws {
+    private func create(_ checkpoint: inout VimeoPictureCheckpoint, _ reporter: any UploadReporter) async throws {
         let video = try await video(reporter)
         let (picture, url) = try await dialect.api.creations.make(dialect.api.client, after: 0) {
-            let (response, json) = try await withCancellationGrace(VimeoDialect.lastWords) {
+            let (response, json) = try await withCancellationGrace(VimeoDialect.cancellationGrace) {
                 try await asked("POST", video + "/pictures", nil, "the creation of a thumbnail")
             }
             guard response.status != 404 else {
                 // A portal's answer says nothing about the video.
-                guard dialect.api.isOwnWord(response) else {
+                guard dialect.api.isServiceError(response) else {
                     throw dialect.api.refusal(response, "the creation of a thumbnail")
                 }
                 throw gone("the video that it accompanies")
             }
             guard let picture = json?["uri"]?.string, Self.isPicture(picture, of: video) else {
-                throw dialect.strange("an answer to the creation of a thumbnail that does not name it")
+                throw dialect.unusableAnswer("an answer to the creation of a thumbnail that does not name it")
             }
             return (picture, try dialect.uploadAddress(json?["link"]?.string))
         }
-        checkpoint["picture"] = picture
-        checkpoint["server"] = dialect.server
-        checkpoint["url"] = url
-        try await reporter.record(checkpoint)
+        checkpoint.picture = picture
+        checkpoint.server = dialect.server
+        checkpoint.url = url
+        try await reporter.record(checkpoint.stored)
     }
 
     /// - Returns: Whether there is such a link.
     private func send(
-        _ order: UploadOrder, _ checkpoint: Checkpoint, _ reporter: any UploadReporter
+        _ order: UploadOrder, _ checkpoint: VimeoPictureCheckpoint, _ reporter: any UploadReporter
     ) async throws -> Bool {
-        guard let url = checkpoint["url"] else { return false }
+        guard let url = checkpoint.url else { return false }
         let file = order.file
         let request = Request(
             "PUT", url, headers: [("Content-Type", order.mediaType)],
@@ -134,8 +126,9 @@ struct VimeoPicture: Sendable {
     }
 
     /// - Returns: `nil` when it no longer exists.
-    private func activate(_ checkpoint: Checkpoint, _ reporter: any UploadReporter) async throws -> String? {
-        guard let picture = checkpoint["picture"] else { return nil }
+    private func activate(_ checkpoint: VimeoPictureCheckpoint, _ reporter: any UploadReporter) async throws -> String?
+    {
+        guard let picture = checkpoint.picture else { return nil }
         reporter.entered(.finishing)
         var (response, json) = try await asked(
             "PATCH", picture, .object(["active": .bool(true)]), "the choice of a thumbnail")
@@ -144,7 +137,7 @@ struct VimeoPicture: Sendable {
                 "GET", picture + "?fields=uri,active", nil, "the lookup of a thumbnail")
         }
         if response.status == 404 {
-            guard dialect.api.isOwnWord(response) else {
+            guard dialect.api.isServiceError(response) else {
                 throw dialect.api.refusal(response, "the choice of a thumbnail")
             }
             return nil
@@ -170,15 +163,21 @@ struct VimeoPicture: Sendable {
             "thumbnail_forbidden", error.failure.message + "; the token needs the scope `edit` for thumbnails")
     }
 
-    private func renew(_ checkpoint: inout Checkpoint, _ reporter: any UploadReporter, losses: Int64?) async throws {
+    private func renew(_ checkpoint: inout VimeoPictureCheckpoint, _ reporter: any UploadReporter, losses: Int64?)
+        async throws
+    {
         let old = Self.remains(of: checkpoint)
-        checkpoint = Checkpoint()
-        checkpoint["losses"] = losses.map { "\($0)" }
-        try await reporter.renewed(checkpoint, leaving: old)
+        checkpoint = VimeoPictureCheckpoint()
+        checkpoint.losses = losses
+        try await reporter.renewed(checkpoint.stored, leaving: old?.stored)
     }
 
-    static func remains(of checkpoint: Checkpoint) -> Checkpoint? {
-        checkpoint["picture"].map { Checkpoint(["picture": $0, "server": checkpoint["server"] ?? ""]) }
+    static func remains(of checkpoint: VimeoPictureCheckpoint) -> VimeoPictureCheckpoint? {
+        guard checkpoint.picture != nil else { return nil }
+        var remains = VimeoPictureCheckpoint()
+        remains.picture = checkpoint.picture
+        remains.server = checkpoint.server ?? ""
+        return remains
     }
 
     private func gone(_ what: String) -> UploadError {

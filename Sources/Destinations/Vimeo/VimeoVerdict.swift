@@ -35,10 +35,10 @@ struct VimeoVerdict: Sendable {
     }
 
     private static func words(_ body: JSONValue?, _ field: JSONValue?) -> String {
-        let said = body?["developer_message"]?.text ?? body?["error"]?.text ?? body?["error_description"]?.text ?? ""
-        guard let field, let name = field["field"]?.text else { return said }
+        let message = body?["developer_message"]?.text ?? body?["error"]?.text ?? body?["error_description"]?.text ?? ""
+        guard let field, let name = field["field"]?.text else { return message }
         let more = field["developer_message"]?.text ?? field["error"]?.text ?? ""
-        return said + (said.isEmpty ? "" : " ") + "(\(name): \(more))"
+        return message + (message.isEmpty ? "" : " ") + "(\(name): \(more))"
     }
 
     /// The remedy without an error number.

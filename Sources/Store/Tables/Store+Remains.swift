@@ -36,7 +36,7 @@ extension Store {
     /// - Returns: Whether they will be removed.
     @discardableResult
     func removeRemains(of upload: UploadRecord, _ checkpoint: Checkpoint, isEarlier: Bool = false) throws -> Bool {
-        guard checkpoint[Checkpoint.isOfAnother] == nil else {
+        guard !checkpoint.isOfAnotherWriter else {
             if !isEarlier { try noteLeft(by: upload.id) }
             return false
         }

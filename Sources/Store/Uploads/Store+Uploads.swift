@@ -260,17 +260,17 @@ extension Store {
         ) {
             $0.text(0)
         }
-        guard var fields = body.flatMap({ TextMap.map($0) }) else { return }
-        fields[Checkpoint.isFinished] = "1"
+        guard var checkpoint = body.flatMap({ TextMap.map($0) }).map({ Checkpoint($0) }) else { return }
+        checkpoint.isFinished = true
         try connection.run(
             "UPDATE remote_delete SET checkpoint = ?2 WHERE upload = ?1 AND earlier = 0",
-            [.text(upload.id), .text(TextMap.text(fields))])
+            [.text(upload.id), .text(TextMap.text(checkpoint.fields))])
     }
 
     /// - Parameter end: The kind of end that is counted.
     func complete(_ upload: UploadRecord, _ remote: RemoteObject, as end: UploadEnd = .completed) throws {
         var remote = remote
-        let isFormer = try checkpoint(upload.id)?[Checkpoint.perhapsTwice] == upload.named
+        let isFormer = try checkpoint(upload.id)?.nameNotFound == upload.named
         if !isFormer { remote.id = remote.id ?? upload.named }
         if remote.id == upload.named { remote.url = remote.url ?? upload.namedURL }
         // An object that was found there had been sent earlier.

@@ -103,7 +103,7 @@ struct ApsaraEndingsTests {
         )
         let digest = String(repeating: "5a", count: 32)
         let checkpoint = Checkpoint([
-            PartsUpload.begun: "1", "sort": "video", "media": "m", "media_endpoint": server.url, "bucket": "outin",
+            "begun": "1", "sort": "video", "media": "m", "media_endpoint": server.url, "bucket": "outin",
             "key": "0a1b.mp4",
             "upload": "1", "file": "front/clip.mp4", "size": "500", "sha256": digest,
         ])

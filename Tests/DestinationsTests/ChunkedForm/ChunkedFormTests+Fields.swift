@@ -49,10 +49,10 @@ extension ChunkedFormTests {
         scene.server.set { $0.readPause = 2000 }
         let parcel = try Parcel(9 * Self.block)
         let logbook = Logbook()
-        let isTold = Mutex(false)
+        let isConfirmed = Mutex(false)
         logbook.stop { pages in
-            guard pages.accepted >= 2 * FormScene.block, isTold.withLock({ $0 }) == false else { return false }
-            isTold.withLock { $0 = true }
+            guard pages.accepted >= 2 * FormScene.block, isConfirmed.withLock({ $0 }) == false else { return false }
+            isConfirmed.withLock { $0 = true }
             scene.server.set { $0.newID = "the-servers-own" }
             return false
         }

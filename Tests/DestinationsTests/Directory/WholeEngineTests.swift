@@ -1,5 +1,6 @@
 import Core
 import Synchronization
+import TestKit
 import Testing
 
 @testable import Destinations
@@ -15,12 +16,12 @@ private final class DamagingPlace: WholeDialect, WholePlace {
 
     init(damages: Int) { state = Mutex(State(damages: damages)) }
 
-    func reachability(_ name: FilePath, isMaking: Bool) async throws -> (any WholePlace)? { self }
+    func openFolder(_ name: FilePath, isMaking: Bool) async throws -> (any WholePlace)? { self }
     func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {
         Failure(kind, code: code, message: message, at: WallTime(milliseconds: 0), retryable: retryable)
     }
     func status(at name: FilePath, for file: StagedFile) async throws -> RemoteNameState {
-        state.withLock { $0.names.contains(name) } ? .other(isFile: true) : .nobody
+        state.withLock { $0.names.contains(name) } ? .other(isFile: true) : .free
     }
     func length(of part: FilePath) async throws -> Int64? { .max / 2 }
     func send(

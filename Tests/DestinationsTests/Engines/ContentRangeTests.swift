@@ -25,7 +25,7 @@ private struct GoogleDialect: OffsetDialect {
 
     var alignment: Int64 { 256 << 10 }
 
-    func create(_ order: UploadOrder, _ checkpoint: inout Checkpoint) async throws -> Bool {
+    func create(_ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint) async throws -> Bool {
         let name = order.name.name.display
         let answer = try await client.ask(
             Request(
@@ -34,24 +34,24 @@ private struct GoogleDialect: OffsetDialect {
         guard let location = answer.response.headers["Location"] else {
             throw client.refused("creation", answer.response, .giveUp)
         }
-        checkpoint["url"] = location
+        checkpoint.url = location
         return false
     }
 
-    func isOurs(_ checkpoint: Checkpoint) -> Bool { true }
+    func isOurs(_ checkpoint: OffsetCheckpoint) -> Bool { true }
     func allowance(for count: Int64) -> Int64 { count }
     func isThere() async throws -> Bool { true }
 
-    func locate(_ order: UploadOrder, _ checkpoint: inout Checkpoint) async throws -> Position {
-        guard let url = checkpoint["url"] else { return .gone(isCertain: true) }
+    func locate(_ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint) async throws -> Position {
+        guard let url = checkpoint.url else { return .gone(isCertain: true) }
         return try await ranges.locate(url, order, &checkpoint)
     }
 
     func send(
-        _ range: Range<Int64>, _ order: UploadOrder, _ checkpoint: inout Checkpoint, past digest: SentDigest,
+        _ range: Range<Int64>, _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint, past digest: SentDigest,
         _ sent: @escaping @Sendable (Int64) -> Void
     ) async -> Sending {
-        await ranges.send(range, to: checkpoint["url"] ?? "", order, &checkpoint, past: digest, sent)
+        await ranges.send(range, to: checkpoint.url ?? "", order, &checkpoint, past: digest, sent)
     }
 
     func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {

@@ -190,7 +190,7 @@ struct PartsEngineTests {
         #expect(remote.objects == [other.content])
         let engine = PartsEngine(dialect: remote, parallel: 1, gone: .hold)
         #expect(logbook.left.count == 1)
-        for old in logbook.left { #expect(try await engine.discard(old)) }
+        for old in logbook.left { #expect(try await engine.discard(PartsCheckpoint(old))) }
         #expect(remote.open.isEmpty, "what was begun with the other content is removed")
     }
 
@@ -298,7 +298,7 @@ final class PartsRemote: PartsDialect {
     }
 
     func settle(
-        _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint, restarts: Int64
+        _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout PartsCheckpoint, restarts: Int64
     ) async throws -> RemoteObject? {
         let isLost = state.withLock { state in
             state.unsettled -= 1
@@ -308,7 +308,7 @@ final class PartsRemote: PartsDialect {
         return nil
     }
 
-    func begin(_ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint) async throws {
+    func begin(_ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout PartsCheckpoint) async throws {
         let (id, isLost) = state.withLock { state -> (String, Bool) in
             state.begun += 1
             let id = "upload \(state.begun)"
@@ -318,13 +318,13 @@ final class PartsRemote: PartsDialect {
             return (id, isLost)
         }
         if isLost { throw noAnswer }
-        checkpoint["id"] = id
+        checkpoint.form.id = id
     }
 
-    func isOurs(_ checkpoint: Checkpoint) -> Bool { true }
+    func isOurs(_ checkpoint: PartsCheckpoint) -> Bool { true }
 
     func held(among indices: [Int], _ piece: PartsPiece) async throws -> HeldParts {
-        guard let parts = state.withLock({ $0.open[piece.checkpoint["id"] ?? ""] }) else { return .gone(unknown) }
+        guard let parts = state.withLock({ $0.open[piece.checkpoint.form.id ?? ""] }) else { return .gone(unknown) }
         return .parts(
             parts.map { AcknowledgedPart(index: $0.key, size: Int64($0.value.bytes.count), tag: $0.value.tag) })
     }
@@ -339,15 +339,15 @@ final class PartsRemote: PartsDialect {
             let bytes = Array(all[Int(part.offset)..<Int(part.end)])
             sent(part.length / 2)
             sent(part.length)
-            let id = piece.checkpoint["id"] ?? ""
+            let id = piece.checkpoint.form.id ?? ""
             let tag = "t\(part.index)"
             let answer = state.withLock { state -> PartSending.Answer in
                 guard state.open[id] != nil else { return .gone(unknown) }
                 state.sent.append(part.index)
                 state.open[id]?[part.index] = Stored(bytes: bytes, tag: tag)
                 if isLost(&state) { return .failed(noAnswer) }
-                return .taken(
-                    AcknowledgedPart(index: part.index, size: part.length, tag: tag), finished: nil, changes: [:])
+                return .accepted(
+                    AcknowledgedPart(index: part.index, size: part.length, tag: tag), finished: nil)
             }
             return PartSending(answer, bytesSent: part.length)
         } catch { return PartSending(.failed(error), bytesSent: 0) }
@@ -355,7 +355,7 @@ final class PartsRemote: PartsDialect {
 
     func complete(_ parts: [AcknowledgedPart], _ piece: PartsPiece) async -> PartsCompletion {
         state.withLock { state in
-            let id = piece.checkpoint["id"] ?? ""
+            let id = piece.checkpoint.form.id ?? ""
             if let dropped = state.drops {
                 state.drops = nil
                 state.open[id]?[dropped] = nil
@@ -376,8 +376,8 @@ final class PartsRemote: PartsDialect {
         return objects.contains(all) ? RemoteObject(id: nil, url: nil, verifiedBy: "found") : nil
     }
 
-    func abort(_ checkpoint: Checkpoint) async throws -> Bool {
-        state.withLock { _ = $0.open.removeValue(forKey: checkpoint["id"] ?? "") }
+    func abort(_ checkpoint: PartsCheckpoint) async throws -> Bool {
+        state.withLock { _ = $0.open.removeValue(forKey: checkpoint.form.id ?? "") }
         return true
     }
 

@@ -65,7 +65,7 @@ struct UnusableCreationTests {
         let logbooks = try await fourFiles(behind.destination, behind.clocks)
         let created = scene.emulator.requests.filter { $0 == "create" }.count
         #expect((2...12).contains(created), "\(created) uploads in five hours")
-        let orphans = logbooks.compactMap { $0.last?.number("orphans") }.reduce(0, +)
+        let orphans = logbooks.compactMap { $0.last?["orphans"].flatMap { Int64($0) } }.reduce(0, +)
         #expect((created - 4...created).contains(Int(orphans)), "\(orphans) of \(created) are counted")
         isUnreadable.withLock { $0 = false }
         behind.clocks.advance(by: .seconds(6 * 3600))

@@ -235,7 +235,7 @@ struct S3TagTests {
         let (parcel, api) = (try Parcel(Self.small), try #require(scene.destination as? S3).api)
         let dialect = S3Dialect(api: api, isSingle: true)
         let plan = try dialect.plan(parcel.order)
-        let checkpoint = Checkpoint(["key": "front/clip.mp4", "checksum": "md5"])
+        let checkpoint = PartsCheckpoint(Checkpoint(["key": "front/clip.mp4", "checksum": "md5"]))
         let piece = PartsPiece(order: parcel.order, plan: plan, checkpoint: checkpoint)
         let sending = await dialect.send(plan[0], piece) { _ in }
         guard case .failed = sending.answer else {

@@ -127,7 +127,7 @@ struct ServiceOriginTests {
             _ = try await parcel.failure(to: end, logbook)
             var checkpoint = try #require(logbook.last)
             checkpoint["upload"] = "of-before"
-            checkpoint[PartsUpload.begun] = "1"
+            checkpoint["begun"] = "1"
             try await logbook.record(checkpoint)
             check(try await parcel.failure(to: end, logbook), "set `upload_endpoint`")
             #expect(try await end.destination.discard(checkpoint) == false)

@@ -24,12 +24,13 @@ enum SourceWords {
         ]
         let constants = [
             "code", "waits", "skipped", "unusable", "refusal", "shortOfQuota", "wastedOnMetered", "sourceChanged",
-            "removalUnknown", "perhapsThere", "otherThere", "moved", "unreadableAnswer", "creationsUnknown",
+            "removalUnknown", "perhapsThere", "otherThere", "moved", "unusableAnswer", "unreadableAnswer",
+            "creationsUnknown",
             "otherOrigin", "(noTLS, onlyTLS)",
         ]
         let marks =
             classes.map { ".\($0)," } + constants.flatMap { ["static let \($0) =", "static let \($0) = ("] }
-            + ["refusal(", "failed(", "code:", ".absent,", ".backoff,", "(\"no_tls\","]
+            + ["refusal(", "Refusal(", "failed(", "code:", ".absent,", ".backoff,", "(\"no_tls\","]
             // One of two.
             + [".reset ?", "\"connection_lost\" :", "ENOSPC ?", "\"target_full\" :", ".conflict:", ".unknownOffset:"]
         var codes: Set<String> = []

@@ -95,42 +95,42 @@ final class ChunkSize: Sendable {
     }
 }
 
-/// Fields of a checkpoint for cut requests:
-///
-/// | field | means |
-/// |---|---|
-/// | `sent_from`, `sent_to` | the bytes of the last cut request that left |
-/// | `sent_size` | the size of that request |
-/// | `losses` | how many cut requests in a row left nothing at the remote |
+// What a checkpoint records about cut requests.
+
 extension ChunkSize {
     /// A cut request that carried less does not show whether the path keeps partial bodies.
     private static let tellingLoss: Int64 = 1 << 20
 
     /// - Parameter size: The size of the whole request.
-    static func noteCut(from start: Int64, to end: Int64, of size: Int64, _ checkpoint: inout Checkpoint) {
-        checkpoint["sent_from"] = "\(start)"
-        checkpoint["sent_to"] = "\(end)"
-        checkpoint["sent_size"] = "\(size)"
+    static func noteCut(from start: Int64, to end: Int64, of size: Int64, _ checkpoint: inout OffsetCheckpoint) {
+        checkpoint.cutFrom = start
+        checkpoint.cutTo = end
+        checkpoint.cutSize = size
     }
 
-    private static let ofCut = ["sent_from", "sent_to", "sent_size"]
+    static func forgetCuts(_ checkpoint: inout OffsetCheckpoint) {
+        checkpoint.cutLosses = nil
+        forgetLastCut(&checkpoint)
+    }
 
-    static func forgetCuts(_ checkpoint: inout Checkpoint) {
-        for field in ["losses"] + ofCut { checkpoint[field] = nil }
+    private static func forgetLastCut(_ checkpoint: inout OffsetCheckpoint) {
+        checkpoint.cutFrom = nil
+        checkpoint.cutTo = nil
+        checkpoint.cutSize = nil
     }
 
     /// Makes requests shorter after two cut requests in a row that left nothing behind.
     ///
     /// - Parameter offset: The remote's offset since the last one.
-    func learn(from offset: Int64, _ checkpoint: inout Checkpoint) {
-        guard let start = checkpoint["sent_from"].flatMap({ Int64($0) }) else { return }
-        let lost = checkpoint.number("sent_to").subtractingReportingOverflow(start).partialValue
-        let size = max(lost, checkpoint.number("sent_size"))
-        for field in Self.ofCut { checkpoint[field] = nil }
+    func learn(from offset: Int64, _ checkpoint: inout OffsetCheckpoint) {
+        guard let start = checkpoint.cutFrom else { return }
+        let lost = (checkpoint.cutTo ?? 0).subtractingReportingOverflow(start).partialValue
+        let size = max(lost, checkpoint.cutSize ?? 0)
+        Self.forgetLastCut(&checkpoint)
         if offset > start {
-            checkpoint["losses"] = nil
-        } else if lost >= Self.tellingLoss, checkpoint.count("losses") >= 2 {
-            checkpoint["losses"] = nil
+            checkpoint.cutLosses = nil
+        } else if lost >= Self.tellingLoss, checkpoint.increment(\.cutLosses) >= 2 {
+            checkpoint.cutLosses = nil
             keptNothing(size)
         }
     }

@@ -33,7 +33,7 @@ struct ContentRange: Sendable {
     var alignment: Int64 = 1
 
     /// Asks for the offset of the upload at `url`.
-    func locate(_ url: String, _ order: UploadOrder, _ checkpoint: inout Checkpoint) async throws -> Position {
+    func locate(_ url: String, _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint) async throws -> Position {
         let size = order.file.size
         let response: Response
         do {
@@ -57,7 +57,7 @@ struct ContentRange: Sendable {
         }
     }
 
-    private func position(_ response: Response, _ size: Int64, _ checkpoint: inout Checkpoint) -> Position {
+    private func position(_ response: Response, _ size: Int64, _ checkpoint: inout OffsetCheckpoint) -> Position {
         guard let range = response.headers["Range"] else { return .at(0) }
         guard let number = Self.lastNumber(range) else {
             return .doubtful(
@@ -72,19 +72,19 @@ struct ContentRange: Sendable {
         return offset > size ? .foreign("it holds \(offset) bytes, and the file has \(size)") : .at(offset)
     }
 
-    private func offset(_ number: Int64, _ size: Int64, _ checkpoint: Checkpoint) -> Int64 {
+    private func offset(_ number: Int64, _ size: Int64, _ checkpoint: OffsetCheckpoint) -> Int64 {
         switch meaning {
         case .lastByte: return number < .max ? number + 1 : number
         case .count(let habit):
             // The last byte was sent again and accepted, and the number has not changed: so it is the number of the
             // last byte.
-            if number == size - 1, checkpoint["last_byte_again"] != nil { habit.isLastByte = true }
+            if number == size - 1, checkpoint.wasLastByteAlone { habit.isLastByte = true }
             return habit.isLastByte && number < size ? number + 1 : number
         }
     }
 
     func send(
-        _ range: Range<Int64>, to url: String, _ order: UploadOrder, _ checkpoint: inout Checkpoint,
+        _ range: Range<Int64>, to url: String, _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint,
         past digest: SentDigest,
         _ sent: @escaping @Sendable (Int64) -> Void
     ) async -> Sending {
@@ -106,7 +106,7 @@ struct ContentRange: Sendable {
     }
 
     private func judge(
-        _ response: Response, _ range: Range<Int64>, _ size: Int64, _ checkpoint: inout Checkpoint
+        _ response: Response, _ range: Range<Int64>, _ size: Int64, _ checkpoint: inout OffsetCheckpoint
     ) -> Sending.Answer {
         func refusal(_ remedy: Remedy) -> UploadError { refused(response, "bytes", remedy) }
         let isLastByteAlone = range.lowerBound == size - 1 && range.upperBound == size
@@ -114,14 +114,14 @@ struct ContentRange: Sendable {
         case 200 where response.isWebPage, 201 where response.isWebPage:
             return .status(refusal(.misconfigured), again: 0)
         case 200, 201:
-            if isLastByteAlone { checkpoint["last_byte_again"] = "1" }
+            if isLastByteAlone { checkpoint.wasLastByteAlone = true }
             switch success {
             case .ofPiece: return .accepted(range.upperBound)
             case .ofFile where range.upperBound == size: return .accepted(size)
             case .ofFile: return .status(refusal(.again(after: nil)), again: 1)
             }
         case 308:
-            if isLastByteAlone { checkpoint["last_byte_again"] = "1" }
+            if isLastByteAlone { checkpoint.wasLastByteAlone = true }
             guard response.headers["Range"] != nil, case .at(let offset) = position(response, size, &checkpoint) else {
                 return .status(
                     client.refused("bytes", response, .again(after: nil), words: "it does not report its offset"),

@@ -3,22 +3,22 @@ internal import Transport
 
 /// The protocol of one kind of remote that counts bytes. A value; the progress is in the checkpoint.
 ///
-/// Of the checkpoint, `url` and `server` belong to the dialect and every other field to ``OffsetUpload``.
+/// Of ``OffsetCheckpoint``, the dialect sets `url` and `server`. Fields of its own are in a type of its own.
 protocol OffsetDialect: Sendable {
     /// Creates an upload for the file, without sending bytes, and sets `url`.
     ///
     /// - Returns: Whether the remote knows this upload from before, and may have bytes of it.
     /// - Throws: ``UploadError``; `CancellationError`.
-    func create(_ order: UploadOrder, _ checkpoint: inout Checkpoint) async throws -> Bool
+    func create(_ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint) async throws -> Bool
 
     /// Whether the checkpoint was made with the server that is configured now, as far as it shows.
-    func isOurs(_ checkpoint: Checkpoint) -> Bool
+    func isOurs(_ checkpoint: OffsetCheckpoint) -> Bool
 
     /// The reason why no request may go to the upload of a checkpoint until a person has allowed it; `nil` for none.
-    func objection(to checkpoint: Checkpoint) -> UploadError?
+    func objection(to checkpoint: OffsetCheckpoint) -> UploadError?
 
     /// Asks for the remote's offset. Follows a permanent redirect and keeps the new address in the checkpoint.
-    func locate(_ order: UploadOrder, _ checkpoint: inout Checkpoint) async throws -> Position
+    func locate(_ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint) async throws -> Position
 
     /// How many of the remaining `count` bytes one request may carry.
     func allowance(for count: Int64) -> Int64
@@ -28,12 +28,12 @@ protocol OffsetDialect: Sendable {
 
     /// Sends bytes `range.lowerBound..<range.upperBound` of the file, and passes each of them to `digest`.
     func send(
-        _ range: Range<Int64>, _ order: UploadOrder, _ checkpoint: inout Checkpoint, past digest: SentDigest,
+        _ range: Range<Int64>, _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint, past digest: SentDigest,
         _ sent: @escaping @Sendable (Int64) -> Void
     ) async -> Sending
 
-    /// The fields that name what has to be removed at the remote when an upload starts again; `nil` for nothing.
-    func remains(of checkpoint: Checkpoint) -> Checkpoint?
+    /// The checkpoint that names what has to be removed at the remote when an upload starts again; `nil` for nothing.
+    func remains(of checkpoint: OffsetCheckpoint) -> OffsetCheckpoint?
 
     /// Whether the account lists its uploads with their addresses, so that another user of the account may send to one
     /// of ours.
@@ -41,7 +41,7 @@ protocol OffsetDialect: Sendable {
 
     /// The remote's name for an upload that was created, and the address where a person finds it; `nil` where that is
     /// known only at the end, or is a secret.
-    func name(of checkpoint: Checkpoint) -> (id: String, url: String?)?
+    func name(of checkpoint: OffsetCheckpoint) -> (id: String, url: String?)?
 
     /// Whether a last request is needed when the remote has every byte: ``conclude(_:_:_:)``.
     var concludes: Bool { get }
@@ -52,7 +52,7 @@ protocol OffsetDialect: Sendable {
     /// - Throws: ``UploadError``, with ``Remedy/pending(after:)`` while the remote works; `CancellationError`; errors
     ///   of `notes`.
     func conclude(
-        _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ reporter: any UploadReporter
+        _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint, _ reporter: any UploadReporter
     ) async throws -> Conclusion
 
     /// Whether the remote answers as itself at another address than the upload's. This tells a lost upload from a proxy
@@ -64,14 +64,14 @@ protocol OffsetDialect: Sendable {
 }
 
 extension OffsetDialect {
-    func objection(to checkpoint: Checkpoint) -> UploadError? { nil }
-    func remains(of checkpoint: Checkpoint) -> Checkpoint? { nil }
-    func name(of checkpoint: Checkpoint) -> (id: String, url: String?)? { nil }
+    func objection(to checkpoint: OffsetCheckpoint) -> UploadError? { nil }
+    func remains(of checkpoint: OffsetCheckpoint) -> OffsetCheckpoint? { nil }
+    func name(of checkpoint: OffsetCheckpoint) -> (id: String, url: String?)? { nil }
     var alignment: Int64 { 1 }
     var isListed: Bool { false }
     var concludes: Bool { false }
     func conclude(
-        _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ reporter: any UploadReporter
+        _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint, _ reporter: any UploadReporter
     ) async throws -> Conclusion { .done(Outcome()) }
 }
 
@@ -149,11 +149,11 @@ struct Sending: Sendable {
     /// file.
     var isOfState = false
     /// The answer's text says that the upload was finished before, or that the bytes have the wrong offset.
-    var saysPlace = false
+    var mentionsOffset = false
 
-    init(_ answer: Answer, _ carried: AuthorizedClient.Carried, isOfState: Bool = false, saysPlace: Bool = false) {
+    init(_ answer: Answer, _ carried: AuthorizedClient.Carried, isOfState: Bool = false, mentionsOffset: Bool = false) {
         self.answer = answer
-        self.saysPlace = saysPlace
+        self.mentionsOffset = mentionsOffset
         bytesSent = carried.bytesSent
         delivery = carried.delivery
         self.isOfState = isOfState

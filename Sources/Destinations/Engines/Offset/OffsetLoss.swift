@@ -24,7 +24,7 @@ struct OffsetLoss {
     private var dialect: any OffsetDialect { engine.dialect }
     private var size: Int64 { order.file.size }
     private var acknowledged: Int64 { progress.acknowledged }
-    private var isRefused: Bool { progress.checkpoint["refused_status"] != nil }
+    private var isRefused: Bool { progress.checkpoint.has(\.refusedStatus) }
 
     /// The remote has refused the file, and the configuration does not accept that.
     var refusal: UploadError? {
@@ -37,7 +37,7 @@ struct OffsetLoss {
         if let refusal, refusal.failure.http.map({ ![404, 410].contains($0) }) ?? true { throw refusal }
         if acknowledged == size, size > 0 { return .whole }
         if acknowledged >= Self.muchProgress || progress.bounds.isDelivered && size >= Self.muchProgress,
-            progress.checkpoint.count("gone_seen") < 3
+            progress.checkpoint.increment(\.goneAnswers) < 3
         {
             try await progress.record()
             throw dialect.error(
@@ -61,18 +61,18 @@ struct OffsetLoss {
     ///
     /// - Parameter offset: The offset that the remote named, if known.
     func ofForeign(_ reason: String, at offset: Int64? = nil) async throws -> End {
-        let isBack = offset.map { $0 <= progress.bounds.reachability } ?? false
-        if !isBack, progress.checkpoint[Checkpoint.isOfAnother] == nil {
+        let isBack = offset.map { $0 <= progress.bounds.reach } ?? false
+        if !isBack, !progress.checkpoint.isOfAnotherWriter {
             // Recorded before any other step: neither a cancel nor a new start may remove data that another writer has
             // sent.
-            progress.checkpoint[Checkpoint.isOfAnother] = "1"
+            progress.checkpoint.isOfAnotherWriter = true
             try await progress.record()
         }
         if let refusal { throw refusal }
         let mayBeWhole = progress.bounds.mayBeWhole || size > 0 && acknowledged == size
         if isBack, size > 0, progress.bounds.reachBefore == size {
-            guard progress.checkpoint.count("whole_lost") > Self.mostWhole else { return .again(reason) }
-            progress.checkpoint["ended_in"] = "\(order.generation)"
+            guard progress.checkpoint.increment(\.wholeLosses) > Self.mostWhole else { return .again(reason) }
+            progress.checkpoint.givenUpIn = order.generation
             try await progress.record()
             throw dialect.error(
                 .protocol, "upload_lost",
@@ -81,7 +81,7 @@ struct OffsetLoss {
         }
         guard !isBack, mayBeWhole else { return .again(reason) }
         // Otherwise a single wrong answer would send the whole file twice.
-        if progress.checkpoint.count("foreign_seen") < 3 {
+        if progress.checkpoint.increment(\.foreignAnswers) < 3 {
             try await progress.record()
             throw dialect.error(
                 .protocol, "upload_changed",
@@ -93,15 +93,15 @@ struct OffsetLoss {
 
     /// The remote may have every byte: the file is sent once more, or given up.
     private func again(_ words: String, _ reason: String) async throws -> End {
-        if engine.gone == .hold || progress.checkpoint["reuploaded"] != nil {
-            progress.checkpoint["ended_in"] = "\(order.generation)"
+        if engine.gone == .hold || progress.checkpoint.wasReuploaded {
+            progress.checkpoint.givenUpIn = order.generation
             try await progress.record()
             throw dialect.error(
                 .protocol, "outcome_unknown",
                 "\(words) after its last byte may have been sent: it may be finished or lost"
                     + FinalAnswer.doubts(progress.checkpoint).map { "; " + $0 }.joined(), .giveUp)
         }
-        progress.checkpoint["reuploaded"] = "1"
+        progress.checkpoint.wasReuploaded = true
         return .again(reason)
     }
 }

@@ -23,14 +23,14 @@ extension OffsetUpload {
     /// that was named for them was an old one.
     ///
     /// - Parameter reach: No byte from here on had left before this request.
-    func isOfPlace(_ error: UploadError, _ sending: Sending, _ range: Range<Int64>, _ reachability: Int64) -> Bool {
+    func isOfPlace(_ error: UploadError, _ sending: Sending, _ range: Range<Int64>, _ reach: Int64) -> Bool {
         if sending.isOfState { return true }
         guard let status = error.failure.http, FinalAnswer.isOfPlace(status) else { return false }
-        if range.lowerBound < checkpoint.number("taken") { return true }
+        if range.lowerBound < (checkpoint.acceptedOffset ?? 0) { return true }
         // A finish hook of the server may have refused bytes that arrived for the first time. Only a conflict, the
         // answer's text, or a timeout in waiting for the hook shows that it was not.
-        guard reachability >= range.upperBound else { return false }
-        return status == 409 || sending.saysPlace || sending.delivery.atMost < range.upperBound - range.lowerBound
+        guard reach >= range.upperBound else { return false }
+        return status == 409 || sending.mentionsOffset || sending.delivery.atMost < range.upperBound - range.lowerBound
     }
 
     /// Records the remote's answer to the last byte before it is asked anything else.
@@ -50,17 +50,17 @@ extension OffsetUpload {
         }
         guard let error = error as? UploadError else { throw error }
         if end == size, !progress.note(end: error, isOfState: sending.isOfState), progress.bounds.mayBeWhole,
-            checkpoint["refused_status"] == nil
+            !checkpoint.has(\.refusedStatus)
         {
-            checkpoint["unclear_end"] = error.failure.message
+            checkpoint.unclearEnd = error.failure.message
         }
         // A lock that does not end. The next question shows which bytes were accepted nevertheless.
-        if error.remedy.isForOnce, error.failure.http != nil, checkpoint["refused_status"] == nil {
+        if error.remedy.isForOnce, error.failure.http != nil, !checkpoint.has(\.refusedStatus) {
             let standstill = try await count(.standstill, error, at: offset)
             throw standstill.error(error, "no byte from offset \(offset) on was accepted")
         }
         try await progress.record()
-        return try await lookBehind(error)
+        return try await locateAfterRefusal(error)
     }
 
     /// Durable when it returns.
@@ -70,7 +70,7 @@ extension OffsetUpload {
         _ kind: Contradiction.Kind, _ error: UploadError, at offset: Int64
     ) async throws -> Contradiction {
         let contradiction = Contradiction(kind, error, in: &progress.checkpoint)
-        checkpoint["conflict_peak"] = "\(max(offset, checkpoint.number("conflict_peak")))"
+        checkpoint.conflictPeak = max(offset, checkpoint.conflictPeak ?? 0)
         try await progress.record()
         return contradiction
     }
@@ -78,8 +78,8 @@ extension OffsetUpload {
     /// Asks for the offset, which shows whether the whole file was refused.
     ///
     /// - Throws: `error` if it was not the whole file, or if nothing was refused.
-    func lookBehind(_ error: UploadError) async throws -> Int64 {
-        guard checkpoint["refused_status"] != nil else { throw error }
+    func locateAfterRefusal(_ error: UploadError) async throws -> Int64 {
+        guard checkpoint.has(\.refusedStatus) else { throw error }
         let earlier = renewals
         let now = try await locate()
         // Every byte is there, and the refusal of the file is accepted: the rest is reported as a warning.
@@ -88,26 +88,26 @@ extension OffsetUpload {
     }
 
     /// Handles a success without growth, or with an impossible offset: the remote is asked again, three times.
-    func afterStrange(_ new: Int64?, _ offset: Int64, _ end: Int64) async throws -> Int64 {
-        strangeAnswers += 1
+    func afterUnexpectedOffset(_ new: Int64?, _ offset: Int64, _ end: Int64) async throws -> Int64 {
+        unexpectedAnswers += 1
         // The request was a success nevertheless.
         if end == size {
             FinalAnswer.clear(&progress.checkpoint)
-            checkpoint["answered"] = "1"
+            checkpoint.isEndAnswered = true
         }
         let earlier = renewals
         let now = try await locate()
         if now > offset, new == nil {
-            strangeAnswers = 0  // names no offsets, but grows
+            unexpectedAnswers = 0  // names no offsets, but grows
             return now
         }
-        let said = new.map { "\($0)" } ?? "none"
-        let words = "bytes \(offset) to \(end) were acknowledged with the offset \(said)"
+        let named = new.map { "\($0)" } ?? "none"
+        let words = "bytes \(offset) to \(end) were acknowledged with the offset \(named)"
         if now <= offset, renewals == earlier {
             let error = dialect.error(.protocol, "no_progress", words, .again(after: nil))
-            return try await contradicted(error, from: offset, now, mayGoOn: strangeAnswers < 3)
+            return try await contradicted(error, from: offset, now, mayGoOn: unexpectedAnswers < 3)
         }
-        if strangeAnswers >= 3 {
+        if unexpectedAnswers >= 3 {
             throw dialect.error(.protocol, "no_progress", words + ", three times in a row", .again(after: nil))
         }
         return now
@@ -120,7 +120,7 @@ extension OffsetUpload {
         let earlier = renewals
         let now = try await locate()
         if renewals != earlier { return now }
-        if now > max(offset, checkpoint.number("conflict_peak")) {
+        if now > max(offset, checkpoint.conflictPeak ?? 0) {
             standstills = 0
             return now
         }
@@ -140,7 +140,7 @@ extension OffsetUpload {
     ) async throws -> Int64 {
         let conflict = try await count(.conflict, error, at: max(offset, now))
         if mayGoOn, conflict.times <= Contradiction.few { return now }
-        let taken = checkpoint.number("taken")
+        let taken = checkpoint.acceptedOffset ?? 0
         throw conflict.error(
             error,
             (taken > now ? "it acknowledged \(taken) of \(size) bytes, " : "of \(size) bytes ")
@@ -148,9 +148,9 @@ extension OffsetUpload {
     }
 
     func afterDamage(_ offset: Int64, _ error: UploadError) async throws -> Int64 {
-        if checkpoint["damaged_at"] != "\(offset)" { checkpoint["damaged"] = nil }
-        checkpoint["damaged_at"] = "\(offset)"
-        if checkpoint.count("damaged") >= 3 { throw error }
+        if checkpoint.damagedAt != offset { checkpoint.damagedAnswers = nil }
+        checkpoint.damagedAt = offset
+        if checkpoint.increment(\.damagedAnswers) >= 3 { throw error }
         try await progress.record()
         return try await locate()
     }

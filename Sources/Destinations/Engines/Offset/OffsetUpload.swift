@@ -13,14 +13,14 @@ final class OffsetUpload {
     private var located: Int64?
     /// Number of answers in this attempt without progress at one offset.
     var standstills = 0
-    var strangeAnswers = 0
+    var unexpectedAnswers = 0
     private(set) var renewals = 0
     private let digest: SentDigest
 
     var dialect: any OffsetDialect { engine.dialect }
     var size: Int64 { order.file.size }
     var acknowledged: Int64 { progress.acknowledged }
-    var checkpoint: Checkpoint {
+    var checkpoint: OffsetCheckpoint {
         get { progress.checkpoint }
         set { progress.checkpoint = newValue }
     }
@@ -39,7 +39,7 @@ final class OffsetUpload {
 
     /// - Returns: The first byte that the remote does not have.
     func open() async throws -> Int64 {
-        guard checkpoint["url"] != nil else { return try await create() }
+        guard checkpoint.url != nil else { return try await create() }
         // A person wants the file sent again: earlier refusals and losses do not count.
         if FinalAnswer.isOfBefore(checkpoint, order) { return try await renew("it is tried again") }
         // Bytes at another server are of no use, and new bytes must not go there.
@@ -49,38 +49,38 @@ final class OffsetUpload {
 
     private func create() async throws -> Int64 {
         let before = checkpoint
-        if checkpoint["creating"] != nil { checkpoint.count("orphans") }
-        checkpoint["creating"] = "1"
-        try await reporter.record(checkpoint)
+        if checkpoint.isCreating { checkpoint.increment(\.orphans) }
+        checkpoint.isCreating = true
+        try await reporter.record(checkpoint.stored)
         let isKnown: Bool
         do { isKnown = try await dialect.create(order, &progress.checkpoint) } catch let error as UploadError {
             if error.failure.code == AuthorizedClient.creationsUnknown {
                 // No request was sent: the uncertainty is as before.
                 checkpoint = before
-                try await reporter.record(checkpoint)
+                try await reporter.record(checkpoint.stored)
             } else if dialect.remains(of: checkpoint) != nil {
                 // The creation has made an upload that cannot be used.
                 try await forget()
             } else if error.leavesNothingBehind {
-                checkpoint["creating"] = nil
-                try await reporter.record(checkpoint)
+                checkpoint.isCreating = false
+                try await reporter.record(checkpoint.stored)
             }
             throw error
         }
-        checkpoint["creating"] = nil
-        if let url = checkpoint["refused_url"], url == checkpoint["url"], try await !standsAtBeginning() {
-            checkpoint["url"] = nil
-            try await reporter.record(checkpoint)
+        checkpoint.isCreating = false
+        if let url = checkpoint.refusedURL, url == checkpoint.url, try await !isAtBeginning() {
+            checkpoint.url = nil
+            try await reporter.record(checkpoint.stored)
             throw dialect.error(
                 .protocol, "same_upload",
                 "a new upload has the address of the one that the server refused: remove that at the server", .giveUp)
         }
         let objection = dialect.objection(to: checkpoint)
-        checkpoint["offset"] = "0"
-        progress.bounds = SentBounds(Checkpoint(), size: size)
+        checkpoint.offset = 0
+        progress.bounds = SentBounds(OffsetCheckpoint(), size: size)
         if isKnown {
             progress.bounds.isKnownThere()
-            checkpoint["answered"] = "1"
+            checkpoint.isEndAnswered = true
         } else if size > 0, objection == nil {
             _ = progress.bounds.enter(to: end(from: 0))
         }
@@ -98,11 +98,11 @@ final class OffsetUpload {
     func locate() async throws -> Int64 {
         switch try await position() {
         case .at(let offset):
-            checkpoint["gone_seen"] = nil
-            checkpoint["doubts"] = nil
+            checkpoint.goneAnswers = nil
+            checkpoint.doubtfulAnswers = nil
             if let reason = objection(to: offset) { return try await end(loss.ofForeign(reason, at: offset)) }
-            checkpoint["foreign_seen"] = nil
-            if let peak = checkpoint["conflict_peak"].flatMap({ Int64($0) }), offset > peak {
+            checkpoint.foreignAnswers = nil
+            if let peak = checkpoint.conflictPeak, offset > peak {
                 Contradiction.end(.conflict, in: &progress.checkpoint)
             }
             engine.chunks.learn(from: offset, &progress.checkpoint)
@@ -114,26 +114,26 @@ final class OffsetUpload {
         case .gone(let isCertain): return try await end(loss.ofGone(isCertain))
         case .foreign(let reason): return try await end(loss.ofForeign(reason))
         case .doubtful(let error):
-            if checkpoint.count("doubts") > 2 { return try await end(loss.ofGone(true)) }
-            try await reporter.record(checkpoint)
+            if checkpoint.increment(\.doubtfulAnswers) > 2 { return try await end(loss.ofGone(true)) }
+            try await reporter.record(checkpoint.stored)
             throw error
         }
     }
 
     /// Returns the reason why an offset cannot be this upload's.
     private func objection(to offset: Int64) -> String? {
-        if offset > progress.bounds.reachability {
+        if offset > progress.bounds.reach {
             return
-                "it holds \(offset) bytes, and no more than \(progress.bounds.reachability) can have been sent: there is a second writer"
+                "it holds \(offset) bytes, and no more than \(progress.bounds.reach) can have been sent: there is a second writer"
         }
         let before = acknowledged
-        if offset < before, checkpoint.count("regressions") >= 3 {
+        if offset < before, checkpoint.increment(\.regressions) >= 3 {
             return "it went back to \(offset) from \(before), for the third time"
         }
         return nil
     }
 
-    private func standsAtBeginning() async throws -> Bool {
+    private func isAtBeginning() async throws -> Bool {
         if case .at(0) = try await dialect.locate(order, &progress.checkpoint) { true } else { false }
     }
 
@@ -158,7 +158,7 @@ final class OffsetUpload {
         let end = end(from: offset)
         // The bytes that an earlier attempt sent were read from this copy.
         try await digest.begin(at: offset, dialect.failure)
-        let reachability = progress.bounds.reachBefore
+        let reach = progress.bounds.reachBefore
         if progress.bounds.enter(to: end) { try await progress.record() }
         located = nil
         let reporter = reporter
@@ -166,7 +166,7 @@ final class OffsetUpload {
             offset..<end, order, &progress.checkpoint, past: digest,
             { reporter.sending(offset + min($0, end - offset)) })
         if let damage = digest.damage(dialect.failure) { throw try await damaged(damage) }
-        if let error = sending.error { sending.isOfState = isOfPlace(error, sending, offset..<end, reachability) }
+        if let error = sending.error { sending.isOfState = isOfPlace(error, sending, offset..<end, reach) }
         // A request that is refused for its offset has delivered nothing, however many of its bytes left.
         if dialect.isListed && sending.isConflict {
             sending.isOfState = true
@@ -177,7 +177,7 @@ final class OffsetUpload {
         switch sending.answer {
         case .accepted(let new?) where new > offset && new <= end:
             return try await advance(to: new, of: end - offset, isWhole: new == end)
-        case .accepted(let new): return try await afterStrange(new, offset, end)
+        case .accepted(let new): return try await afterUnexpectedOffset(new, offset, end)
         case .status(let error, let again):
             try await note(error, sending, end)
             // The remote may have refused the credential, and not the file: the next attempt asks, with a renewed
@@ -201,16 +201,17 @@ final class OffsetUpload {
     private func advance(to offset: Int64, of asked: Int64, isWhole: Bool) async throws -> Int64 {
         if isWhole { engine.chunks.accepted(asked) }
         standstills = 0
-        strangeAnswers = 0
+        unexpectedAnswers = 0
         // Offsets that a false answer took back count as progress only when they exceed the largest one that was named.
-        if checkpoint["conflict_peak"].flatMap({ Int64($0) }).map({ offset > $0 }) ?? true {
+        if checkpoint.conflictPeak.map({ offset > $0 }) ?? true {
             Contradiction.end(.conflict, in: &progress.checkpoint)
         }
-        checkpoint["taken"] = "\(max(offset, checkpoint.number("taken")))"
+        checkpoint.acceptedOffset = max(offset, checkpoint.acceptedOffset ?? 0)
         ChunkSize.forgetCuts(&progress.checkpoint)
-        for field in ["damaged", "damaged_at"] { checkpoint[field] = nil }
+        checkpoint.damagedAnswers = nil
+        checkpoint.damagedAt = nil
         FinalAnswer.clear(&progress.checkpoint)
-        if offset == size { checkpoint["answered"] = "1" }
+        if offset == size { checkpoint.isEndAnswered = true }
         try await progress.accepted(offset)
         return offset
     }
@@ -218,14 +219,14 @@ final class OffsetUpload {
     // MARK: The end
 
     /// Whether an earlier attempt reached the conclusion.
-    var isConcluding: Bool { checkpoint["concluding"] != nil && dialect.isOurs(checkpoint) }
+    var isConcluding: Bool { checkpoint.concludesFrom != nil && dialect.isOurs(checkpoint) }
 
     /// - Parameter verified: How it is known that the remote has every byte.
     /// - Returns: `nil` when it lacks some after all.
     func conclude(_ verified: String) async throws -> Outcome? {
         guard dialect.concludes else { return Outcome() }
-        if checkpoint["concluding"] == nil {
-            checkpoint["concluding"] = verified
+        if checkpoint.concludesFrom == nil {
+            checkpoint.concludesFrom = verified
             try await progress.record()
         }
         switch try await dialect.conclude(order, &progress.checkpoint, reporter) {
@@ -233,12 +234,12 @@ final class OffsetUpload {
         case .incomplete(let error):
             // An offset was out of date, or the remote lost bytes that it had acknowledged.
             if try await locate() == size { throw error }
-            checkpoint["concluding"] = nil
+            checkpoint.concludesFrom = nil
             try await progress.record()
             return nil
         case .rejected(var error):
             // Each time costs the whole file once more.
-            if checkpoint.count("rejections") >= Self.mostRejections, error.remedy.isForOnce {
+            if checkpoint.increment(\.rejections) >= Self.mostRejections, error.remedy.isForOnce {
                 error.remedy = .giveUp
                 error.failure.retryable = false
                 error.failure.message += ", for the third time"
@@ -246,9 +247,9 @@ final class OffsetUpload {
             try await forget()
             throw error
         case .missing(let error):
-            guard let seen = checkpoint.fields[OffsetProgress.missingIn].flatMap({ Int($0) }), seen < order.generation
+            guard let seen = checkpoint.missingIn, seen < order.generation
             else {
-                checkpoint[OffsetProgress.missingIn] = "\(order.generation)"
+                checkpoint.missingIn = order.generation
                 try await progress.record()
                 throw error
             }
@@ -261,7 +262,7 @@ final class OffsetUpload {
     ///
     /// - Returns: How that is known; `nil` when bytes are missing after all.
     func confirm() async throws -> String? {
-        if isConcluding, let verified = checkpoint["concluding"] { return completed(verified) }
+        if isConcluding, let verified = checkpoint.concludesFrom { return completed(verified) }
         if located == size { return completed(byOffset) }
         switch try await position() {
         case .at(size): return completed(byOffset)
@@ -275,9 +276,9 @@ final class OffsetUpload {
             return nil
         // Some remotes remove an upload's record once it is complete. The remote has acknowledged the last byte.
         case .gone, .doubtful:
-            let isAssumed = checkpoint["assumed"] != nil
+            let isAssumed = checkpoint.isAssumedComplete
             // An empty file is complete when its upload was created.
-            let isAnswered = checkpoint["answered"] != nil || size == 0
+            let isAnswered = checkpoint.isEndAnswered || size == 0
             return completed(isAssumed ? "assumption" : isAnswered ? "acknowledgement" : byOffset)
         case .foreign(let reason):
             _ = try await end(loss.ofForeign(reason))
@@ -288,7 +289,7 @@ final class OffsetUpload {
     /// How the file was verified, where only the remote's byte count proves it. The text differs if no answer to the
     /// last byte was received.
     private var byOffset: String {
-        size == 0 || checkpoint["answered"] != nil || progress.wasTakenWhole ? "offset" : FinalAnswer.unanswered
+        size == 0 || checkpoint.isEndAnswered || progress.wasTakenWhole ? "offset" : FinalAnswer.unanswered
     }
 
     private func completed(_ how: String) -> String {
@@ -304,7 +305,7 @@ final class OffsetUpload {
         switch end {
         case .whole: return size
         case .assumed:
-            checkpoint["assumed"] = "1"
+            checkpoint.isAssumedComplete = true
             try await progress.accepted(size)
             return size
         case .again(let reason): return try await renew(reason)
@@ -317,7 +318,7 @@ final class OffsetUpload {
         try await forget()
         renewals += 1
         if renewals > 1 {
-            let (wait, words) = (Backoff.ofLosses(checkpoint.number("restarts")), "the upload was lost twice in a row")
+            let (wait, words) = (Backoff.ofLosses(checkpoint.restarts ?? 0), "the upload was lost twice in a row")
             throw dialect.error(.protocol, "upload_lost", "\(words): \(reason)", .pending(after: wait))
         }
         return try await create()
@@ -333,8 +334,8 @@ final class OffsetUpload {
         located = nil
         // The remote may have all of an upload that it does not find.
         let isRemoved =
-            dialect.isOurs(checkpoint) && checkpoint[Checkpoint.isOfAnother] == nil
-            && checkpoint[OffsetProgress.missingIn] == nil
+            dialect.isOurs(checkpoint) && !checkpoint.isOfAnotherWriter
+            && !checkpoint.has(\.missingIn)
         try await progress.renew(
             leaving: isRemoved ? dialect.remains(of: checkpoint) : nil, name: dialect.name(of: checkpoint)?.id)
     }

@@ -8,49 +8,43 @@ internal import Transport
 /// leaves, a request is entered with its end; once it has ended, it is entered with the exact figures. So a process
 /// that is killed inside a request leaves the end of that request in the checkpoint, and every other process the true
 /// count.
-///
-/// | field | means |
-/// |---|---|
-/// | `reach` | no byte of the file from here on has left, in any request |
-/// | `may_be_whole` | the last byte may have left, and the remote has not said since that bytes are missing |
-/// | `delivered_whole` | the peer at the other end of the connection has acknowledged every byte |
 struct SentBounds: Sendable {
     /// The size of the file.
     private let size: Int64
-    private(set) var reachability: Int64
+    private(set) var reach: Int64
     private(set) var mayBeWhole: Bool
     private(set) var isDelivered: Bool
     /// The bounds before the request that is entered now.
-    private var before: (reachability: Int64, mayBeWhole: Bool)?
+    private var before: (reach: Int64, mayBeWhole: Bool)?
 
     /// - Parameter checkpoint: If it names an upload and has no `reach`, it was made by a version that kept none: any
     ///   byte may have left.
-    init(_ checkpoint: Checkpoint, size: Int64) {
+    init(_ checkpoint: OffsetCheckpoint, size: Int64) {
         self.size = size
-        let stored = checkpoint["reach"].flatMap { Int64($0) }.map { min(max($0, 0), size) }
-        reachability = stored ?? (checkpoint["url"] == nil ? 0 : size)
-        mayBeWhole = checkpoint["may_be_whole"] != nil
-        isDelivered = checkpoint["delivered_whole"] != nil
+        let stored = checkpoint.reach.map { min(max($0, 0), size) }
+        reach = stored ?? (checkpoint.url == nil ? 0 : size)
+        mayBeWhole = checkpoint.mayBeWhole
+        isDelivered = checkpoint.isDelivered
     }
 
     /// `reach` without the request that is entered now.
-    var reachBefore: Int64 { before?.reachability ?? reachability }
+    var reachBefore: Int64 { before?.reach ?? reach }
 
-    func store(in checkpoint: inout Checkpoint) {
-        checkpoint["reach"] = "\(reachability)"
-        checkpoint["may_be_whole"] = mayBeWhole ? "1" : nil
-        checkpoint["delivered_whole"] = isDelivered ? "1" : nil
+    func store(in checkpoint: inout OffsetCheckpoint) {
+        checkpoint.reach = reach
+        checkpoint.mayBeWhole = mayBeWhole
+        checkpoint.isDelivered = isDelivered
     }
 
     /// Enters a request that will carry bytes up to `end`.
     ///
     /// - Returns: Whether that has to be durable first.
     mutating func enter(to end: Int64) -> Bool {
-        let old = (reachability, mayBeWhole)
-        if before == nil { before = (reachability, mayBeWhole) }
-        reachability = max(reachability, end)
+        let old = (reach, mayBeWhole)
+        if before == nil { before = (reach, mayBeWhole) }
+        reach = max(reach, end)
         if end == size { mayBeWhole = true }
-        return (reachability, mayBeWhole) != old
+        return (reach, mayBeWhole) != old
     }
 
     /// Withdraws the request that was entered and not sent.
@@ -58,24 +52,24 @@ struct SentBounds: Sendable {
     /// - Returns: Whether that changes what is stored.
     mutating func withdraw() -> Bool {
         guard let before else { return false }
-        let old = (reachability, mayBeWhole)
-        (reachability, mayBeWhole) = before
+        let old = (reach, mayBeWhole)
+        (reach, mayBeWhole) = before
         self.before = nil
-        return (reachability, mayBeWhole) != old
+        return (reach, mayBeWhole) != old
     }
 
     /// Records the end of the request that was entered, successful or not.
     mutating func ended(from offset: Int64, _ delivery: Delivery) {
         _ = withdraw()
         let most = min(size, offset + max(0, delivery.atMost))
-        reachability = max(reachability, most)
+        reach = max(reach, most)
         if most == size { mayBeWhole = true }
         if offset + delivery.atLeast >= size { isDelivered = true }
     }
 
     /// Records that the remote has these bytes from elsewhere, as it said when the upload was created. No offset is too
     /// large then.
-    mutating func isKnownThere() { reachability = size }
+    mutating func isKnownThere() { reach = size }
 
     /// Records that the remote says that it lacks bytes.
     mutating func lacks() {

@@ -50,16 +50,16 @@ final class SentDigest: BodyCheck {
     }
 
     private func add(_ range: Range<Int64>) throws(SystemError) {
-        try readPieces(of: file.place, range) { take($0) }
+        try readPieces(of: file.place, range) { append($0) }
     }
 
     func admit(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(SourceProblem) {
         let isNext = state.withLock { $0.goesOn(at: offset) }
-        if isNext { take(bytes) }
+        if isNext { append(bytes) }
         if !isNext || hasDiffered { throw SourceProblem(description: "the bytes are not those that were staged") }
     }
 
-    private func take(_ bytes: UnsafeRawBufferPointer) {
+    private func append(_ bytes: UnsafeRawBufferPointer) {
         let bytes = Array(bytes)
         state.withLock { state in
             state.hasher.update(bytes)

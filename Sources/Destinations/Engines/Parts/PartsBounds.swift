@@ -3,12 +3,6 @@ internal import Transport
 
 /// Which parts of a file may be at the remote, computed from the bytes that left this machine, independently of the
 /// remote's answers: ``SentBounds`` for a file that is sent in parts.
-///
-/// | field | means |
-/// |---|---|
-/// | `final_sent` | the last part that was missing may have left, and the remote has not said since that one is missing |
-/// | `delivered` | the peer at the other end of the connections has acknowledged every byte |
-/// | `reach` | no part from this index on has left as a whole; kept where a list of parts is compared with it |
 struct PartsBounds: Sendable {
     private let tracksReach: Bool
     private(set) var mayBeWhole: Bool
@@ -23,20 +17,20 @@ struct PartsBounds: Sendable {
     /// - Parameters:
     ///   - count: Number of parts of the file.
     ///   - tracksReach: A list of the remote is compared with the parts that may have left.
-    init(_ checkpoint: Checkpoint, count: Int, tracksReach: Bool) {
+    init(_ checkpoint: PartsCheckpoint, count: Int, tracksReach: Bool) {
         self.tracksReach = tracksReach
-        mayBeWhole = checkpoint["final_sent"] != nil
-        isDelivered = checkpoint["delivered"] != nil
-        let stored = checkpoint["reach"].flatMap { Int($0) } ?? (checkpoint[PartsUpload.begun] == nil ? 0 : count)
+        mayBeWhole = checkpoint.mayBeWhole
+        isDelivered = checkpoint.isDelivered
+        let stored = checkpoint.reach ?? (checkpoint.isBegun ? count : 0)
         mayBeThere = mayBeWhole ? Set(0..<count) : tracksReach ? Set(0..<min(max(stored, 0), count)) : []
     }
 
-    var reachability: Int { (mayBeThere.max() ?? -1) + 1 }
+    var reach: Int { (mayBeThere.max() ?? -1) + 1 }
 
-    func store(in checkpoint: inout Checkpoint) {
-        checkpoint["final_sent"] = mayBeWhole ? "1" : nil
-        checkpoint["delivered"] = isDelivered ? "1" : nil
-        checkpoint["reach"] = tracksReach ? "\(reachability)" : nil
+    func store(in checkpoint: inout PartsCheckpoint) {
+        checkpoint.mayBeWhole = mayBeWhole
+        checkpoint.isDelivered = isDelivered
+        checkpoint.reach = tracksReach ? reach : nil
     }
 
     /// Whether the remote can have the part, by the bytes that left here.
@@ -47,10 +41,10 @@ struct PartsBounds: Sendable {
     /// - Parameter isLast: Nothing is missing when it and the parts in flight have arrived.
     /// - Returns: Whether that has to be durable first.
     mutating func enter(_ index: Int, isLast: Bool) -> Bool {
-        let old = (reachability, mayBeWhole)
+        let old = (reach, mayBeWhole)
         if mayBeThere.insert(index).inserted { entered.insert(index) }
         if isLast { mayBeWhole = true }
-        return mayBeWhole != old.1 || tracksReach && reachability != old.0
+        return mayBeWhole != old.1 || tracksReach && reach != old.0
     }
 
     /// Records that a part in flight has ended without being accepted.
@@ -61,7 +55,7 @@ struct PartsBounds: Sendable {
     ///   - missing: Number of parts that the remote has not acknowledged, including this one.
     /// - Returns: Whether that changes what is stored.
     mutating func ended(_ part: PartPlan.Part, _ delivery: Delivery, isRefused: Bool, missing: [Int]) -> Bool {
-        let old = (reachability, mayBeWhole, isDelivered)
+        let old = (reach, mayBeWhole, isDelivered)
         let wasNew = entered.remove(part.index) != nil
         if delivery.atMost < part.length {
             if wasNew { mayBeThere.remove(part.index) }
@@ -70,11 +64,11 @@ struct PartsBounds: Sendable {
         }
         if isRefused || !missing.allSatisfy(mayBeThere.contains) { mayBeWhole = false }
         isDelivered = mayBeWhole && missing.allSatisfy(delivered.contains)
-        return (reachability, mayBeWhole, isDelivered) != old
+        return (reach, mayBeWhole, isDelivered) != old
     }
 
     /// Records that the remote has accepted the part.
-    mutating func took(_ index: Int) {
+    mutating func accepted(_ index: Int) {
         mayBeThere.insert(index)
         entered.remove(index)
     }

@@ -4,7 +4,7 @@ internal import Transport
 /// The protocol of one kind of remote that takes a file in numbered parts. A value; the progress is in the checkpoint
 /// and in the acknowledged parts.
 ///
-/// Every field of the checkpoint that is not ``PartsUpload``'s belongs to the dialect.
+/// The dialect's own fields of the checkpoint are in a type of its own.
 protocol PartsDialect: Sendable {
     /// Whether the upload is created with a request. If so, a lost answer leaves an orphan.
     var opensByRequest: Bool { get }
@@ -29,7 +29,7 @@ protocol PartsDialect: Sendable {
     var hasOwnName: Bool { get }
     /// Whether a file that is cut like this ends with a request. If not, its last part is the end.
     func endsByRequest(_ plan: PartPlan) -> Bool
-    /// Its fields of the checkpoint that stay when the upload starts again.
+    /// The names of its fields of the checkpoint that stay when the upload starts again.
     var lasting: [String] { get }
 
     /// How a new upload of this file is cut into parts.
@@ -49,20 +49,20 @@ protocol PartsDialect: Sendable {
     /// - Returns: The remote's object, if it already has the file and nothing has to be sent; otherwise `nil`.
     /// - Throws: ``UploadError``; `CancellationError`.
     func settle(
-        _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint, restarts: Int64
+        _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout PartsCheckpoint, restarts: Int64
     ) async throws -> RemoteObject?
 
     /// Creates an upload for the file, without sending bytes, and sets the fields that later requests need.
     ///
     /// - Throws: ``UploadError``; `CancellationError`.
-    func begin(_ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint) async throws
+    func begin(_ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout PartsCheckpoint) async throws
 
     /// The remote's future name for the file of an upload that was begun, and the address where a person finds it;
     /// `nil` where that is unknown.
-    func name(of checkpoint: Checkpoint) -> (id: String, url: String?)?
+    func name(of checkpoint: PartsCheckpoint) -> (id: String, url: String?)?
 
     /// Whether the checkpoint was made with the server that is configured now.
-    func isOurs(_ checkpoint: Checkpoint) -> Bool
+    func isOurs(_ checkpoint: PartsCheckpoint) -> Bool
 
     /// Asks which of these parts the remote holds as they are. Where it gives a list, returns all that it holds.
     func held(among indices: [Int], _ piece: PartsPiece) async throws -> HeldParts
@@ -104,7 +104,7 @@ protocol PartsDialect: Sendable {
     /// Removes an unfinished upload at the remote. "Not there" is success.
     ///
     /// - Returns: `false` when the remote offers no removal.
-    func abort(_ checkpoint: Checkpoint) async throws -> Bool
+    func abort(_ checkpoint: PartsCheckpoint) async throws -> Bool
 
     /// Makes a failure that the engine found, in this destination's name.
     func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure
@@ -133,10 +133,10 @@ extension PartsDialect {
         onlyCounts && !hasOwnName && inquiry != .none && !endsByRequest(plan)
     }
     func isAbsent(_ piece: PartsPiece) async throws -> Bool { false }
-    func name(of checkpoint: Checkpoint) -> (id: String, url: String?)? { nil }
+    func name(of checkpoint: PartsCheckpoint) -> (id: String, url: String?)? { nil }
 
     func settle(
-        _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint, restarts: Int64
+        _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout PartsCheckpoint, restarts: Int64
     ) async throws -> RemoteObject? { nil }
 
     func vouches(for part: AcknowledgedPart, _ place: PartPlan.Part, _ piece: PartsPiece) async throws -> Bool { true }
@@ -153,7 +153,7 @@ extension PartsDialect {
 struct PartsPiece: Sendable {
     let order: UploadOrder
     let plan: PartPlan
-    let checkpoint: Checkpoint
+    let checkpoint: PartsCheckpoint
     /// Set for the first part that is sent after an upload was continued, if the remote has some of its parts.
     var resumes = false
 }
@@ -188,8 +188,8 @@ enum HeldParts: Sendable {
 struct PartSending: Sendable {
     enum Answer: Sendable {
         /// - `finished`: the remote's description of the whole file, if the answer contains one.
-        /// - `changes`: fields of the checkpoint for later requests.
-        case taken(AcknowledgedPart, finished: RemoteObject?, changes: [String: String])
+        /// - `changes`: fields of the checkpoint with other values for later requests.
+        case accepted(AcknowledgedPart, finished: RemoteObject?, changes: Checkpoint = Checkpoint())
         /// The remote does not know the upload, or no longer does.
         case gone(UploadError)
         /// The remote requires the upload from the beginning.
@@ -211,7 +211,7 @@ struct PartSending: Sendable {
     /// bytes that have rotted since.
     var isProven: Bool
     /// The body of the answer refuses the part, regardless of its status.
-    var saysNo = false
+    var refusesInBody = false
 
     init(_ answer: Answer, bytesSent: Int64, isRefused: Bool = false, isProven: Bool = false) {
         self.isProven = isProven

@@ -15,7 +15,8 @@ extension PartsEngine {
                 guard let plan = plan(order) else { continue }
                 // A file for which the quota does not suffice waits alone, and says so.
                 if await reporter.paying(for: order.id, { dialect.reserve(for: plan[0].length) }) != nil { continue }
-                var checkpoint = plan.checkpoint(order)
+                var checkpoint = PartsCheckpoint()
+                checkpoint.set(plan, order)
                 let held: RemoteObject?
                 do {
                     held = try await reporter.paying(for: order.id) {
@@ -32,12 +33,12 @@ extension PartsEngine {
                     verified[order.id] = held
                     continue
                 }
-                checkpoint[PartsUpload.begun] = "1"
+                checkpoint.isBegun = true
                 // The next attempt for this file alone asks whether it is there before sending it again.
-                checkpoint["final_sent"] = "1"
+                checkpoint.mayBeWhole = true
                 pieces.append(PartsPiece(order: order, plan: plan, checkpoint: checkpoint))
             }
-            let checkpoints = Dictionary(pieces.map { ($0.order.id, $0.checkpoint) }) { first, _ in first }
+            let checkpoints = Dictionary(pieces.map { ($0.order.id, $0.checkpoint.stored) }) { first, _ in first }
             let isHeld = pieces.isEmpty ? [] : try await reporter.record(checkpoints)
             reporter.entered(.uploading)
             for piece in pieces where isHeld.contains(piece.order.id) && !reporter.isToPause(piece.order.id) {
@@ -51,7 +52,7 @@ extension PartsEngine {
                 // Its name belongs to another file: only this file is affected.
                 if case .startOver = sending.answer { continue }
                 // The next file would meet the same error.
-                guard case .taken(_, let finished?, _) = sending.answer else { break }
+                guard case .accepted(_, let finished?, _) = sending.answer else { break }
                 CrashPoint.reached("part-answered")
                 verified[id] = finished
             }
@@ -68,7 +69,7 @@ extension PartsEngine {
     private func plan(_ order: UploadOrder) -> PartPlan? {
         guard !dialect.opensByRequest, !dialect.completesByRequest else { return nil }
         do {
-            _ = try order.file.checkLook(dialect.failure)
+            _ = try order.file.checkStatus(dialect.failure)
             let plan = try dialect.plan(order)
             return plan.count == 1 ? plan : nil
         } catch { return nil }

@@ -18,7 +18,7 @@ struct PartsEngine: Sendable {
     var resumes = true
 
     func upload(_ order: UploadOrder, _ reporter: any UploadReporter) async throws -> RemoteObject {
-        let status = try order.file.checkLook(dialect.failure)
+        let status = try order.file.checkStatus(dialect.failure)
         let run = PartsUpload(self, order, reporter, status)
         while true {
             do throws(PartsUpload.Exit) { return try await run.run() } catch {
@@ -37,14 +37,14 @@ struct PartsEngine: Sendable {
     ///
     /// - Throws: ``UploadError`` where a quota leaves less than the next part needs.
     func checkQuota(_ order: UploadOrder, _ reporter: any UploadReporter) async throws {
-        try await PartsUpload(self, order, reporter, try order.file.checkLook(dialect.failure)).checkQuota()
+        try await PartsUpload(self, order, reporter, try order.file.checkStatus(dialect.failure)).checkQuota()
     }
 
     /// - Returns: `false` when the remote offers no removal.
-    func discard(_ checkpoint: Checkpoint) async throws -> Bool {
+    func discard(_ checkpoint: PartsCheckpoint) async throws -> Bool {
         // A creation whose answer never came may have left an upload whose name is unknown here.
-        guard checkpoint[PartsUpload.begun] != nil else {
-            return checkpoint["orphans"] == nil && checkpoint["creating"] == nil
+        guard checkpoint.isBegun else {
+            return !checkpoint.has(\.orphans) && !checkpoint.isCreating
         }
         // The server that has the upload is no longer configured, and no other server is asked to remove it.
         guard dialect.isOurs(checkpoint) else { return false }
@@ -66,11 +66,11 @@ extension PartsUpload {
     /// - Parameter sent: The part with this answer; `nil` if it answered the request to complete the file.
     func startedOver(_ error: UploadError, _ sent: SentPart? = nil) async throws -> any Error {
         if error.failure.code == Failure.perhapsThere {
-            checkpoint["doubled"] = "1"
+            checkpoint.mayBeDoubled = true
         } else if !dialect.onlyCounts {
             // The remote has not completed the file, so the removal does not look for one.
             if let sent, sent.sending.isRefused { try await noteRefused(sent.part, sent.sending) }
-            if sent == nil { checkpoint["completing"] = nil }
+            if sent == nil { checkpoint.isCompleting = false }
         }
         return try await renewed(error.failure.message)
     }
@@ -78,7 +78,7 @@ extension PartsUpload {
     /// The attempt was stopped, and the next one starts again: removes the parts at the remote now, if that works at
     /// once.
     func abandon() async {
-        guard checkpoint[Self.begun] != nil, !isPerhapsWhole, dialect.canAbort else { return }
+        guard checkpoint.isBegun, !isPerhapsWhole, dialect.canAbort else { return }
         let (dialect, checkpoint) = (dialect, checkpoint)
         // If this removal fails, the next start removes it.
         let task = Task { try? await dialect.abort(checkpoint) }

@@ -7,7 +7,7 @@ extension PartsUpload {
     func sendMissing(_ plan: PartPlan) async throws {
         let missing = missing(of: plan)
         // The part whose answer described the whole file has arrived, whether that was recorded or not.
-        if let done = checkpoint["done"].flatMap({ Int($0) }), missing == [done] {
+        if let done = checkpoint.finishedPart, missing == [done] {
             return try await note([AcknowledgedPart(index: done, size: plan[done].length)])
         }
         let last = plan.count - 1
@@ -29,7 +29,7 @@ extension PartsUpload {
             var running = 0
             while true {
                 // A server that keeps renaming never gets two requests at once.
-                let most = dialect.mayRename && taken.isEmpty || renamings > 2 ? 1 : engine.parallel
+                let most = dialect.mayRename && accepted.isEmpty || renamings > 2 ? 1 : engine.parallel
                 while failure == nil, running < most, !reporter.isToPause, let index = waiting.first {
                     if let shortage = dialect.reserve(for: plan[index].length) {
                         // A part in flight may use less than its reservation.
@@ -75,10 +75,10 @@ extension PartsUpload {
     /// Sends no request to the remote where a quota leaves less than the next part needs.
     func checkQuota() async throws {
         // A file that may be complete is looked for nevertheless.
-        if isPerhapsWhole || checkpoint["done"] != nil { return }
+        if isPerhapsWhole || checkpoint.has(\.finishedPart) { return }
         let plan = try storedPlan ?? dialect.plan(order)
-        let taken = Set(try await reporter.parts().map(\.index))
-        guard let next = (0..<plan.count).first(where: { !taken.contains($0) }) else { return }
+        let accepted = Set(try await reporter.parts().map(\.index))
+        guard let next = (0..<plan.count).first(where: { !accepted.contains($0) }) else { return }
         if let shortage = dialect.reserve(for: plan[next].length) { throw short(shortage) }
         // The reservation is made again when the part leaves: the answer to a question may have changed which parts are
         // sent.
@@ -93,18 +93,18 @@ extension PartsUpload {
         // Checked each time the last part leaves: the copy may have rotted since the first time.
         if isLast, !dialect.comparesContent, !isCheckedAtEnd { try await checkContent(before: plan[index]) }
         // Where the remote can only count, it is unknown whether it completed the file the first time.
-        if isLast, wasPerhapsWhole, checkpoint["doubled"] == nil, dialect.onlyCounts, !dialect.endsByRequest(plan) {
-            checkpoint["doubled"] = "1"
+        if isLast, wasPerhapsWhole, !checkpoint.mayBeDoubled, dialect.onlyCounts, !dialect.endsByRequest(plan) {
+            checkpoint.mayBeDoubled = true
             isNew = true
         }
-        if index == plan.count - 1, checkpoint["last_left"] == nil, dialect.sharesName(plan) {
-            checkpoint["last_left"] = "1"
+        if index == plan.count - 1, !checkpoint.mayEndHaveLeft, dialect.sharesName(plan) {
+            checkpoint.mayEndHaveLeft = true
             isNew = true
         }
         // If the upload is found gone later, it may be complete.
         if bounds.enter(index, isLast: isLast) { isNew = true }
         if !dialect.repeatsSafely {
-            checkpoint["sending"] = "\(index)"
+            checkpoint.partInDoubt = index
             isNew = true
         }
         if isNew { try await record() }
@@ -139,12 +139,12 @@ extension PartsUpload {
     ) {
         var piece = piece(plan)
         (piece.resumes, isResuming) = (isResuming, false)
-        let (dialect, reporter, flight, told) = (dialect, reporter, flight, piece)
+        let (dialect, reporter, flight, request) = (dialect, reporter, flight, piece)
         let (renamings, arrivals) = (renamings, arrivals.count)
         along.forget(from: part.offset)
         flight.acknowledge(acked)
         group.addTask {
-            let sending = await dialect.send(part, told) { sent in
+            let sending = await dialect.send(part, request) { sent in
                 reporter.sending(flight.set(part.index, min(sent, part.length)))
             }
             return SentPart(part: part, sending: sending, renamings: renamings, arrivals: arrivals)
@@ -154,10 +154,10 @@ extension PartsUpload {
     /// The end of the parts that have arrived without a gap.
     private var arrived: Int64 {
         guard let plan else { return 0 }
-        return (0..<plan.count).first { taken[$0] == nil }.map { plan[$0].offset } ?? plan.size
+        return (0..<plan.count).first { accepted[$0] == nil }.map { plan[$0].offset } ?? plan.size
     }
 
-    private var isAllProven: Bool { taken.keys.allSatisfy { proven.contains($0) } }
+    private var isAllProven: Bool { accepted.keys.allSatisfy { proven.contains($0) } }
 
     private func digestAlong(in group: inout ThrowingTaskGroup<SentPart?, any Error>) {
         guard isDigestedAlong, !isAllProven, along.extend(to: arrived) else { return }
@@ -171,21 +171,21 @@ extension PartsUpload {
         let (part, sending) = (sent.part, sent.sending)
         if sent.renamings < renamings {
             switch sending.answer {
-            case .taken, .gone, .startOver:
+            case .accepted, .gone, .startOver:
                 flight.end(part.index)
                 throw MisplacedParts(parts: [part.index])
             case .damaged, .failed: break
             }
         }
         switch sending.answer {
-        case .taken(let taken, let finished, let changes):
+        case .accepted(let accepted, let finished, let changes):
             CrashPoint.reached("part-answered")
             if sending.isProven { proven.insert(part.index) } else { proven.remove(part.index) }
             let doubtful = try await rename(changes, since: sent.arrivals)
-            try await took(part, taken, finished)
+            try await accept(part, accepted, finished)
             if !doubtful.isEmpty { throw MisplacedParts(parts: doubtful) }
         case .gone(let error):
-            if checkpoint["done"] != nil { throw error.endedEarly(dialect) }
+            if checkpoint.has(\.finishedPart) { throw error.endedEarly(dialect) }
             throw try await afterGone(error)
         case .startOver(let error): throw try await startedOver(error, sent)
         case .damaged(let error):
@@ -213,32 +213,32 @@ extension PartsUpload {
 
     /// - Returns: Parts that arrived while the part whose answer renamed the upload was in flight; they no longer
     ///   count.
-    private func rename(_ changes: [String: String], since count: Int) async throws -> [Int] {
-        guard changes.contains(where: { checkpoint[$0.key] != $0.value }) else { return [] }
+    private func rename(_ changes: Checkpoint, since count: Int) async throws -> [Int] {
+        guard !checkpoint.stored.contains(changes) else { return [] }
         let doubtful = Array(arrivals.dropFirst(count))
         // Recorded before the new name: under that name they may be missing.
         if !doubtful.isEmpty { try await note([], lost: doubtful) }
-        for (field, value) in changes { checkpoint[field] = value }
+        checkpoint.stored.merge(changes)
         renamings += 1
         arrivals = []
         try await record()
         return doubtful
     }
 
-    private func took(_ part: PartPlan.Part, _ taken: AcknowledgedPart, _ finished: RemoteObject?) async throws {
+    private func accept(_ part: PartPlan.Part, _ new: AcknowledgedPart, _ finished: RemoteObject?) async throws {
         let before = checkpoint
         if let finished {
-            checkpoint["done"] = "\(part.index)"
-            checkpoint["done_url"] = finished.url
-            checkpoint["done_by"] = finished.verifiedBy
+            checkpoint.finishedPart = part.index
+            checkpoint.finishedURL = finished.url
+            checkpoint.finishedVerifiedBy = finished.verifiedBy
         }
-        checkpoint["damaged"] = nil
-        if part.isLast { checkpoint["end_unanswered"] = nil }
-        checkpoint["gone_seen"] = nil
+        checkpoint.damagedAnswers = nil
+        if part.isLast { checkpoint.isEndUnanswered = false }
+        checkpoint.goneAnswers = nil
         FinalAnswer.clear(&checkpoint)
         // Recorded before the part: the remote does not repeat what the answer said about the file.
         if checkpoint != before { try await record() }
-        try await note([taken])
+        try await note([new])
         arrivals.append(part.index)
     }
 
@@ -247,8 +247,8 @@ extension PartsUpload {
         guard let plan else { return }
         var isNew = bounds.ended(
             part, sending.delivery, isRefused: sending.isRefused, missing: missing(of: plan))
-        if sending.isRefused, checkpoint["sending"] != nil {
-            checkpoint["sending"] = nil
+        if sending.isRefused, checkpoint.has(\.partInDoubt) {
+            checkpoint.partInDoubt = nil
             isNew = true
         }
         if isNew { try await record() }
@@ -262,16 +262,16 @@ extension PartsUpload {
     ) async throws -> UploadError? {
         guard dialect.onlyCounts, let plan, !dialect.endsByRequest(plan), missing(of: plan) == [part.index],
             var error = error as? UploadError,
-            FinalAnswer.note(error, isOfState: false, saysNo: sending.saysNo, order, in: &checkpoint)
+            FinalAnswer.note(error, isOfState: false, refusesInBody: sending.refusesInBody, order, in: &checkpoint)
         else { return nil }
         // Where each repeat may leave a complete file, the answer is not doubted for ever.
-        let isDenied = sending.saysNo && !dialect.repeatsSafely && checkpoint.count("denied") >= 3
+        let isDenied = sending.refusesInBody && !dialect.repeatsSafely && checkpoint.increment(\.denials) >= 3
         try await record()
         guard let refusal = FinalAnswer.refusal(in: checkpoint, dialect.failure) else { return nil }
         // The remote cannot be asked: the answer decides.
         if dialect.inquiry == .none {
             if isDenied { return refusal }
-            return FinalAnswer.isFinal(error, isKnownPlace: !taken.isEmpty || wasPerhapsWhole) ? refusal : nil
+            return FinalAnswer.isFinal(error, isKnownPlace: !accepted.isEmpty || wasPerhapsWhole) ? refusal : nil
         }
         guard error.remedy == .giveUp else { return nil }
         if engine.finalError == .fail { return refusal }
@@ -283,10 +283,10 @@ extension PartsUpload {
 
     /// Counts damaged parts. After three in a row the staged copy is checked before the remote is believed.
     private func count(_ damage: DamagedPart, _ plan: PartPlan) async throws {
-        let times = checkpoint.count("damaged")
+        let times = checkpoint.increment(\.damagedAnswers)
         let isEnd = dialect.onlyCounts && !dialect.endsByRequest(plan) && missing(of: plan) == [damage.part]
         // The remote may have kept a part that it refused.
-        if isEnd { checkpoint["doubled"] = "1" }
+        if isEnd { checkpoint.mayBeDoubled = true }
         try await record()
         guard times >= 3 else { return }
         try await checkContent()
@@ -301,16 +301,16 @@ extension PartsUpload {
 
     /// - Returns: `nil` when parts are missing after all.
     func complete(_ plan: PartPlan) async throws -> RemoteObject? {
-        let parts = taken.values.sorted { $0.index < $1.index }
-        if isCheckedAtEnd, checkpoint["completing"] == nil, !isAllProven {
+        let parts = accepted.values.sorted { $0.index < $1.index }
+        if isCheckedAtEnd, !checkpoint.isCompleting, !isAllProven {
             if along.extend(to: plan.size) { await along.run() }
             if along.digest(of: plan.size) != order.file.sha256 { try await checkContent() }
         }
         let before = checkpoint
         // The remote may have completed a file when it was asked before, and a second one now.
-        let isRepeated = checkpoint["completing"] != nil && dialect.onlyCounts && dialect.endsByRequest(plan)
-        if isRepeated { checkpoint["doubled"] = "1" }
-        if dialect.completesByRequest { checkpoint["completing"] = "1" }
+        let isRepeated = checkpoint.isCompleting && dialect.onlyCounts && dialect.endsByRequest(plan)
+        if isRepeated { checkpoint.mayBeDoubled = true }
+        if dialect.completesByRequest { checkpoint.isCompleting = true }
         if checkpoint != before { try await record() }
         switch await dialect.complete(parts, piece(plan)) {
         case .done(var object):
@@ -318,18 +318,18 @@ extension PartsUpload {
             object.warnings += warnings
             return object
         case .missing(let indices, let isListed, let error):
-            return try await sendAgain(indices.filter { taken[$0] != nil }, isListed: isListed, error)
+            return try await sendAgain(indices.filter { accepted[$0] != nil }, isListed: isListed, error)
         case .gone(let error): throw try await afterGone(error)
         case .startOver(let error): throw try await startedOver(error)
         case .unconfirmed(let error):
             // The remote's answer may have been lost, with its description of the file.
-            guard dialect.repeatsSafely, checkpoint["reconfirmed"] == nil else {
+            guard dialect.repeatsSafely, !checkpoint.isReconfirmed else {
                 // When a person tries it again, the remote is asked again.
-                checkpoint["reconfirmed"] = nil
+                checkpoint.isReconfirmed = false
                 try await record()
                 throw error
             }
-            checkpoint["reconfirmed"] = "1"
+            checkpoint.isReconfirmed = true
             try await record()
             try await note([], lost: [plan.count - 1])
             return nil
@@ -343,10 +343,10 @@ extension PartsUpload {
     ///
     /// - Returns: `nil` where parts are sent again now.
     private func sendAgain(_ lost: [Int], isListed: Bool, _ error: UploadError) async throws -> RemoteObject? {
-        checkpoint["completing"] = nil
+        checkpoint.isCompleting = false
         let patience = CompletionPatience(
-            times: checkpoint.count("completions_refused"), isListed: isListed, hasParts: !lost.isEmpty)
-        if patience.isAtEnd { checkpoint["ended_in"] = "\(order.generation)" }
+            times: checkpoint.increment(\.refusedCompletions), isListed: isListed, hasParts: !lost.isEmpty)
+        if patience.isAtEnd { checkpoint.givenUpIn = order.generation }
         try await record()
         if patience.sendsAgain { try await note([], lost: lost) }
         if let error = patience.error(error) { throw error }
@@ -365,8 +365,8 @@ extension PartsUpload {
         }
         // The remote has not completed the file. A gateway that answers 421 or 429 may have forwarded the request.
         let isUnheard = error.leavesNothingBehind && error.failure.http != 421 && error.failure.http != 429
-        if !isRepeated, isUnheard, checkpoint["completing"] != nil {
-            checkpoint["completing"] = nil
+        if !isRepeated, isUnheard, checkpoint.isCompleting {
+            checkpoint.isCompleting = false
             try await record()
         }
         return nil

@@ -3,14 +3,14 @@ internal import Core
 /// Makes the warnings for a person about a completed file that was sent in parts.
 enum PartsWarnings {
     /// - Parameter checkpoint: A checkpoint with the fields of ``PartsUpload`` and ``FinalAnswer``.
-    static func of(_ checkpoint: Checkpoint) -> [String] {
+    static func of(_ checkpoint: PartsCheckpoint) -> [String] {
         var words = FinalAnswer.warnings(checkpoint) + FinalAnswer.doubts(checkpoint)
-        let found = checkpoint.number("found_again")
+        let found = checkpoint.creationsFound ?? 0
         if found > 0 {
             words.append(
                 "\(found) creation(s) got no answer: the upload that the last one began was found, and continued")
         }
-        let remains = checkpoint.number("remains")
+        let remains = checkpoint.remains ?? 0
         if remains > 0 {
             words.append("begun \(remains) time(s) before: the remote may still hold parts of those uploads")
         }

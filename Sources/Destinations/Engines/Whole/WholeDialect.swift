@@ -6,7 +6,7 @@ protocol WholeDialect: Sendable {
     ///
     /// - Parameter isMaking: Creates the missing folders.
     /// - Returns: `nil` when the folder is missing and is not created.
-    func reachability(_ name: FilePath, isMaking: Bool) async throws -> (any WholePlace)?
+    func openFolder(_ name: FilePath, isMaking: Bool) async throws -> (any WholePlace)?
 
     /// Makes a failure that the engine found, in this destination's name.
     func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure
@@ -75,7 +75,7 @@ struct WholePiece: Sendable {
 
 /// The state of a name at the remote.
 enum RemoteNameState: Sendable {
-    case nobody
+    case free
     /// A file of the same size and digest.
     case same
     /// Anything else. A folder or a link cannot be replaced.

@@ -10,7 +10,7 @@ extension WholeEngine {
             if Task.isCancelled { break }
             do {
                 guard let first = orders.first,
-                    let place = try await dialect.reachability(first.name, isMaking: true)
+                    let place = try await dialect.openFolder(first.name, isMaking: true)
                 else { continue }
                 for id in try await bring(orders, to: place, reporter) {
                     guard let order = orders.first(where: { $0.id == id }) else { continue }
@@ -37,7 +37,7 @@ extension WholeEngine {
         for order in orders where names.insert(order.name.name).inserted {
             pieces.append(WholePiece(order: order, part: WholeUpload.partName(order), name: order.name.name))
         }
-        let checkpoints = pieces.map { ($0.order.id, WholeUpload.beginning($0.order, $0.part)) }
+        let checkpoints = pieces.map { ($0.order.id, WholeUpload.beginning($0.order, $0.part).stored) }
         // Recorded before anything exists under the temporary names: without a record they would never be removed.
         let held = try await reporter.record(Dictionary(checkpoints, uniquingKeysWith: { first, _ in first }))
         reporter.entered(.uploading)

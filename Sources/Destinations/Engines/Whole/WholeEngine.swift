@@ -12,9 +12,9 @@ struct WholeEngine: Sendable {
     let taken: TakenRule
 
     func upload(_ order: UploadOrder, _ reporter: any UploadReporter) async throws -> RemoteObject {
-        try order.file.checkLook(dialect.failure)
+        try order.file.checkStatus(dialect.failure)
         reporter.entered(.opening)
-        guard let place = try await dialect.reachability(order.name, isMaking: true) else {
+        guard let place = try await dialect.openFolder(order.name, isMaking: true) else {
             throw UploadError(
                 dialect.failure(
                     .transient, "folder_gone", "the folder disappeared while it was created", retryable: true),
@@ -27,21 +27,21 @@ struct WholeEngine: Sendable {
     /// counted as done because of it.
     ///
     /// - Returns: `false` for a file that has its name.
-    func discard(_ checkpoint: Checkpoint) async throws -> Bool {
-        if checkpoint[Checkpoint.isFinished] != nil { return false }
+    func discard(_ checkpoint: WholeCheckpoint) async throws -> Bool {
+        if checkpoint.stored.isFinished { return false }
         guard let path = WholeUpload.part(of: checkpoint),
-            let place = try await dialect.reachability(path, isMaking: false)
+            let place = try await dialect.openFolder(path, isMaking: false)
         else { return true }
         try await place.remove(path.name)
         return true
     }
 
     func find(_ order: UploadOrder) async throws -> Finding {
-        guard let place = try await dialect.reachability(order.name, isMaking: false) else { return .absent }
+        guard let place = try await dialect.openFolder(order.name, isMaking: false) else { return .absent }
         for number in 1..<Self.mostNames {
             let name = order.name.name.numbered(number)
             switch try await place.status(at: name, for: order.file) {
-            case .nobody: return .absent
+            case .free: return .absent
             case .same:
                 // The file that was found may only be in a cache: a source may be deleted because of this answer.
                 try await place.settle(name)
@@ -57,20 +57,12 @@ struct WholeEngine: Sendable {
 }
 
 /// One attempt. Owned by one task from beginning to end.
-///
-/// Its fields of the checkpoint:
-///
-/// | field | means |
-/// |---|---|
-/// | `part` | the temporary file, below the remote's root, as `FilePath.display` writes it |
-/// | `sha256` | the digest of the file: other content is not appended to its bytes |
-/// | `offset` | the bytes below it are durable at the remote, as far as the remote can tell |
 final class WholeUpload {
     private let engine: WholeEngine
     private let order: UploadOrder
     private let reporter: any UploadReporter
     private let place: any WholePlace
-    private var checkpoint: Checkpoint
+    private var checkpoint: WholeCheckpoint
     private var part: FilePath
 
     private var file: StagedFile { order.file }
@@ -81,7 +73,7 @@ final class WholeUpload {
         self.order = order
         self.reporter = reporter
         self.place = place
-        checkpoint = order.checkpoint ?? Checkpoint()
+        checkpoint = WholeCheckpoint(order.checkpoint ?? Checkpoint())
         // A temporary file of an earlier generation may be continued.
         if let earlier = Self.part(of: checkpoint), earlier.parent == order.name.parent {
             part = earlier.name
@@ -119,7 +111,7 @@ final class WholeUpload {
         for number in 1..<WholeEngine.mostNames {
             let name = order.name.name.numbered(number)
             switch (try await place.status(at: name, for: file), engine.taken) {
-            case (.nobody, _), (.other(isFile: true), .replace): return name
+            case (.free, _), (.other(isFile: true), .replace): return name
             case (.same, _):
                 // The existing file was read.
                 reporter.received(file.size)
@@ -144,7 +136,7 @@ final class WholeUpload {
         let name = heldName ?? order.name.name
         reporter.entered(.finishing)
         try await place.settle(name)
-        if checkpoint["part"] != nil { try await place.remove(part) }
+        if checkpoint.has(\.part) { try await place.remove(part) }
         return RemoteObject(id: nil, url: place.address(of: name), verifiedBy: "held", warnings: place.warnings)
     }
 
@@ -153,16 +145,17 @@ final class WholeUpload {
     /// Records the temporary name before a file exists under it: without a record it would never be removed.
     private func begin() async throws {
         let wanted = Self.beginning(order, part)
-        if wanted.fields.allSatisfy({ checkpoint[$0.key] == $0.value }) { return }
+        if checkpoint.stored.contains(wanted.stored) { return }
         checkpoint = wanted
-        try await reporter.record(checkpoint)
+        try await reporter.record(checkpoint.stored)
     }
 
     /// The checkpoint of a file before anything was sent.
-    static func beginning(_ order: UploadOrder, _ part: FilePath) -> Checkpoint {
-        Checkpoint([
-            "part": order.name.parent.appending(part).display, "sha256": hexadecimal(order.file.sha256),
-        ])
+    static func beginning(_ order: UploadOrder, _ part: FilePath) -> WholeCheckpoint {
+        var checkpoint = WholeCheckpoint()
+        checkpoint.part = order.name.parent.appending(part)
+        checkpoint.sha256 = hexadecimal(order.file.sha256)
+        return checkpoint
     }
 
     /// Sends the missing bytes, until the remote itself shows that it has the content.
@@ -196,7 +189,7 @@ final class WholeUpload {
 
     /// The offset at which to continue: after the durable bytes, as far as they are there.
     private func resumption() async throws -> Int64 {
-        let durable = checkpoint.number("offset")
+        let durable = checkpoint.offset ?? 0
         guard durable > 0 else { return 0 }
         let length = try await place.length(of: part) ?? 0
         // The temporary file is longer than the file: it contains another writer's bytes.
@@ -215,8 +208,8 @@ final class WholeUpload {
     }
 
     private func start(over offset: Int64) async throws {
-        checkpoint["offset"] = "\(offset)"
-        try await reporter.accepted(offset, checkpoint)
+        checkpoint.offset = offset
+        try await reporter.accepted(offset, checkpoint.stored)
     }
 
     private func send(from start: Int64) async throws {
@@ -230,8 +223,8 @@ final class WholeUpload {
                 from: offset, of: order, to: part, { reporter.spent($0) }, { reporter.sending($0) })
             // A file that is sent in one piece needs no record: it is sent again if necessary.
             if offset > 0 || next < file.size {
-                checkpoint["offset"] = "\(next)"
-                try await reporter.accepted(next, checkpoint)
+                checkpoint.offset = next
+                try await reporter.accepted(next, checkpoint.stored)
             }
             offset = next
         } while offset < file.size
@@ -241,8 +234,8 @@ final class WholeUpload {
     ///
     /// - Returns: `nil` for a name that no temporary file has: a damaged checkpoint must not lead to a complete file,
     ///   which would be overwritten or removed.
-    static func part(of checkpoint: Checkpoint) -> FilePath? {
-        guard let path = checkpoint["part"].flatMap({ FilePath(display: $0) }) else { return nil }
+    static func part(of checkpoint: WholeCheckpoint) -> FilePath? {
+        guard let path = checkpoint.part else { return nil }
         let name = path.name.bytes
         guard name.first == UInt8(ascii: "."), name.suffix(suffix.count).elementsEqual(suffix),
             name.indices.contains(where: { name[$0...].starts(with: mark) })

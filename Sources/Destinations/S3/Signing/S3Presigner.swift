@@ -51,11 +51,11 @@ actor S3Presigner: S3Signing {
 
     func signed(_ request: S3Request) async throws -> S3Signed {
         let wanted = S3Wanted(request)
-        var early = take(wanted)
+        var early = signedEarlier(wanted)
         if early == nil, let question = wanted.mark.flatMap({ coming[$0] }) {
             await withCheckedContinuation { waiting[question, default: []].append($0) }
             try Task.checkCancellation()
-            early = take(wanted)
+            early = signedEarlier(wanted)
         }
         let wasEarly = early != nil
         let given = if let early { early } else { try await ask(wanted) }
@@ -83,7 +83,7 @@ actor S3Presigner: S3Signing {
     /// Addresses that were signed together with it may be of no use either.
     private func forget() { kept = [:] }
 
-    private func take(_ wanted: S3Wanted) -> S3Given? {
+    private func signedEarlier(_ wanted: S3Wanted) -> S3Given? {
         guard let mark = wanted.mark, let there = kept.removeValue(forKey: mark), counts(there) else { return nil }
         return there.given
     }

@@ -26,15 +26,15 @@ final class ServiceClock: Sendable {
         set { known.withLock { $0 = newValue } }
     }
 
-    /// - Parameter said: The time offset with which the request was signed.
+    /// - Parameter assumed: The time offset with which the request was signed.
     /// - Returns: Whether an answer is about the time and the request is worth being signed again.
-    func isCorrected(by response: Response, now: WallTime, said: Duration) -> Bool {
+    func isCorrected(by response: Response, now: WallTime, ahead assumed: Duration) -> Bool {
         // An answer to `HEAD` has no error document, and some servers say `AccessDenied`.
         guard response.status == 400 || response.status == 403,
             let theirs = response.headers["Date"].flatMap({ httpDate($0) })
         else { return false }
         let found = Duration.milliseconds(theirs.milliseconds - now.milliseconds)
-        guard abs((found - said).inMilliseconds) > Self.tolerance else { return false }
+        guard abs((found - assumed).inMilliseconds) > Self.tolerance else { return false }
         ahead = found
         return true
     }
@@ -114,7 +114,7 @@ final class S3KeySigner: S3Signing {
                 return .region
             }
             if !corrected.contains(.clock),
-                self.clock.isCorrected(by: answer, now: self.client.clocks.wall(), said: ahead)
+                self.clock.isCorrected(by: answer, now: self.client.clocks.wall(), ahead: ahead)
             {
                 return .clock
             }
@@ -143,9 +143,9 @@ extension AuthorizedClient {
 
     /// Makes the error for a request without an answer: `what` follows the destination's name.
     func silence(_ what: String, _ error: Unanswered) -> UploadError {
-        var told = error.error
-        told.failure.message = "\(name): \(what): \(told.failure.message.dropFirst(name.count + 2))"
-        return told
+        var renamed = error.error
+        renamed.failure.message = "\(name): \(what): \(renamed.failure.message.dropFirst(name.count + 2))"
+        return renamed
     }
 }
 

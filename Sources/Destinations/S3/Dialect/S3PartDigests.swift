@@ -23,37 +23,42 @@ struct S3Tag: Hashable, Sendable {
     var text: String { checksum.map { "\(etag)\t\($0)" } ?? etag }
 }
 
-extension S3Dialect {
-    /// Digests that are sent along with bytes, so that the service can compare.
-    struct Proof: Sendable {
-        let kind: S3Preset.Checksum
-        var headers: [(name: String, value: String)] = []
-        /// Hexadecimal SHA-256 of the bytes, for a connection that does not protect them.
-        var payload: String?
-        /// The checksum that the service keeps with the part, in its own notation.
-        var checksum: String?
-        var md5: [UInt8]?
-        var sha256: [UInt8]?
-        /// None of the digests was computed from the copy as it is now: all of them date from staging.
-        var isOfStaging = false
+/// Digests that are sent along with bytes, so that the service can compare.
+struct S3PartProof: Sendable {
+    let kind: S3Preset.Checksum
+    var headers: [(name: String, value: String)] = []
+    /// Hexadecimal SHA-256 of the bytes, for a connection that does not protect them.
+    var payload: String?
+    /// The checksum that the service keeps with the part, in its own notation.
+    var checksum: String?
+    var md5: [UInt8]?
+    var sha256: [UInt8]?
+    /// None of the digests was computed from the copy as it is now: all of them date from staging.
+    var isOfStaging = false
 
-        func isCompared(by preset: S3Preset) -> Bool {
-            preset.comparesDigests && !(headers.isEmpty && payload == nil)
-        }
-
-        /// Whether the ETag is the MD5 of the sent bytes.
-        func isTold(by etag: String) -> Bool {
-            md5.map { hexadecimal($0) == etag.filter { $0 != "\"" }.lowercased() } ?? false
-        }
+    func isCompared(by preset: S3Preset) -> Bool {
+        preset.comparesDigests && !(headers.isEmpty && payload == nil)
     }
+
+    /// Whether the ETag is the MD5 of the sent bytes.
+    func isConfirmed(by etag: String) -> Bool {
+        md5.map { hexadecimal($0) == etag.filter { $0 != "\"" }.lowercased() } ?? false
+    }
+}
+
+/// Computes the digests of parts and of the whole object.
+struct S3PartDigests: Sendable {
+    let api: S3API
+    /// The whole file is sent in one request.
+    let isSingle: Bool
 
     /// The checksum with which an upload was begun, regardless of the present setting.
     func checksum(of piece: PartsPiece) -> S3Preset.Checksum {
-        piece.checkpoint["checksum"].flatMap { S3Preset.Checksum(rawValue: $0) } ?? api.settings.checksum
+        piece.checkpoint.s3.checksum ?? api.settings.checksum
     }
 
     /// The digests that are sent with each part.
-    func digests(_ checksum: S3Preset.Checksum) -> Set<PartDigests.Kind> {
+    func kinds(for checksum: S3Preset.Checksum) -> Set<PartDigests.Kind> {
         var kinds: Set<PartDigests.Kind> = []
         if !api.isSecure || isSingle { kinds.insert(.sha256) }
         if let kind = checksum.digest { kinds.insert(kind) }
@@ -63,9 +68,9 @@ extension S3Dialect {
 
     /// Uses the digests from staging, and reads the part for the rest. The bytes of a single request are read too,
     /// because after this only the service checks them before the object exists.
-    func proof(of part: PartPlan.Part, _ piece: PartsPiece, _ checksum: S3Preset.Checksum) async throws -> Proof {
+    func proof(of part: PartPlan.Part, _ piece: PartsPiece, _ checksum: S3Preset.Checksum) async throws -> S3PartProof {
         let file = piece.order.file
-        let wanted = digests(checksum)
+        let wanted = kinds(for: checksum)
         var found: [PartDigests.Kind: [UInt8]] = [:]
         for kind in wanted where !(isSingle && kind == .sha256) {
             found[kind] = file.parts.digest(.init(partSize: piece.plan.partSize, kind: kind), of: part.index)
@@ -83,10 +88,11 @@ extension S3Dialect {
                 }
                 for (kind, digest) in read { found[kind] = digest }
             } catch {
-                throw UploadError(failure(.local, "staged_unreadable", "\(error)", retryable: true), remedy: .restage)
+                throw UploadError(
+                    api.failure(.local, "staged_unreadable", "\(error)", retryable: true), remedy: .restage)
             }
         }
-        var proof = Proof(kind: checksum, md5: found[.md5], sha256: found[.sha256], isOfStaging: missing.isEmpty)
+        var proof = S3PartProof(kind: checksum, md5: found[.md5], sha256: found[.sha256], isOfStaging: missing.isEmpty)
         if !api.isSecure { proof.payload = proof.sha256.map { hexadecimal($0) } }
         if let md5 = proof.md5 { proof.headers.append(("Content-MD5", base64(md5))) }
         if checksum.answered != nil, let digest = checksum.digest.flatMap({ found[$0] }) {

@@ -2,18 +2,23 @@ internal import Core
 internal import Digests
 internal import Linux
 
-// Compares an object or part at the service with ours, by the service's description.
+/// Compares an object or a part at the service with ours, by the service's description.
+struct S3ObjectComparison: Sendable {
+    let api: S3API
+    /// The whole file is sent in one request.
+    let isSingle: Bool
 
-extension S3Dialect {
+    private var settings: S3Settings { api.settings }
+
     /// The evidence of an ETag about the sent bytes.
-    enum TagWord {
+    enum TagEvidence {
         case same
         /// The service has other bytes; contains a description.
         case other(String)
         /// The service has other bytes, or its tags are no MD5s; contains a description.
         case unclear(String)
         /// The tag gives no evidence.
-        case silent
+        case absent
     }
 
     /// The digits of a tag that may be an MD5.
@@ -25,9 +30,9 @@ extension S3Dialect {
         return isMD5 && !isHidden && api.tags(ofWhole: isSingle) != .opaque ? digits : nil
     }
 
-    func word(of etag: String, isHidden: Bool, against md5: [UInt8]?) -> TagWord {
+    func evidence(of etag: String, isHidden: Bool, against md5: [UInt8]?) -> TagEvidence {
         guard let digits = digits(of: etag, isHidden: isHidden), let mine = md5.map({ hexadecimal($0) }) else {
-            return .silent
+            return .absent
         }
         if digits == mine {
             api.tagWasMD5(ofWhole: isSingle)
@@ -44,13 +49,13 @@ extension S3Dialect {
     /// The object is neither taken for complete nor sent again and again: a person has to decide.
     func unclear(_ words: String) -> UploadError {
         UploadError(
-            failure(
+            api.failure(
                 .config, "etag_unclear",
                 "\(words); check whether the object is complete, and set `etag: opaque` if the service's ETags are something else",
                 retryable: true), remedy: .misconfigured)
     }
 
-    enum ObjectComparison {
+    enum Result {
         case same
         case other
         /// An upload of this file has left the object there, and it is not this file.
@@ -60,9 +65,9 @@ extension S3Dialect {
     /// Whether an object is this file: by the digest that we set on each object, otherwise by its ETag.
     ///
     /// - Parameter isOurs: The object was sent with this plan, so that its tag is predictable.
-    func likeness(
-        of object: S3API.Object, at key: FilePath, to file: StagedFile, _ plan: PartPlan, isOurs: Bool
-    ) async throws -> ObjectComparison {
+    func compare(
+        _ object: S3API.Object, at key: FilePath, with file: StagedFile, _ plan: PartPlan, isOurs: Bool
+    ) async throws -> Result {
         guard let sha256 = object.sha256 else {
             guard object.size == file.size else { return .other }
             if let theirs = object.checksum { return try await theirs == checksum(of: file, plan) ? .same : .other }
@@ -83,8 +88,8 @@ extension S3Dialect {
                 guard object.etag == nil, settings.tags == .md5 else { return .same }
                 return .damaged(damaged(key, "the answer does not confirm its bytes, as this service otherwise does"))
             }
-            switch word(of: digits, isHidden: false, against: try await md5(of: file)) {
-            case .same, .silent: return .same
+            switch evidence(of: digits, isHidden: false, against: try await md5(of: file)) {
+            case .same, .absent: return .same
             case .other(let words): return .damaged(damaged(key, words))
             case .unclear(let words): return .damaged(unclear("\(api.address(of: key)): \(words)"))
             }
@@ -100,7 +105,7 @@ extension S3Dialect {
 
     func damaged(_ key: FilePath, _ words: String) -> UploadError {
         UploadError(
-            failure(
+            api.failure(
                 .protocol, "object_damaged",
                 "\(api.address(of: key)) was made of this file, and is not complete: \(words); remove it there, and the file is sent again",
                 retryable: true), remedy: .refused(after: nil))
@@ -161,14 +166,14 @@ extension S3Dialect {
             return (sha256.finish(), md5.finish())
         }
         guard sha256 == file.sha256 else {
-            throw file.changed("no longer has the content that was staged", failure)
+            throw file.changed("no longer has the content that was staged", api.failure)
         }
         return md5
     }
 
     private func reading<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
         do { return try await blocking(body) } catch {
-            throw UploadError(failure(.local, "staged_unreadable", "\(error)", retryable: true), remedy: .restage)
+            throw UploadError(api.failure(.local, "staged_unreadable", "\(error)", retryable: true), remedy: .restage)
         }
     }
 
@@ -177,7 +182,7 @@ extension S3Dialect {
         let etag = S3Tag(part.tag).etag
         guard etag.contains(where: { $0 != "\"" }) else { return false }
         guard digits(of: etag, isHidden: false) != nil else { return true }
-        if case .same = word(of: etag, isHidden: false, against: try await md5(of: place, piece)) { return true }
+        if case .same = evidence(of: etag, isHidden: false, against: try await md5(of: place, piece)) { return true }
         return false
     }
 

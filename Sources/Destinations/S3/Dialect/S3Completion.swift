@@ -2,19 +2,28 @@ internal import Core
 internal import Digests
 internal import Transport
 
-// The steps from the last part to the object, and the removal of uploads that are given up.
+/// The steps from the last part to the object.
+struct S3Completion: Sendable {
+    let api: S3API
+    /// The whole file is sent in one request.
+    let isSingle: Bool
 
-extension S3Dialect {
+    private var settings: S3Settings { api.settings }
+    private var wire: BucketWire { settings.preset.wire }
+    private var digests: S3PartDigests { S3PartDigests(api: api, isSingle: isSingle) }
+    private var comparison: S3ObjectComparison { S3ObjectComparison(api: api, isSingle: isSingle) }
+    private var naming: S3Naming { S3Naming(api: api, isSingle: isSingle) }
+
     func complete(_ parts: [AcknowledgedPart], _ piece: PartsPiece) async -> PartsCompletion {
         if isSingle {
-            guard piece.checkpoint["done"] != nil else {
-                return .unconfirmed(strange("the answer says nothing about the file"))
+            guard piece.checkpoint.has(\.finishedPart) else {
+                return .unconfirmed(api.unusable("the answer says nothing about the file"))
             }
-            return .done(object(piece, piece.checkpoint["done_by"] ?? "etag"))
+            return .done(object(piece, piece.checkpoint.finishedVerifiedBy ?? "etag"))
         }
         do {
             let response: Response
-            let whole = try await wholeChecksum(parts, piece)
+            let whole = try await digests.wholeChecksum(parts, piece)
             do { response = try await api.send(completion(parts, piece, whole)) } catch let error
                 as AuthorizedClient.Unanswered
             {
@@ -46,7 +55,7 @@ extension S3Dialect {
     ) async throws -> PartsCompletion {
         let all = parts.map(\.index)
         let held: HeldParts
-        do { held = try await self.held(among: all, piece) } catch let refusal as UploadError
+        do { held = try await S3PartList(api: api).held(piece) } catch let refusal as UploadError
             where refusal.failure.code == S3Presigner.refusal || refusal.remedy == .authenticate
         {
             return .missing(all, isListed: false, error)
@@ -60,15 +69,15 @@ extension S3Dialect {
         let theirs = Dictionary(list.map { ($0.index, $0) }) { $1 }
         let lost = parts.filter { mine in
             guard let there = theirs[mine.index] else { return true }
-            return there.size != mine.size || !there.tag.isEmpty && !isSame(mine.tag, there.tag)
+            return there.size != mine.size || !there.tag.isEmpty && !S3PartList.isSame(mine.tag, there.tag)
         }.map(\.index)
         if !lost.isEmpty { return .missing(lost, isListed: true, error) }
-        let told = (body?["Error"] ?? body)?["PartNumber"]?.whole.map { Int($0) - 1 }
-        return .missing(told.map { all.contains($0) ? [$0] : all } ?? all, isListed: false, error)
+        let named = (body?["Error"] ?? body)?["PartNumber"]?.whole.map { Int($0) - 1 }
+        return .missing(named.map { all.contains($0) ? [$0] : all } ?? all, isListed: false, error)
     }
 
     private func completion(_ parts: [AcknowledgedPart], _ piece: PartsPiece, _ whole: String?) -> S3Request {
-        let checksum = checksum(of: piece)
+        let checksum = digests.checksum(of: piece)
         var body = "<CompleteMultipartUpload\(wire.namespace.map { " xmlns=\"\($0)\"" } ?? "")>"
         for part in parts {
             let tag = S3Tag(part.tag)
@@ -87,7 +96,7 @@ extension S3Dialect {
         }
         // The service may need minutes to assemble the parts, and sends blanks meanwhile.
         return S3Request(
-            method: "POST", key: key(piece.checkpoint), query: [("uploadId", piece.checkpoint["upload"] ?? "")],
+            method: "POST", key: piece.checkpoint.s3.objectKey, query: [("uploadId", piece.checkpoint.s3.upload ?? "")],
             headers: headers, body: .bytes(bytes), payload: hexadecimal(Hasher.digest(.sha256, of: bytes)),
             limits: settings.limits.ending, what: "the request to complete the upload")
     }
@@ -97,36 +106,36 @@ extension S3Dialect {
     private func confirmed(
         _ response: Response, _ body: XMLValue?, _ parts: [AcknowledgedPart], _ piece: PartsPiece, _ whole: String?
     ) async throws -> PartsCompletion {
-        let sort = checksum(of: piece)
-        let told =
+        let sort = digests.checksum(of: piece)
+        let reported =
             sort == wire.checksum
             ? sort.answered.flatMap { response.headers[$0] }
             : body?["ChecksumType"]?.text == "COMPOSITE" ? nil : sort.element.flatMap { body?[$0]?.text }
-        if let whole, let theirs = told {
+        if let whole, let theirs = reported {
             if theirs == whole { return .done(object(piece, sort.rawValue)) }
             // A checksum that was computed from the parts' checksums ends with `-` and a number.
             if !theirs.contains("-") {
                 let words = "it has \(sort.rawValue) \(FilePath(theirs).display), and the file \(whole)"
-                return .failed(damaged(key(piece.checkpoint), words))
+                return .failed(comparison.damaged(piece.checkpoint.s3.objectKey, words))
             }
         }
-        let key = key(piece.checkpoint)
+        let key = piece.checkpoint.s3.objectKey
         let tags = parts.map { S3Tag($0.tag).etag.filter { $0 != "\"" } }
         let joined = hexadecimal(Hasher.digest(.md5, of: tags.flatMap { bytes(hexadecimal: $0) ?? [] }))
         let there: S3API.Object
-        switch try await sight(of: key, isMade: true) {
+        switch try await api.lookUp(key, isMade: true) {
         case .there(let object): there = object
         // It was assembled from parts that were each accepted with their digest, and this key may not see more.
         case .hidden, .ended:
             if settings.assignedObject == nil {
                 guard body?.name == "CompleteMultipartUploadResult" else {
                     return .failed(
-                        strange("an answer to the request to complete the upload that does not confirm it"))
+                        api.unusable("an answer to the request to complete the upload that does not confirm it"))
                 }
                 if api.tags(ofWhole: false) == .md5, api.joinsTags, !S3API.hidesTags(response),
-                    let told = Self.joinedTag(body?["ETag"]?.text, parts.count), told != joined
+                    let reported = S3ObjectComparison.joinedTag(body?["ETag"]?.text, parts.count), reported != joined
                 {
-                    return .failed(damaged(key, "its ETag is not that of its parts"))
+                    return .failed(comparison.damaged(key, "its ETag is not that of its parts"))
                 }
             }
             if response.isWebPageForXML {
@@ -136,90 +145,85 @@ extension S3Dialect {
         case .nothing:
             // Another program may have removed it already. Then the answer has proved that it was complete, and its
             // parts no longer exist.
-            if api.tags(ofWhole: false) == .md5, Self.joinedTag(body?["ETag"]?.text, parts.count) == joined,
-                case .gone = try await api.parts(of: piece.checkpoint["upload"] ?? "", key)
+            if api.tags(ofWhole: false) == .md5,
+                S3ObjectComparison.joinedTag(body?["ETag"]?.text, parts.count) == joined,
+                case .gone = try await api.parts(of: piece.checkpoint.s3.upload ?? "", key)
             {
                 return .done(object(piece, "parts"))
             }
-            return .failed(strange("the object was created, and does not exist"))
+            return .failed(api.unusable("the object was created, and does not exist"))
         }
         guard there.size == piece.order.file.size else {
-            return .failed(damaged(key, "it has \(there.size) bytes, and the file has \(piece.order.file.size)"))
+            return .failed(
+                comparison.damaged(key, "it has \(there.size) bytes, and the file has \(piece.order.file.size)"))
         }
         // Where the parts' tags are MD5s, the tag of the object is computed from them.
         if api.tags(ofWhole: false) == .md5, !there.hidesTag,
-            let told = Self.joinedTag(there.etag, parts.count)
+            let reported = S3ObjectComparison.joinedTag(there.etag, parts.count)
         {
-            if told == joined {
+            if reported == joined {
                 api.joinsTags = true
             } else if api.joinsTags {
-                return .failed(damaged(key, "its ETag is not that of its parts"))
+                return .failed(comparison.damaged(key, "its ETag is not that of its parts"))
             }
         }
         return .done(object(piece, "parts"))
     }
 
-    func found(_ piece: PartsPiece) async throws -> RemoteObject? {
-        try await found(piece, try await sight(of: key(piece.checkpoint)))
-    }
+    // MARK: A key that may not look at the object
 
-    func found(_ piece: PartsPiece, _ sight: KeyLookup) async throws -> RemoteObject? {
-        let key = key(piece.checkpoint)
-        let there: S3API.Object
-        switch sight {
-        case .there(let object): there = object
-        case .nothing: return nil
-        case .hidden, .ended: return try await settings.assignedObject?.isWhole() == true ? object(piece, "held") : nil
+    /// The request to complete the object was answered: an object with the key exists.
+    private func unseenTaken(_ piece: PartsPiece, _ error: UploadError) async throws -> PartsCompletion {
+        let (key, upload) = (piece.checkpoint.s3.objectKey, piece.checkpoint.s3.upload ?? "")
+        guard settings.assignedObject == nil, case .hidden = try await api.lookUp(key, isMade: true) else {
+            return .startOver(error)
         }
-        switch try await likeness(of: there, at: key, to: piece.order.file, piece.plan, isOurs: true) {
-        case .same: return object(piece, "held")
-        case .other: return nil
-        case .damaged(let error): throw error
-        }
-    }
-
-    func isAbsent(_ piece: PartsPiece) async throws -> Bool {
-        switch try await sight(of: key(piece.checkpoint)) {
-        case .there: false
-        case .nothing: true
-        case .hidden, .ended: try await settings.assignedObject?.isWhole() == false
-        }
-    }
-
-    func object(_ piece: PartsPiece, _ verifiedBy: String) -> RemoteObject {
-        let key = key(piece.checkpoint)
-        api.note(key, with: piece.order.file.sha256)
-        return RemoteObject(
-            id: key.display, url: api.address(of: key), verifiedBy: verifiedBy, warnings: warnings(verifiedBy))
-    }
-
-    func abort(_ checkpoint: Checkpoint) async throws -> Bool {
-        if let upload = checkpoint["upload"], try await !api.abort(upload, key(checkpoint)) { return false }
-        let isPerhapsWhole =
-            checkpoint["completing"] != nil || checkpoint["upload"] == nil && checkpoint["final_sent"] != nil
-        return isPerhapsWhole ? try await !isWhole(checkpoint) : true
-    }
-
-    /// Whether the object of an upload exists whose end may have been reached. It stays, even if the upload is
-    /// cancelled.
-    ///
-    /// - Throws: ``UploadError``, with ``Failure/removalUnknown`` when it cannot be found out; `CancellationError`.
-    private func isWhole(_ checkpoint: Checkpoint) async throws -> Bool {
-        let key = key(checkpoint)
-        var words = "the given right does not allow reading it"
-        do {
-            switch try await sight(of: key) {
-            case .nothing: return false
-            case .there(let object):
-                guard object.size == checkpoint.number("size") else { return false }
-                return object.sha256.map { $0 == checkpoint["sha256"] } ?? true
-            case .hidden, .ended: if let isWhole = try await settings.assignedObject?.isWhole() { return isWhole }
+        let before: String? =
+            if api.isThere(key, with: piece.order.file.sha256) {
+                "held"
+            } else if try key == naming.contentKey(piece.order) {
+                S3VerifiedObject.byName
+            } else {
+                piece.checkpoint.wasReuploaded ? S3VerifiedObject.unseen : nil
             }
-        } catch let error as UploadError where error.remedy == .authenticate { words = error.failure.message }
-        throw UploadError(
-            failure(
-                .protocol, Failure.removalUnknown,
-                "it was cancelled at its end, and it is not known whether the object exists: \(words); check \(api.address(of: key))",
-                retryable: false), remedy: .giveUp)
+        if let before {
+            // The object was made before: the parts are of no use.
+            _ = try await api.abort(upload, key)
+            return .done(object(piece, before))
+        }
+        // An upload that has become an object no longer exists, and one whose end was refused still does.
+        if wasAskedFor(piece), try await !api.hasUpload(upload, key) {
+            return .done(object(piece, S3VerifiedObject.unseen))
+        }
+        api.note(key, with: [])
+        return .startOver(error)
+    }
+
+    /// Handles a service that does not know the upload. Its completion was requested before, and that answer was lost.
+    ///
+    /// - Returns: `nil` where the object can be looked at, or where a rule of the bucket may have removed the upload,
+    ///   which takes a day at least.
+    private func unseenEnd(_ piece: PartsPiece) async throws -> PartsCompletion? {
+        guard settings.assignedObject == nil, wasAskedFor(piece),
+            case .hidden = try await api.lookUp(piece.checkpoint.s3.objectKey)
+        else { return nil }
+        let age = api.client.clocks.wall().milliseconds - (piece.checkpoint.s3.askedAt ?? 0)
+        guard age < Self.shortestRule else { return nil }
+        // Where the source is removed it has to be certain that the key may not look: otherwise a missing object gets
+        // the same answer.
+        guard api.cannotLookUp || !piece.order.removesSource else { return nil }
+        return .done(object(piece, S3VerifiedObject.unseen))
+    }
+
+    /// Bucket rules that remove unfinished uploads count in days. (ms)
+    private static let shortestRule: Int64 = 23 * 3_600_000
+
+    private func wasAskedFor(_ piece: PartsPiece) -> Bool {
+        let before = piece.order.partsCheckpoint
+        return before.isCompleting && before.s3.upload == piece.checkpoint.s3.upload
+    }
+
+    private func object(_ piece: PartsPiece, _ verifiedBy: String) -> RemoteObject {
+        S3VerifiedObject.make(piece, at: api, verifiedBy: verifiedBy)
     }
 }

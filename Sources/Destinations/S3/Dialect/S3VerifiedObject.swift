@@ -1,0 +1,33 @@
+internal import Core
+
+/// The result of an upload to a bucket.
+enum S3VerifiedObject {
+    /// Values of ``RemoteObject/verifiedBy``.
+    static let (unseen, byName, byAnswer) = ("unseen", "name", "answer")
+
+    private static func warnings(_ verifiedBy: String) -> [String] {
+        switch verifiedBy {
+        case Self.unseen:
+            [
+                "the answer to its completion was lost, and the key may not read objects: the service no longer "
+                    + "knows the upload, or has an object of this name, as after a completion"
+            ]
+        case Self.byName:
+            [
+                "an object exists whose name contains the digest of this content, and the key may not read it: it "
+                    + "is regarded as an earlier upload of the same content"
+            ]
+        case Self.byAnswer:
+            ["no answer of the service confirms the bytes, and the key may not read the object"]
+        default: []
+        }
+    }
+
+    /// Records the object for later uploads.
+    static func make(_ piece: PartsPiece, at api: S3API, verifiedBy: String) -> RemoteObject {
+        let key = piece.checkpoint.s3.objectKey
+        api.note(key, with: piece.order.file.sha256)
+        return RemoteObject(
+            id: key.display, url: api.address(of: key), verifiedBy: verifiedBy, warnings: warnings(verifiedBy))
+    }
+}
