@@ -112,7 +112,7 @@ let package = Package(
         tests("ConfigTests", ["Config", "Core", "Linux"]),
         tests("NamesTests", ["Core", "Linux", "Names"]),
         tests("TransportTests", ["Transport", "Names", "Core", "Linux"]),
-        tests("WatchTests", ["Watch", "Linux", "Core"]),
+        tests("WatchTests", ["Watch", "Linux", "Core", "Media"]),
         tests("MediaTests", ["Core", "Linux", "Media"]),
         tests("StoreTests", ["Core", "Store"]),
         // What stays the same from one version to the next: the words that others rely on, and the state of an earlier program.

@@ -63,7 +63,7 @@ final class Mailbox: Sendable {
         signal?.signal()
     }
 
-    func takeOrders() -> [Order] {
+    func removeOrders() -> [Order] {
         content.withLock { content in
             defer { content.orders = [] }
             return content.orders
@@ -72,7 +72,7 @@ final class Mailbox: Sendable {
 
     /// Whether no delivery is under way, and no order is waiting.
     var isAtRest: Bool { content.withLock { $0.isAtRest } }
-    func note(isAtRest: Bool) { content.withLock { $0.isAtRest = isAtRest && $0.orders.isEmpty } }
+    func setAtRest(_ isAtRest: Bool) { content.withLock { $0.isAtRest = isAtRest && $0.orders.isEmpty } }
 
     var board: Board { content.withLock { $0.board } }
     func publish(_ board: Board) { content.withLock { $0.board = board } }

@@ -27,7 +27,7 @@ final class WatchThreads: Sendable {
     private let content: Mutex<Content>
     /// Held from deciding on the assignment until it is stored: of a change and a mount event at the same time, the
     /// second must see the result of the first.
-    private let turn = Mutex<Void>(())
+    private let assignment = Mutex<Void>(())
     private let makeMailbox: @Sendable (FilePath) -> Mailbox
 
     /// - Parameter makeMailbox: Makes the mailbox of a new member, from its key.
@@ -50,7 +50,7 @@ final class WatchThreads: Sendable {
     ///
     /// - Returns: New members, which have no thread yet.
     func change(_ rules: [WatchRule], skipping: Set<String>) -> [Member] {
-        turn.withLock { _ in
+        assignment.withLock { _ in
             let groups = Self.groups(rules)
             return content.withLock { content in
                 content.rules = rules
@@ -65,7 +65,7 @@ final class WatchThreads: Sendable {
     ///
     /// - Returns: As ``change(_:skipping:)``.
     func reassign() -> [Member] {
-        turn.withLock { _ in
+        assignment.withLock { _ in
             let groups = Self.groups(rules)
             return content.withLock { content in
                 let before = Dictionary(content.members.map { ($0.key, $0.ours) }, uniquingKeysWith: { $1 })
@@ -76,7 +76,7 @@ final class WatchThreads: Sendable {
     }
 
     /// Removes a member that could not start: the next change tries again.
-    func dismiss(_ key: FilePath) { content.withLock { $0.members.removeAll { $0.key == key } } }
+    func remove(_ key: FilePath) { content.withLock { $0.members.removeAll { $0.key == key } } }
 
     private func assign(_ groups: [FilePath?: Set<FilePath>], _ content: inout Content) -> [Member] {
         let skipping = content.skipping.subtracting(content.scanned)

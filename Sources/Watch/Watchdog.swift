@@ -16,13 +16,13 @@ final class Watchdog: Sendable {
     private let state = Mutex(State())
     private let patience: Duration
     private let clocks: any Clocks
-    private let tell: @Sendable (_ isStuck: Bool) -> Void
+    private let onChange: @Sendable (_ isStuck: Bool) -> Void
 
-    /// - Parameter tell: Called on any thread; must not wait.
-    init(patience: Duration, clocks: any Clocks, tell: @escaping @Sendable (_ isStuck: Bool) -> Void) {
+    /// - Parameter onChange: Called on any thread; must not wait.
+    init(patience: Duration, clocks: any Clocks, onChange: @escaping @Sendable (_ isStuck: Bool) -> Void) {
         self.patience = patience
         self.clocks = clocks
-        self.tell = tell
+        self.onChange = onChange
     }
 
     /// The time for which the file system has not answered; `nil` while it does.
@@ -34,25 +34,25 @@ final class Watchdog: Sendable {
     }
 
     /// Notes the start of a turn.
-    func pass(_ now: MonotonicTime) {
+    func beginTurn(at now: MonotonicTime) {
         let (wasStuck, isNew) = state.withLock { state in
             let was = state.isStuck
             state.since = now
             state.isStuck = false
             return (was, state.alarm == nil)
         }
-        if wasStuck { tell(false) }
+        if wasStuck { onChange(false) }
         if isNew { set(after: patience) }
     }
 
     /// Notes that the thread is about to sleep, or to end.
-    func rest() {
+    func endTurn() {
         let (wasStuck, alarm) = state.withLock { state in
             defer { state = State() }
             return (state.isStuck, state.alarm)
         }
         if let alarm { Alarms.shared.cancel(alarm) }
-        if wasStuck { tell(false) }
+        if wasStuck { onChange(false) }
     }
 
     private func set(after delay: Duration) {
@@ -61,7 +61,7 @@ final class Watchdog: Sendable {
     }
 
     private func check() {
-        let (left, isNews) = state.withLock { state -> (Duration?, Bool) in
+        let (left, isStuck) = state.withLock { state -> (Duration?, Bool) in
             state.alarm = nil
             guard let since = state.since, !state.isStuck else { return (nil, false) }
             let left = patience - clocks.monotonic().since(since)
@@ -69,7 +69,7 @@ final class Watchdog: Sendable {
             state.isStuck = true
             return (nil, true)
         }
-        if isNews { tell(true) }
+        if isStuck { onChange(true) }
         if let left { set(after: left) }
     }
 }

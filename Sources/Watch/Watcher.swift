@@ -18,20 +18,25 @@ package final class Watcher: Sendable {
     private let isKnown: Filter
     private let log: @Sendable (Remark) -> Void
     private let threads: WatchThreads
-    private let news = AsyncStream.makeStream(of: News.self)
+    private let threadEvents = AsyncStream.makeStream(of: ThreadEvent.self)
 
-    /// Messages of the watching threads and of callers to ``run(onSettled:onSkipped:onScanned:onRest:onNews:)``.
-    private enum News: Sendable {
-        case hire([WatchThreads.Member])
+    /// Messages of the watching threads and of callers to ``run(onSettled:onSkipped:onScanned:onRest:onStateChange:)``.
+    private enum ThreadEvent: Sendable {
+        /// Members that need a thread.
+        case added([WatchThreads.Member])
+        /// Whether the file system at a mount point does not answer.
         case stuck(FilePath, Bool)
     }
 
-    private struct Question: Sendable {
-        let from: Mailbox
+    /// A query of a watching thread whether files are known.
+    private struct Query: Sendable {
+        let sender: Mailbox
         let identities: Identities
     }
-    private struct Parcel: Sendable {
-        let from: Mailbox
+
+    /// A delivery of a watching thread.
+    private struct SentDelivery: Sendable {
+        let sender: Mailbox
         let delivery: Mailbox.Delivery
     }
 
@@ -50,11 +55,11 @@ package final class Watcher: Sendable {
         self.clocks = clocks
         self.isKnown = isKnown
         self.log = log
-        let tell = news.continuation
+        let events = threadEvents.continuation
         threads = WatchThreads(rules: rules, skipping: skipExisting) { key in
             Mailbox(
                 states: [],
-                watchdog: Watchdog(patience: pace.patience, clocks: clocks) { tell.yield(.stuck(key, $0)) })
+                watchdog: Watchdog(patience: pace.patience, clocks: clocks) { events.yield(.stuck(key, $0)) })
         }
     }
 
@@ -66,50 +71,52 @@ package final class Watcher: Sendable {
     ///   - onSkipped: Takes files that were in a folder of `skipExisting` before anything happened to them.
     ///   - onScanned: Called when the first scans of folders are over; all their skipped files were reported before.
     ///   - onRest: Called on any thread when ``isAtRest`` may have become true; without it that is never reported.
-    ///   - onNews: Called on any thread when ``states()`` has changed.
+    ///   - onStateChange: Called on any thread when ``states()`` has changed.
     /// - Throws: Any error of a closure or the filter. The watcher has stopped then.
     package func run(
         onSettled: @escaping @Sendable ([SettledFile]) async throws -> Void,
         onSkipped: @escaping @Sendable ([SettledFile]) async throws -> Void = { _ in },
         onScanned: @escaping @Sendable ([String]) async throws -> Void = { _ in },
-        onRest: (@Sendable () -> Void)? = nil, onNews: (@Sendable () -> Void)? = nil
+        onRest: (@Sendable () -> Void)? = nil, onStateChange: (@Sendable () -> Void)? = nil
     ) async throws {
         folders.apply(threads.rules)
         // Before the first lease: the signal's default is to end the process.
         Lease.ignoreSignal()
-        let (questions, ask) = AsyncStream.makeStream(of: Question.self)
-        let (parcels, send) = AsyncStream.makeStream(of: Parcel.self)
+        let (queries, query) = AsyncStream.makeStream(of: Query.self)
+        let (deliveries, deliver) = AsyncStream.makeStream(of: SentDelivery.self)
         let others = ConditionLock(0)
         let work: @Sendable (WatchThreads.Member, EventFD) -> Void = { [self] member, signal in
             let skipping = threads.skipping
             WatchLoop(
                 rules: threads.rules.map { Rule($0, skipsExisting: skipping.contains($0.name)) }, ours: member.ours,
                 folders: folders, pace: pace, clocks: clocks, mailbox: member.mailbox, signal: signal,
-                ask: { ask.yield(Question(from: member.mailbox, identities: $0)) },
-                deliver: { send.yield(Parcel(from: member.mailbox, delivery: $0)) }, onRest: onRest,
-                onMounts: member.key == nil ? { self.hire(self.threads.reassign()) } : nil, onNews: onNews,
+                handlers: WatchLoop.Handlers(
+                    query: { query.yield(Query(sender: member.mailbox, identities: $0)) },
+                    deliver: { deliver.yield(SentDelivery(sender: member.mailbox, delivery: $0)) }, onRest: onRest,
+                    onMounts: member.key == nil ? { self.start(self.threads.reassign()) } : nil,
+                    onStateChange: onStateChange),
                 log: log
             ).run()
         }
-        hire(threads.reassign())
+        start(threads.reassign())
         let signal = try EventFD()
         guard let common = threads.members.first(where: { $0.key == nil }) else { return }
         common.mailbox.connect(signal)
         try await withThrowingTaskGroup(of: Void.self) { [self] group in
             group.addTask {
                 try await onLongThread(named: "sluice-watch") { work(common, signal) }
-                ask.finish()
-                send.finish()
-                self.news.continuation.finish()
+                query.finish()
+                deliver.finish()
+                self.threadEvents.continuation.finish()
             }
             group.addTask { [self] in
-                for await question in questions {
-                    question.from.post(.answered(try await isKnown(question.identities)))
+                for await query in queries {
+                    query.sender.post(.answered(try await isKnown(query.identities)))
                 }
             }
             group.addTask { [self] in
-                for await parcel in parcels {
-                    switch parcel.delivery {
+                for await sent in deliveries {
+                    switch sent.delivery {
                     case .settled(let files):
                         let known = try await isKnown(Identities(files.lazy.map(\.identity)))
                         let new = zip(files, known).filter { !$0.1 }.map(\.0)
@@ -119,17 +126,17 @@ package final class Watcher: Sendable {
                         try await onScanned(folders)
                         threads.noteScanned(folders)
                     }
-                    parcel.from.post(.delivered)
+                    sent.sender.post(.delivered)
                 }
             }
             group.addTask { [self] in
-                for await item in news.stream {
-                    switch item {
-                    case .hire(let members): for member in members { begin(member, others, work) }
+                for await event in threadEvents.stream {
+                    switch event {
+                    case .added(let members): for member in members { startThread(of: member, others, work) }
                     case .stuck(let place, let isStuck):
-                        tell(place, isStuck)
+                        logStuck(place, isStuck)
                         onRest?()
-                        onNews?()
+                        onStateChange?()
                     }
                 }
             }
@@ -150,8 +157,8 @@ package final class Watcher: Sendable {
     }
 
     /// Starts a thread that is not joined in the end, since it may never return.
-    private func begin(
-        _ member: WatchThreads.Member, _ others: ConditionLock<Int>,
+    private func startThread(
+        of member: WatchThreads.Member, _ others: ConditionLock<Int>,
         _ work: @escaping @Sendable (WatchThreads.Member, EventFD) -> Void
     ) {
         guard let key = member.key else { return }
@@ -160,7 +167,7 @@ package final class Watcher: Sendable {
             member.mailbox.connect(signal)
             others.withLock { $0 += 1 }
             do throws(SystemError) {
-                try startThread("sluice-watch+") {
+                try Linux.startThread("sluice-watch+") {
                     work(member, signal)
                     others.change { $0 -= 1 }
                 }
@@ -169,7 +176,7 @@ package final class Watcher: Sendable {
                 throw error
             }
         } catch {
-            threads.dismiss(key)
+            threads.remove(key)
             log(
                 Remark(
                     .warning,
@@ -177,11 +184,11 @@ package final class Watcher: Sendable {
         }
     }
 
-    private func hire(_ members: [WatchThreads.Member]) {
-        if !members.isEmpty { news.continuation.yield(.hire(members)) }
+    private func start(_ members: [WatchThreads.Member]) {
+        if !members.isEmpty { threadEvents.continuation.yield(.added(members)) }
     }
 
-    private func tell(_ place: FilePath, _ isStuck: Bool) {
+    private func logStuck(_ place: FilePath, _ isStuck: Bool) {
         if isStuck {
             log(
                 Remark(
@@ -211,7 +218,7 @@ package final class Watcher: Sendable {
     /// - Parameter skipExisting: Names of folders whose next first scan is to be reported as skipped.
     package func change(_ rules: [WatchRule], skipExisting: Set<String> = []) {
         folders.apply(rules)
-        hire(threads.change(rules, skipping: skipExisting))
+        start(threads.change(rules, skipping: skipExisting))
     }
 
     /// Lets a file settle again that was passed on and turned out to be changing still.

@@ -66,7 +66,7 @@ struct ChangeTests {
             let before = looks.load(ordering: .relaxed)
             try await eventually("mounts were looked at") { looks.load(ordering: .relaxed) >= before + 1 }
             let members = threads.members
-            for member in members { _ = member.mailbox.takeOrders() }
+            for member in members { _ = member.mailbox.removeOrders() }
             try #require(members.reduce(into: Set()) { $0.formUnion($1.ours) } == Set(rules.map(\.path)))
         }
         isOver.store(true, ordering: .relaxed)

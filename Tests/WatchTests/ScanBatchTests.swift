@@ -23,8 +23,8 @@ struct ScanBatchTests {
         func cursor(_ origin: VisitReason, visit: Int, relative: FilePath = "") throws -> DirectoryScan {
             DirectoryScan(
                 root.top, origin, try FolderStream(folder.path), visit: visit, relative: relative, rules: rules,
-                moves: 1,
-                device: 1, fileSystem: FileSystemIdentity(name: "uuid", type: "ext4", keepsInodes: true))
+                treeVersion: 1, device: 1, fileSystem: FileSystemIdentity(name: "uuid", type: "ext4", keepsInodes: true)
+            )
         }
     }
 
@@ -96,10 +96,10 @@ struct ScanBatchTests {
             }
         }
         // The rules have changed their positions, and one is gone.
-        batch.revise { $0.identity.folder == "a" ? 1 : nil }
+        batch.reassign { $0.identity.folder == "a" ? 1 : nil }
         #expect(batch.indices.map { batch[$0]?.rule } == [1, nil, 1])
         #expect(batch.identities.map(\.relative) == ["1.a", "2.b", "3.a"])
-        batch.leaveOut { $0 === listing.root.top }
+        batch.drop { $0 === listing.root.top }
         #expect(batch.indices.allSatisfy { batch[$0] == nil })
         #expect(batch.count == 3)
         // A file that is found next in that directory is a new entry.
@@ -108,20 +108,20 @@ struct ScanBatchTests {
         #expect(batch[3]?.directory === listing.root.top)
     }
 
-    @Test("a directory whose claims have changed asks anew who takes its names")
+    @Test("a directory whose matches have changed determines again which rule takes its names")
     func claims() throws {
         let listing = Listing()
-        listing.root.claimants = RuleMatcher.all(for: listing.root, among: [listing.root], rules: listing.rules)
+        listing.root.matchers = RuleMatcher.all(for: listing.root, among: [listing.root], rules: listing.rules)
         let cursor = try listing.cursor(.first, visit: 1)
         func winner(_ name: String) -> Int? {
             Array(name.utf8).withUnsafeBufferPointer { cursor.contenders.winner(for: $0) }
         }
         #expect(winner("x.a") == 0 && winner("x.b") == 1 && winner("x.c") == nil)
         let others = Array(listing.rules.reversed())
-        listing.root.claimants = RuleMatcher.all(for: listing.root, among: [listing.root], rules: others)
-        #expect(cursor.refresh(others, after: 1))
+        listing.root.matchers = RuleMatcher.all(for: listing.root, among: [listing.root], rules: others)
+        #expect(cursor.refresh(others, treeVersion: 1))
         #expect(winner("x.a") == 0)
-        #expect(cursor.refresh(others, after: 2))
+        #expect(cursor.refresh(others, treeVersion: 2))
         #expect(winner("x.a") == 1 && winner("x.b") == 0)
     }
 }

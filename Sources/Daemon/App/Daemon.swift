@@ -229,7 +229,7 @@ package final class Daemon: Sendable {
                 let first = self.firstWatch.withLock { first in folders.filter { first.contains($0) } }
                 if !first.isEmpty { try await store.noteWatched(first) }
             }, onRest: onRest,
-            onNews: { [signal = house.mediaSignal, watchNews] in
+            onStateChange: { [signal = house.mediaSignal, watchNews] in
                 signal.signal()
                 watchNews.signal()
             })

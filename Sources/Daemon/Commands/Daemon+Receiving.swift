@@ -61,7 +61,7 @@ struct Reception: Sendable {
         var draft = arrival(of: request, to: destinations, size: 0)
         try refuseTaken(try await house.store.keyHolder(draft.orders))
         try await stager.enter()
-        var room = StagingBudget.Promise()
+        var room = StagingBudget.Reservation()
         do {
             try await stager.change(&room, arrived: 0, more: request.size ?? 0, of: request.name)
             let (number, ids) = try await house.store.beginReception(uploads: draft.orders.count)
@@ -97,7 +97,7 @@ struct Reception: Sendable {
     }
 
     private func copy(
-        _ number: Int64, _ ids: [String], _ draft: inout NewAsset, _ room: inout StagingBudget.Promise,
+        _ number: Int64, _ ids: [String], _ draft: inout NewAsset, _ room: inout StagingBudget.Reservation,
         _ next: @Sendable () async throws -> [UInt8]?
     ) async throws -> StagingArea.FreshCopy {
         let (staging, name) = (house.staging, FilePath("\(number)"))
@@ -202,10 +202,9 @@ extension Stager {
         receptions += 1
     }
 
-    func leave(_ room: StagingBudget.Promise) {
+    func leave(_ room: StagingBudget.Reservation) {
         receptions -= 1
-        promised = promised - room
-        redeemed = redeemed + room
+        admission.release(room)
         // Copies that wait for space may have it now. The ring also wakes the check for rest.
         house.stagingSignal.signal()
     }
@@ -213,29 +212,27 @@ extension Stager {
     /// Promises space for `more` bytes after those that have arrived, in place of the earlier promise.
     ///
     /// - Throws: ``Refusal`` when there is none. It does not wait as copies do: a caller is waiting.
-    func change(_ room: inout StagingBudget.Promise, arrived: Int64, more: Int64, of name: String) async throws {
-        let before = redeemed
-        guard let now = try await self.room() else {
+    func change(_ room: inout StagingBudget.Reservation, arrived: Int64, more: Int64, of name: String) async throws {
+        let query = admission.beginSpaceQuery()
+        guard let now = try await budget() else {
             throw Refusal(
                 .unavailable, house.troubles["staging"]?.text ?? "the staging folder cannot be asked for its space")
         }
         // The bytes that have arrived are already subtracted from the free space of the disk.
-        let wanted = StagingBudget.Promise(size: arrived + more, need: more)
-        let others = promised - room + redeemed - before
-        if let obstacle = now.obstacle(for: FilePath(name), size: wanted.size, need: wanted.need, others) {
+        let wanted = StagingBudget.Reservation(size: arrived + more, need: more)
+        let others = admission.reserved(since: query, without: room)
+        if let obstacle = now.obstacle(for: FilePath(name), wanted, reserved: others) {
             throw Refusal(.noRoom, now.refusal(of: name, obstacle.news, others, arrived: arrived))
         }
-        promised = promised - room + wanted
-        redeemed = redeemed + StagingBudget.Promise(size: 0, need: room.need)
-        room = wanted
+        admission.extend(&room, to: wanted)
     }
 }
 
 extension StagingBudget {
     /// The reason why bytes that are handed over are refused.
     ///
-    /// - Parameter news: The subject from ``obstacle(for:size:need:_:)``.
-    fileprivate func refusal(of name: String, _ news: String, _ others: Promise, arrived: Int64) -> String {
+    /// - Parameter news: The subject from ``obstacle(for:_:reserved:)``.
+    fileprivate func refusal(of name: String, _ news: String, _ others: Reservation, arrived: Int64) -> String {
         let file = FilePath(name).display
         if news == "max_size", let cap {
             return "\(file) does not fit into the cache, which holds \(shownBytes(used + others.size)) of at most "

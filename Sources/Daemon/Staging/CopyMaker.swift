@@ -106,7 +106,7 @@ extension Stager {
                 timeout: settings.timeout, minSize: settings.minSize, folder: asset.folder,
                 relative: asset.identity.relative)
         }
-        let isSeen = batch.count == 1 && (batch[0].size > Self.smallFile || batch[0].stagingMode == .export)
+        let isSeen = batch.count == 1 && (batch[0].size > StagingAdmission.smallFile || batch[0].stagingMode == .export)
         let origins = await house.origins(of: batch)
         let all = house.destinations
         return CopyMaker(

@@ -12,24 +12,15 @@ actor Stager {
     let house: House
     /// Tells `Watch` that a file has to settle again.
     let reconsider: @Sendable (_ folder: String, _ relative: FilePath) -> Void
-    private var underWay: Set<Int64> = []
     /// The number of files that are being handed over as bytes.
     var receptions = 0
     /// Ends when the leftovers of a crash are removed, so that no new copy can be mistaken for one.
     let swept = AsyncBroadcast()
-    /// Assets under way that are only being examined, and may have to wait for space.
-    private var considered: Set<Int64> = []
-    /// Whether a worker met an examined asset, and left the assets behind it until there is a decision.
-    private var isPassedOver = false
-    /// The latest answer about the space, by the time of asking, with the value of `redeemed` at that time.
-    private var lastLook: SpaceQuery?
-    private var looks = 0
+    /// Decides which assets are copied next, and reserves their space. Files that are handed over as bytes reserve
+    /// theirs here too.
+    var admission = StagingAdmission()
     /// Flags that stop the copying of a batch, by its assets.
     private var stops: [Int64: StopFlag] = [:]
-    /// Space promised to copies in progress.
-    var promised = StagingBudget.Promise()
-    /// Space whose promise has ended, in total since the start.
-    var redeemed = StagingBudget.Promise()
     /// Assets whose source cannot be read now, and when they are tried again.
     var deferred: [Int64: Deferral] = [:]
     /// Turns of the folders, so that a folder with many files does not delay another's. Continues where the last run
@@ -41,10 +32,7 @@ actor Stager {
     var troubled: Set<String> = []
     /// The staging folder refused a copy: it is not tried again before this.
     var blockedUntil: MonotonicTime?
-    /// Whether the cache lacks space for the next file: of those to be exported, and of the others. It ends when no
-    /// file has an obstacle, not with each file that fits.
-    private var shortage = (exports: false, copies: false)
-    var isShort: Bool { shortage.exports || shortage.copies }
+    var isShort: Bool { admission.isShort }
     private let workers: [Worker]
     let unsettledBell = AsyncSignal()
 
@@ -62,22 +50,12 @@ actor Stager {
         let folder: String
     }
 
-    private struct SpaceQuery {
-        /// The order of asking.
-        let number: Int
-        let room: StagingBudget
-        /// The answer may or may not include copies made since then.
-        let redeemed: StagingBudget.Promise
-    }
-
     /// An asset with reserved space for its copy.
     struct CopyJob: Sendable {
         let asset: AssetRecord
-        let promise: StagingBudget.Promise
+        let ticket: StagingAdmission.Ticket
     }
 
-    /// Larger files are copied alone.
-    static let smallFile: Int64 = 1 << 20
     private static let batchFiles = 64
     private static let batchTime: Duration = .milliseconds(50)
     /// The interval between tries of a staging folder that does not work or has no space.
@@ -142,116 +120,57 @@ actor Stager {
         // Another worker may have read it meanwhile.
         let turns = self.turns ?? kept
         self.turns = turns
-        let candidates = try await house.store.arrived(
-            limit: Self.batchFiles, except: underWay.subtracting(considered).union(waiting), exports: exports,
-            turns: turns)
-        forgetDeferred(except: candidates, exports, now)
-        if candidates.isEmpty && underWay.isEmpty {
-            noteShortage(false, exports)
+        let assets = try await house.store.arrived(
+            limit: Self.batchFiles, except: admission.copying.union(waiting), exports: exports, turns: turns)
+        forgetDeferred(except: assets, exports, now)
+        if assets.isEmpty && admission.isIdle {
+            if admission.endShortage(forExports: exports) { clearTrouble() }
             if deferred.isEmpty && !isShort { clearTrouble() }
         }
-        if candidates.allSatisfy({ underWay.contains($0.id) }) { return [] }
-        guard try await lookAtRoom() else { return [] }
-        var batch: [CopyJob] = []
-        var obstacle: (text: String, news: String)?
-        // Other workers ran during the wait for the answer, which may or may not include their copies. If another
-        // worker examines an earlier asset, the assets behind it would take its space.
-        var ahead: Set<Int64> = []
-        var isLeft = false
-        var isLess = false
-        for asset in candidates {
-            if underWay.contains(asset.id) {
-                if considered.contains(asset.id), obstacle == nil { ahead.insert(asset.id) }
-                continue
-            }
-            let isSmall = asset.size <= Self.smallFile && !exports
-            if !batch.isEmpty && !isSmall { continue }
-            let takesRoom = asset.stagingMode != .inPlace
-            if takesRoom && !ahead.isEmpty {
-                isLeft = true
-                continue
-            }
-            // Assets behind one that waits for space would take that space.
-            if takesRoom && obstacle != nil { continue }
-            if takesRoom, let cap = house.settings.staging.maxSize, asset.size > cap {
-                consider(asset.id)
-                defer { endConsidering(asset.id) }
-                try await refuse(asset, tooLarge(asset, cap), isGone: false)
-                isLess = true
-                continue
-            }
-            var promise = StagingBudget.Promise()
-            if takesRoom {
-                promise = StagingBudget.Promise(size: asset.size, need: asset.size)
-                if !exports, self.obstacle(for: asset, promise) != nil {
-                    // The copy may need less than the size; asked only now, since it costs calls for each file.
-                    consider(asset.id)
-                    defer { endConsidering(asset.id) }
-                    promise.need = await need(of: asset)
+        if assets.allSatisfy({ admission.isUnderWay($0.id) }) { return [] }
+        guard try await querySpace() else { return [] }
+        return try await admit(assets, exports: exports)
+    }
+
+    /// Makes a pass through the assets. Other workers run while it waits for the answer about one.
+    private func admit(_ assets: [AssetRecord], exports: Bool) async throws -> [CopyJob] {
+        let byID = Dictionary(assets.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+        var pass = StagingAdmission.Pass(
+            assets.map { asset in
+                StagingAdmission.Candidate(
+                    id: asset.id, path: asset.path.shown, size: asset.size,
+                    needsSpace: asset.stagingMode != .inPlace)
+            }, isForExports: exports)
+        do {
+            while let step = admission.advance(&pass, maxSize: house.settings.staging.maxSize) {
+                switch step {
+                case .refuse(let id, let maxSize):
+                    if let asset = byID[id] { try await refuse(asset, tooLarge(asset, maxSize), isGone: false) }
+                    admission.endRefusal(&pass)
+                case .measure(let id):
+                    let need = if let asset = byID[id] { await need(of: asset) } else { Int64(0) }
+                    admission.endMeasuring(need, &pass)
+                case .admit(let id):
+                    if let asset = byID[id] { turns?.took(asset.folder) }
                 }
-                obstacle = self.obstacle(for: asset, promise)
-                if obstacle != nil { continue }
             }
-            underWay.insert(asset.id)
-            self.turns?.took(asset.folder)
-            promised = promised + promise
-            batch.append(CopyJob(asset: asset, promise: promise))
-            if !isSmall { break }
+        } catch {
+            admission.cancel(&pass)
+            throw error
         }
-        if isLeft {
-            if ahead.isDisjoint(with: considered) {
-                // Another worker decided meanwhile, without knowing that assets were left behind it.
-                house.stagingSignal.signal()
-            } else {
-                isPassedOver = true
-            }
-        } else if let obstacle {
-            noteShortage(true, exports)
-            wait(obstacle.text, news: obstacle.news)
-        } else if batch.count == candidates.count {
-            noteShortage(false, exports)
-        }
-        // The asset that others were left for does not wait, and an asset behind it does.
-        if isPassedOver, isLess || !batch.isEmpty {
-            isPassedOver = false
-            house.stagingSignal.signal()
-        }
-        return batch
+        let result = admission.finish(pass)
+        if result.endsShortage { clearTrouble() }
+        if let obstacle = result.obstacle { wait(obstacle.text, news: obstacle.news) }
+        if result.wakesWorkers { house.stagingSignal.signal() }
+        return result.batch.compactMap { ticket in byID[ticket.id].map { CopyJob(asset: $0, ticket: ticket) } }
     }
 
     /// - Returns: Whether the folder could be asked.
-    private func lookAtRoom() async throws -> Bool {
-        looks += 1
-        let (number, before) = (looks, redeemed)
-        guard let room = try await room() else { return false }
-        // A later question may have been answered first.
-        if number > lastLook?.number ?? 0 { lastLook = SpaceQuery(number: number, room: room, redeemed: before) }
+    private func querySpace() async throws -> Bool {
+        let query = admission.beginSpaceQuery()
+        guard let budget = try await budget() else { return false }
+        admission.endSpaceQuery(query, budget)
         return true
-    }
-
-    /// Uses the latest answer, also for a worker that has waited since its own: files removed meanwhile count for the
-    /// next asset, and not for one that another worker finds behind it.
-    private func obstacle(for asset: AssetRecord, _ promise: StagingBudget.Promise) -> (text: String, news: String)? {
-        guard let lastLook else { return nil }
-        return lastLook.room.obstacle(
-            for: asset.path.shown, size: asset.size, need: promise.need, promised + redeemed - lastLook.redeemed)
-    }
-
-    /// Keeps other workers from this asset during the wait for an answer about it.
-    private func consider(_ asset: Int64) {
-        underWay.insert(asset)
-        considered.insert(asset)
-    }
-
-    private func endConsidering(_ asset: Int64) {
-        underWay.remove(asset)
-        considered.remove(asset)
-    }
-
-    private func noteShortage(_ isOn: Bool, _ exports: Bool) {
-        let wasShort = isShort
-        if exports { shortage.exports = isOn } else { shortage.copies = isOn }
-        if wasShort && !isShort { clearTrouble() }
     }
 
     private func need(of asset: AssetRecord) async -> Int64 {
@@ -268,8 +187,9 @@ actor Stager {
     /// Forgets deferred assets that no longer wait: cancelled, or retried under another number.
     private func forgetDeferred(except candidates: [AssetRecord], _ exports: Bool, _ now: MonotonicTime) {
         if deferred.isEmpty || candidates.count >= Self.batchFiles { return }
-        let kept = Set(candidates.map(\.id)).union(underWay)
-        for (id, entry) in deferred where entry.exports == exports && entry.until <= now && !kept.contains(id) {
+        let kept = Set(candidates.map(\.id))
+        for (id, entry) in deferred
+        where entry.exports == exports && entry.until <= now && !kept.contains(id) && !admission.isUnderWay(id) {
             forgetDeferral(id)
         }
     }
@@ -293,7 +213,7 @@ actor Stager {
     }
 
     /// - Returns: `nil` when the folder cannot be asked, which is reported.
-    func room() async throws -> StagingBudget? {
+    func budget() async throws -> StagingBudget? {
         let settings = house.settings.staging
         let used = try await house.store.stagedBytes()
         let staging = house.staging
@@ -325,7 +245,7 @@ actor Stager {
     }
 
     /// Whether all workers have finished their work.
-    var isAtRest: Bool { underWay.isEmpty && receptions == 0 && workers.allSatisfy(\.signal.isWaiting) }
+    var isAtRest: Bool { admission.isIdle && receptions == 0 && workers.allSatisfy(\.signal.isWaiting) }
 
     func nextDeadline() -> Duration? {
         let times = deferred.values.map(\.until) + (blockedUntil.map { [$0] } ?? [])
@@ -362,13 +282,11 @@ actor Stager {
         } onCancel: {
             isCancelled.set()
         }
-        for ticket in batch { house.making.end(ticket.asset.id) }
+        for job in batch { house.making.end(job.asset.id) }
         await finish(results)
-        for ticket in batch {
-            underWay.remove(ticket.asset.id)
-            stops[ticket.asset.id] = nil
-            promised = promised - ticket.promise
-            redeemed = redeemed + ticket.promise
+        for job in batch {
+            stops[job.asset.id] = nil
+            admission.end(job.ticket)
         }
         house.stagingSignal.signal()
     }

@@ -4,203 +4,171 @@ internal import Linux
 // Handling of events. An event proves nothing: it only says where to look.
 
 extension WatchLoop {
-    /// Time in which a directory that left its name must appear under another. Both halves of a rename are queued
-    /// together, but a read may end between them.
-    private static let renameTime = Duration.milliseconds(50)
+    /// Reads of the queue in one turn.
+    private static let mostReads = 16
 
     /// Reads queued events, up to a limit, so that a flood of events does not delay other work.
     ///
     /// - Returns: Whether none are left.
     @discardableResult
-    func readNews() -> Bool {
-        guard let inotify else { return true }
-        for _ in 0..<16 {
+    func readEvents() -> Bool {
+        guard let inotify = tree.inotify else { return true }
+        for _ in 0..<Self.mostReads {
             do {
-                guard try inotify.read({ take($0) }) else { return true }
+                guard try inotify.read({ apply($0) }) else { return true }
             } catch {
                 // Not specific to one folder: scans continue as if there were no events.
-                notice("reading events failed (\(error)); folders are looked through from time to time instead")
-                loseEvents()
+                log.notice(
+                    "reading events failed (\(error)); folders are looked through from time to time instead")
+                for directory in tree.endEvents() { polls.add(directory, at: now) }
+                scanAll()
                 return true
             }
-            hasNews = true
+            board.markChanged()
         }
         return false
     }
 
-    private func loseEvents() {
-        inotify = nil
-        for directories in watches.values {
-            for directory in directories {
-                directory.watch = nil
-                poll(directory)
-            }
-        }
-        watches = [:]
-        scanAll()
-    }
-
-    private func take(_ event: Inotify.Event) {
+    private func apply(_ event: Inotify.Event) {
         if event.kind.contains(.overflow) {
-            overflows += 1
-            let isNews = lastOverflow.map { now.since($0) > Self.burst } ?? true
-            lastOverflow = now
-            if isNews {
-                notice(
+            if tree.countOverflow(at: now) {
+                log.notice(
                     "the kernel lost events (more than fs.inotify.max_queued_events at once); "
                         + "every folder is scanned again")
             }
             scanAll()
             return
         }
-        // A removed watch may still have events in the queue.
-        guard let directories = watches[event.watch] else { return }
+        guard let directories = tree.directories(of: event.watch) else { return }
         if event.kind.contains(.ignored) {
-            watches[event.watch] = nil
-            inotify?.ended()
+            tree.endWatch(event.watch)
+            // Gone, unmounted or replaced: the next scan decides.
             for directory in directories {
-                directory.watch = nil
-                // Gone, unmounted or replaced: the next scan decides.
-                if directory.isTop { directory.root.nextCheck = now } else { enqueue(directory, .event) }
+                if directory.isTop { directory.root.nextCheck = now } else { scanner.enqueue(directory, .event) }
             }
             return
         }
-        for directory in directories { take(event, in: directory) }
+        for directory in directories { apply(event, in: directory) }
     }
 
-    private func take(_ event: Inotify.Event, in directory: Directory) {
+    private func apply(_ event: Inotify.Event, in directory: Directory) {
         if event.name.isEmpty {
             if directory.isTop && !event.kind.isDisjoint(with: [.moveSelf, .deleteSelf, .unmount]) {
                 directory.root.nextCheck = now
             }
         } else if event.name == IgnoreRules.fileName {
             // Read when the directory is visited, which also rescans everything below it.
-            enqueue(directory, .event)
+            scanner.enqueue(directory, .event)
         } else if event.kind.contains(.isFolder) {
-            takeFolder(event, in: directory)
+            applyToDirectory(event, in: directory)
         } else if !event.kind.isDisjoint(with: [.delete, .movedFrom]) {
-            if directory.isTop { lookAfterGate(directory.root, event.name) }
-            settling.forget(Place(directory: directory, name: event.name))
+            if directory.isTop { checkRequirements(of: directory.root, without: event.name) }
+            tracker.forget(Place(directory: directory, name: event.name))
         } else {
             let isClosed = !event.kind.isDisjoint(with: [.closeWrite, .movedTo])
-            hear(of: event.name, in: directory, isClosed ? .closed : .heard)
+            noteFile(event.name, in: directory, isClosed ? .closed : .heard)
         }
     }
 
     /// Checks a folder again if a file that it must contain is gone.
-    private func lookAfterGate(_ root: Root, _ name: FilePath) {
+    private func checkRequirements(of root: Root, without name: FilePath) {
         if root.requirements.contains(where: { $0.file?.components.first == name }) { root.nextCheck = now }
     }
 
-    private func takeFolder(_ event: Inotify.Event, in directory: Directory) {
-        let root = directory.root
-        if directory.isTop && !event.kind.isDisjoint(with: [.delete, .movedFrom]) { lookAfterGate(root, event.name) }
+    private func applyToDirectory(_ event: Inotify.Event, in parent: Directory) {
+        let root = parent.root
+        if parent.isTop && !event.kind.isDisjoint(with: [.delete, .movedFrom]) {
+            checkRequirements(of: root, without: event.name)
+        }
         if event.kind.contains(.delete) {
-            if let child = directory.children[event.name] { remove(child) }
+            if let child = parent.children[event.name] { forget(tree.remove(child)) }
         } else if event.kind.contains(.movedFrom) {
-            guard let child = directory.children.removeValue(forKey: event.name) else { return }
-            child.parent = nil
-            moves += 1
-            moving.append((event.cookie, child, now.advanced(by: Self.renameTime)))
+            tree.detach(event.name, from: parent, cookie: event.cookie, at: now)
         } else if event.kind.contains(.movedTo) || event.kind.contains(.create) {
-            let moved = event.kind.contains(.movedTo) ? takeMoving(event.cookie, root) : nil
+            let moved = event.kind.contains(.movedTo) ? tree.detached(event.cookie, in: root) : nil
             guard root.isRecursive, !TemporaryNames.contains(event.name),
-                !directory.ignored.ignores(event.name, isFolder: true)
+                !parent.ignored.ignores(event.name, isFolder: true)
             else {
-                if let moved { remove(moved) }
+                if let moved { forget(tree.remove(moved)) }
                 return
             }
             // The earlier directory under this name is gone: a rename replaces it.
-            if let moved {
-                if let old = directory.children[event.name] { remove(old) }
-                moved.name = event.name
-                moved.parent = directory
-                moved.seen = generation
-                directory.children[event.name] = moved
-                moves += 1
-            }
-            enqueue(child(event.name, of: directory), .event)
-        }
-    }
-
-    private func takeMoving(_ cookie: UInt32, _ root: Root) -> Directory? {
-        guard let index = moving.firstIndex(where: { $0.cookie == cookie && $0.directory.root === root }) else {
-            return nil
-        }
-        return moving.remove(at: index).directory
-    }
-
-    /// Removes directories that were moved away and did not come back; their watches would go on reporting.
-    func expireMoves() {
-        while let first = moving.first, first.until <= now {
-            moving.removeFirst()
-            remove(first.directory)
+            if let moved { forget(tree.attach(moved, as: event.name, to: parent, visit: scanner.visit)) }
+            scanner.enqueue(tree.child(event.name, of: parent, visit: scanner.visit), .event)
         }
     }
 
     /// Handles a file named by an event or a request.
-    func hear(of name: FilePath, in directory: Directory, _ evidence: Settling<Place>.Evidence) {
+    func noteFile(_ name: FilePath, in directory: Directory, _ evidence: Settling<Place>.Evidence) {
         guard let relative = directory.relative else { return }
-        hearMarker(name, in: directory)
-        guard isTaken(name, in: directory, at: relative) else { return }
+        noteMarker(name, in: directory)
+        guard directory.hasRule(for: name, at: relative, among: roots.rules) else { return }
         let place = Place(directory: directory, name: name)
-        // The file has changed since the scan found it, or came after it: it is no old file.
-        if !skipped.isEmpty { skipped[place] = nil }
-        if settling.count >= pace.candidates && !settling.contains(place) {
+        found.forgetSkipped(place)
+        if tracker.isFull && !tracker.contains(place) {
             // No capacity: the directory is scanned when there is.
-            enqueue(directory, .reconcile)
+            scanner.enqueue(directory, .reconcile)
             return
         }
         // Gone again, or unreachable, which a scan will report.
         guard let status = try? directory.root.folder.open().status(at: relative.appending(name)), status.isRegular
-        else {
-            return settling.forget(place)
+        else { return tracker.forget(place) }
+        guard let rule = directory.rule(for: name, size: status.size, at: relative, among: roots.rules) else {
+            return tracker.forget(place)
         }
-        guard let rule = taker(of: name, size: status.size, in: directory, at: relative) else {
-            return settling.forget(place)
-        }
-        guard isWorthWaiting(place, rule, relative) else { return }
-        settling.note(
-            place, evidence, group: rule, status: status, quietFor: rules[rule].settings.quietFor,
-            at: clocks.monotonic())
-        quicken(directory)
+        guard tracker.accepts(place, rule: roots.rules[rule], at: relative, at: now) else { return }
+        tracker.note(place, evidence, rule: rule, of: roots.rules, status, at: clocks.monotonic())
+        polls.accelerate(directory, at: now)
     }
 
-    /// The rule that takes a file of a directory; `nil` if none does, or an ignore file excludes it.
-    func taker(of name: FilePath, size: Int64?, in directory: Directory, at relative: FilePath) -> Int? {
-        name.bytes.withUnsafeBufferPointer { bytes in
-            let root = directory.root
-            guard
-                let winner = root.claimants.winner(for: bytes, size: size, in: relative, of: root, rules: rules),
-                !directory.ignored.ignores(bytes)
-            else { return nil }
-            return winner
-        }
-    }
-
-    /// Whether any rule takes a name of a directory: the rule may depend on the size.
-    private func isTaken(_ name: FilePath, in directory: Directory, at relative: FilePath) -> Bool {
-        name.bytes.withUnsafeBufferPointer { bytes in
-            let root = directory.root
-            return root.claimants.contenders(in: relative, of: root, rules: rules).hasWinner(for: bytes)
-                && !directory.ignored.ignores(bytes)
-        }
-    }
-
-    /// Handles a request for a file that turned out to be changing still.
-    func reconsider(_ folder: String, _ relative: FilePath) {
-        guard let rule = rules.firstIndex(where: { $0.settings.name == folder }),
-            let root = roots.first(where: { $0.rules.contains(rule) })
-        else { return }
-        var directory = root.top
-        for name in relative.parent.components {
-            guard let child = directory.children[name] else {
-                // Not seen yet, or moved: a scan finds it in its current place.
-                root.nextCheck = now
-                return
+    /// Handles a file named by an event, which may be a marker. If it is the marker of a file that was not kept as a
+    /// candidate, that file is examined.
+    private func noteMarker(_ name: FilePath, in directory: Directory) {
+        tracker.noteMarker(name, in: directory, at: now)
+        guard directory.hasUnmarkedFiles else { return }
+        for index in directory.root.rules {
+            guard let marker = roots.rules[index].settings.marker,
+                name.bytes.withUnsafeBufferPointer(marker.isMarker)
+            else { continue }
+            if let file = marker.file(of: name) {
+                if !tracker.contains(Place(directory: directory, name: file)) {
+                    noteFile(file, in: directory, .heard)
+                }
+            } else {
+                scanner.enqueue(directory, .reconcile)
             }
-            directory = child
         }
-        hear(of: relative.name, in: directory, .heard)
     }
+
+    // MARK: - Mounts
+
+    /// Scans the folders that another directory covers now, or no longer, and the directories below them where that
+    /// happened: no event of a directory reports it. The others are left alone: on a machine with containers, mounts
+    /// change all the time.
+    func checkMounts() {
+        fileSystems.forget()
+        board.countMountChange()
+        let table = MountTable()
+        for root in roots.watched {
+            // A folder that cannot be examined is handled by the scan.
+            let status = try? root.folder.open().status(at: "")
+            if status?.device != root.top.device || status?.inode != root.top.inode
+                || !root.requirements.allSatisfy(\.isFree)
+            {
+                root.nextCheck = clocks.monotonic()
+            }
+            guard let before = root.mountPoints else { continue }
+            let points = table.points(below: root.real)
+            root.mountPoints = points
+            if points == before || !root.isRecursive { continue }
+            for point in Set(points.keys).union(before.keys) where points[point] != before[point] {
+                scanner.enqueue(tree.deepestKnown(point, in: root), .event)
+            }
+        }
+    }
+}
+
+extension FolderRequirement {
+    /// Whether nothing is required except possibly by fstab(5).
+    fileprivate var isFree: Bool { file == nil && mount == nil }
 }

@@ -1,354 +1,337 @@
 internal import Core
 internal import Linux
 
+// Scans of directories, and the files that they find.
+
 extension WatchLoop {
     /// Directory entries in one turn.
     private static let slice = 2_000
-    /// Identities in one query: enough for the store to find the files of a directory side by side.
-    private static let question = 2_048
-
-    /// No rule takes the name, but the listing did not tell its type: it may be a directory.
-    private static let nobody = -1
-    /// Some rule takes the name; the rule is known when the size is.
-    private static let somebody = 0
+    /// The cost of opening a directory, in entries.
+    private static let openCost = 10
 
     /// Whether there is something to scan, and capacity for the files found.
-    var canScan: Bool {
-        (cursor != nil || !urgent.isEmpty || !ordinary.isEmpty) && room > 0
-    }
+    var canScan: Bool { !scanner.isIdle && freeSlots > 0 }
 
     /// The number of names that may still be listed before the found files are passed on.
-    private var room: Int {
-        min(
-            Self.question - found.count, 4 * Self.question - skipped.count,
-            pace.candidates - pace.candidates / 5 - settling.count - found.count - (asked?.count ?? 0))
+    private var freeSlots: Int { min(found.freeSlots, tracker.freeSlotsForScans - found.unansweredCount) }
+
+    /// Scans absent folders, and those whose time has come, from the top.
+    func checkRoots() {
+        for root in roots.watched where root.nextCheck <= now {
+            fileSystems.forget()
+            board.markChanged()
+            root.nextCheck = now.advanced(by: pace.reconcile)
+            // Not `now`, which may be earlier than the request.
+            board.scanBegan(root, at: clocks.monotonic())
+            root.hasFailed = false
+            scanner.enqueue(root.top, root.isFirstScan ? .first : .reconcile)
+        }
+    }
+
+    /// Requests a visit of each directory whose poll is due.
+    func visitPolled() {
+        while let directory = polls.popDue(at: now) { scanner.enqueue(directory, .poll) }
     }
 
     /// Scans a slice.
     func scan() {
         var left = Self.slice
-        while left > 0 && room > 0 {
-            if cursor == nil {
-                // Events from before the listing of a directory are read first: an event that says that the directory
-                // is new here makes its files new too.
-                if !skipped.isEmpty || roots.contains(where: \.isFirst) { readNews() }
-                guard let (directory, origin) = nextVisit() else { return }
-                open(directory, origin)
-                left -= 10
+        while left > 0 && freeSlots > 0 {
+            if scanner.current != nil {
+                left -= list(limit: min(left, freeSlots))
                 continue
             }
-            left -= step(atMost: min(left, room))
+            // Events from before the listing of a directory are read first: an event that says that the directory is
+            // new here makes its files new too.
+            if found.hasSkipped || roots.watched.contains(where: \.isFirstScan) { readEvents() }
+            guard let (directory, reason) = scanner.popVisit() else { return }
+            if directory.isGone {
+                endVisit(directory)
+            } else {
+                beginVisit(directory, reason)
+                left -= Self.openCost
+            }
         }
     }
 
-    private func open(_ directory: Directory, _ origin: VisitReason) {
+    // MARK: - Visits
+
+    private func beginVisit(_ directory: Directory, _ reason: VisitReason) {
         let root = directory.root
         // Being renamed; it will be visited under its new name.
         guard let relative = directory.relative else { return endVisit(directory) }
         let path = root.path.appending(relative)
-        generation += 1
+        let visit = scanner.nextVisitNumber()
         do {
             let top = try root.folder.open()
             let stream = try top.stream(relative)
             let status = try stream.status()
             if directory.isTop {
                 if let missing = try root.gate.missing(in: top) {
-                    leaveAbsent(root, missing)
+                    setAbsent(root, missing)
                     return endVisit(directory)
                 }
-                arrive(root, stream)
+                setPresent(root, stream)
             }
             // Changes between the opening and the watch are reported by neither.
             if watch(directory, stream, status, path) { stream.rewind() }
-            if directory.modified != status.modified { directory.isLively = true }
+            if directory.modified != status.modified { polls.markChanged(directory) }
             directory.modified = status.modified
-            var origin = origin
-            if readIgnore(directory, stream, path) { origin = max(origin, .reconcile) }
-            forgetTrouble(of: directory)
-            cursor = DirectoryScan(
-                directory, origin, stream, visit: generation, relative: relative, rules: rules, moves: moves,
-                device: status.device, fileSystem: fileSystems.identity(of: stream, device: status.device))
+            let isIgnoreChanged = readIgnore(directory, stream, path)
+            board.clearProblem(of: directory, visit: visit)
+            scanner.begin(
+                DirectoryScan(
+                    directory, isIgnoreChanged ? max(reason, .reconcile) : reason, stream, visit: visit,
+                    relative: relative, rules: roots.rules, treeVersion: tree.version, device: status.device,
+                    fileSystem: fileSystems.identity(of: stream, device: status.device)))
         } catch {
-            miss(directory, path, error)
+            visitFailed(directory, path, error)
             endVisit(directory)
         }
+    }
+
+    private func endVisit(_ directory: Directory) {
+        scanner.endVisit(directory)
+        polls.scanEnded(directory, at: now)
+        board.markChanged()
     }
 
     /// - Returns: Whether its content differs from before, so that everything below must be scanned again.
     private func readIgnore(_ directory: Directory, _ stream: FolderStream, _ path: FilePath) -> Bool {
         let (ignore, trouble) = Ignore.read(in: stream, named: path)
-        if let trouble { complain(of: directory, trouble) }
+        if let trouble { reportProblem(trouble, of: directory) }
         defer { directory.ignore = ignore }
         return ignore != directory.ignore
     }
 
+    /// Sets a watch on an open directory, and makes it polled where a watch does not report everything.
+    ///
+    /// - Returns: Whether it has a new watch.
+    private func watch(
+        _ directory: Directory, _ stream: FolderStream, _ status: FileStatus, _ path: FilePath
+    ) -> Bool {
+        switch tree.watch(directory, stream, status, path) {
+        case .unchanged: return false
+        case .added:
+            if directory.lacksChangeEvents {
+                polls.add(directory, at: now)
+            } else if polls.remove(directory) {
+                board.markChanged()
+            }
+            if polls.isEmpty { tree.forgetLimitReport() }
+            return true
+        case .unavailable: polls.add(directory, at: now)
+        case .limitReached(let isFirst):
+            polls.add(directory, at: now)
+            if isFirst {
+                log.notice(
+                    "no watch for \(path.display): the limit on inotify watches is reached "
+                        + "(fs.inotify.max_user_watches is \(Inotify.watchLimit)); such directories are looked through every "
+                        + "\(words(pace.poll)) to \(words(pace.pollMost)) instead. Raise it with "
+                        + "`sysctl fs.inotify.max_user_watches=524288`")
+            }
+        case .failed(let error):
+            polls.add(directory, at: now)
+            reportProblem(
+                "no watch for a directory (\(error)); it is looked through from time to time instead", of: directory)
+        }
+        return false
+    }
+
+    /// Records a problem of a directory. It is logged when it is new, and shown for as long as visits find it.
+    ///
+    /// - Parameter error: As for ``WatchLog/notice(_:below:at:_:)``.
+    private func reportProblem(_ text: String, of directory: Directory, _ error: SystemError? = nil) {
+        guard board.addProblem(text, of: directory, visit: scanner.visit) else { return }
+        if let error {
+            log.notice(error, below: directory.root, at: now, text)
+        } else {
+            log.warning(text)
+        }
+    }
+
+    // MARK: - Folders
+
     /// Handles a folder that exists and is not the intended one: its files are not examined, and no conclusions are
-    /// drawn.
-    private func leaveAbsent(_ root: Root, _ missing: String) {
-        dissolve(root.top)
-        forgetFiles(of: root)
-        (root.top.device, root.top.inode, root.points) = (0, 0, nil)
-        root.nextCheck = min(root.nextCheck, now.advanced(by: pace.absent))
+    /// drawn. Files that settle in it are not the folder's: they are found again when it is back.
+    private func setAbsent(_ root: Root, _ missing: String) {
+        forgetContent(of: root)
+        tracker.forgetFiles(of: root)
+        found.drop(root)
+        deliveries.drop(root)
         if root.condition != .absent(missing) {
-            notice("folder \(root.path.display) is absent: \(missing); looking again every \(words(pace.absent))")
+            log.notice(
+                "folder \(root.path.display) is absent: \(missing); looking again every \(words(pace.absent))")
         }
         root.condition = .absent(missing)
     }
 
-    /// Files that settle in an absent folder are not the folder's: they are found again when it is back.
-    private func forgetFiles(of root: Root) {
-        for place in settling.all.keys where place.directory.root === root { settling.forget(place) }
-        found.leaveOut { $0.root === root }
-        asked?.leaveOut { $0.root === root }
-        ready.removeAll { $0.place.directory.root === root }
-        skipped = skipped.filter { $0.key.directory.root !== root }
-    }
-
     /// Handles the opened top of a tree.
-    private func arrive(_ root: Root, _ stream: FolderStream) {
+    private func setPresent(_ root: Root, _ stream: FolderStream) {
         switch root.condition {
-        case .absent, .failed: notice("folder \(root.path.display) is there again")
+        case .absent, .failed: log.notice("folder \(root.path.display) is there again")
         case .unknown, .present: break
         }
         root.condition = .present
         if let real = stream.realPath, real != root.real {
             root.real = real
-            reclaim()
-            root.points = nil
+            roots.updateMatchers()
+            tree.invalidatePaths()
+            root.mountPoints = nil
         }
         // Before the scan below it: mounts during the scan count as changes.
-        if root.points == nil { root.points = MountTable().points(below: root.real) }
+        if root.mountPoints == nil { root.mountPoints = MountTable().points(below: root.real) }
     }
 
-    private func miss(_ directory: Directory, _ path: FilePath, _ error: SystemError) {
+    /// Forgets the directories of a root that is not there, and looks for it again soon.
+    private func forgetContent(of root: Root) {
+        forget(tree.forgetContent(of: root))
+        root.mountPoints = nil
+        root.nextCheck = min(root.nextCheck, now.advanced(by: pace.absent))
+    }
+
+    private func visitFailed(_ directory: Directory, _ path: FilePath, _ error: SystemError) {
+        let root = directory.root
         guard directory.isTop else {
-            // The top of the tree is handled by the next look at it.
-            if error.isOfAnotherFolder { directory.root.nextCheck = now }
+            // The top of the tree is handled by its next scan.
+            if error.isOfAnotherFolder { root.nextCheck = now }
             if error.isMissing || error.isLink {
-                remove(directory)
+                forget(tree.remove(directory))
             } else {
-                complain(
-                    of: directory,
+                reportProblem(
                     "cannot look into a directory (\(error)); its files are not seen until that is mended",
-                    error)
+                    of: directory, error)
             }
             return
         }
-        let root = directory.root
-        dissolve(directory)
-        (root.top.device, root.top.inode, root.points) = (0, 0, nil)
-        root.nextCheck = min(root.nextCheck, now.advanced(by: pace.absent))
+        forgetContent(of: root)
         let condition: Root.Condition =
             error.isMissing || error.isOfAnotherFolder
             ? .absent(root.gate.absence(after: error)) : .failed(error.reason)
         if root.condition != condition {
             let every = "looking again every \(words(pace.absent))"
             if case .absent(let reason) = condition {
-                notice("folder \(root.path.display) is absent: \(reason); \(every)")
+                log.notice("folder \(root.path.display) is absent: \(reason); \(every)")
             } else {
-                notice("folder \(root.path.display) cannot be watched (\(error)); \(every)")
+                log.notice("folder \(root.path.display) cannot be watched (\(error)); \(every)")
             }
         }
         root.condition = condition
     }
 
+    // MARK: - Listing
+
     /// - Returns: The number of names read, at least 1.
-    private func step(atMost most: Int) -> Int {
-        guard let cursor, cursor.refresh(rules, after: moves) else {
-            close(isWhole: false)
-            return 1
-        }
-        var read = 0
-        var isOver = false
-        var isWhole = true
-        do {
-            let stream = cursor.stream
-            while read < most && !isOver {
-                read += 1
-                isOver = try !stream.next { name, kind in list(name, kind, cursor) }
+    private func list(limit: Int) -> Int {
+        guard let scan = scanner.current else { return 1 }
+        // No file begins to settle during the listing.
+        let hasCandidates = !tracker.isEmpty
+        let (count, ended) = scanner.list(
+            limit: limit, roots.rules, treeVersion: tree.version, includesNames: tracker.awaitsMarkers
+        ) { apply($0, of: scan, hasCandidates) }
+        if let ended { endListing(ended.directory, ended.end) }
+        return count
+    }
+
+    private func endListing(_ directory: Directory, _ end: DirectoryScanner.End) {
+        if end == .complete {
+            for child in directory.children.values where child.lastSeen < scanner.visit {
+                polls.markChanged(directory)
+                forget(tree.remove(child))
             }
-        } catch {
-            notice(
-                error, below: cursor.directory.root,
+        }
+        endVisit(directory)
+    }
+
+    private func apply(_ entry: DirectoryScanner.Entry, of scan: DirectoryScan, _ hasCandidates: Bool) {
+        switch entry {
+        case .name(let name): tracker.noteMarker(FilePath(fromKernel: name), in: scan.directory, at: now)
+        case .directory(let name): addDirectory(FilePath(fromKernel: name), scan)
+        case .file(let name, let status, let rule): addFile(name, status, rule: rule, scan, hasCandidates)
+        case .unreadable(let error):
+            log.notice(
+                error, below: scan.directory.root, at: now,
+                "cannot look at a file (\(error)); it is tried again with the next scan")
+        case .broken(let error):
+            log.notice(
+                error, below: scan.directory.root, at: now,
                 "cannot list a directory to its end (\(error)); it is tried again with the next scan")
-            (isOver, isWhole) = (true, false)
-        }
-        lookAtListed(cursor)
-        if isOver { close(isWhole: isWhole) }
-        return read
-    }
-
-    /// - Parameter isWhole: Whether everything was listed, so that subdirectories that were not met do not exist any
-    ///   more.
-    private func close(isWhole: Bool) {
-        guard let cursor else { return }
-        self.cursor = nil
-        if isWhole {
-            for child in cursor.directory.children.values where child.seen < generation {
-                cursor.directory.isLively = true
-                remove(child)
-            }
-        }
-        endVisit(cursor.directory)
-    }
-
-    private func list(_ name: UnsafeBufferPointer<UInt8>, _ kind: FolderStream.Kind, _ cursor: DirectoryScan) {
-        switch kind {
-        case .other: return
-        case .folder: takeFolder(name, cursor)
-        case .file, .unknown:
-            if !awaited.isEmpty { noteMarker(FilePath(fromKernel: name), in: cursor.directory) }
-            let isTaken = cursor.contenders.hasWinner(for: name) && !cursor.ignored.ignores(name)
-            if !isTaken, case .file = kind { return }
-            listed.add(name, tag: isTaken ? Self.somebody : Self.nobody, in: cursor.stream)
         }
     }
 
-    private func lookAtListed(_ cursor: DirectoryScan) {
-        if listed.isEmpty { return }
-        // No file begins to settle during this loop.
-        let settles = settling.count > 0
-        listed.read(in: cursor.stream) { name, tag, status in
-            switch status {
-            case .failure(let error):
-                notice(
-                    error, below: cursor.directory.root,
-                    "cannot look at a file (\(error)); it is tried again with the next scan")
-            case .success(nil): return
-            case .success(let status?):
-                if status.isDirectory { return takeFolder(name, cursor) }
-                guard status.isRegular, tag != Self.nobody,
-                    let winner = cursor.contenders.winner(for: name, size: status.size)
-                else { return }
-                takeFile(name, status, rule: winner, cursor, settles)
-            }
-        }
+    private func addDirectory(_ name: FilePath, _ scan: DirectoryScan) {
+        let isNew = scan.directory.children[name] == nil
+        let child = tree.child(name, of: scan.directory, visit: scan.visit)
+        tree.markSeen(child, visit: scan.visit)
+        if isNew || scan.reason != .poll { scanner.enqueue(child, scan.reason) }
     }
 
-    private func takeFolder(_ name: UnsafeBufferPointer<UInt8>, _ cursor: DirectoryScan) {
-        guard cursor.directory.root.isRecursive, !TemporaryNames.contains(name),
-            !cursor.ignored.ignores(name, isFolder: true)
-        else { return }
-        let name = FilePath(fromKernel: name)
-        let isNew = cursor.directory.children[name] == nil
-        let child = child(name, of: cursor.directory)
-        child.seen = generation
-        if isNew || cursor.origin != .poll { enqueue(child, cursor.origin) }
-    }
-
-    /// - Parameter settles: Whether some file settles, which may be this one.
-    private func takeFile(
-        _ name: UnsafeBufferPointer<UInt8>, _ status: FileStatus, rule: Int, _ cursor: DirectoryScan, _ settles: Bool
+    /// - Parameter hasCandidates: Whether some file settles, which may be this one.
+    private func addFile(
+        _ name: UnsafeBufferPointer<UInt8>, _ status: FileStatus, rule: Int, _ scan: DirectoryScan,
+        _ hasCandidates: Bool
     ) {
-        if settles {
-            let place = Place(directory: cursor.directory, name: FilePath(fromKernel: name))
-            if settling.contains(place) {
-                settling.note(
-                    place, .found, group: rule, status: status, quietFor: rules[rule].settings.quietFor, at: now)
-                return
+        if hasCandidates {
+            let place = Place(directory: scan.directory, name: FilePath(fromKernel: name))
+            if tracker.contains(place) {
+                return tracker.note(place, .found, rule: rule, of: roots.rules, status, at: now)
             }
         }
         // If the file is still growing, it is found again, or an event comes.
-        if rules[rule].hasLimits, rules[rule].settings.limits.objection(to: status, now: clocks.wall()) != nil {
+        if roots.rules[rule].hasLimits,
+            roots.rules[rule].settings.limits.objection(to: status, now: clocks.wall()) != nil
+        {
             return
         }
-        if cursor.origin == .first && rules[rule].skipsExisting {
-            return skip(name, status, rules[rule].settings, cursor)
+        if scan.reason == .first && roots.rules[rule].skipsExisting {
+            return addSkipped(FilePath(fromKernel: name), status, roots.rules[rule].settings, scan)
         }
-        found.append(name, status, rule: rule, of: cursor, at: now) {
-            (rules[rule].settings.name, fileSystem(FilePath(fromKernel: name), status, cursor))
+        found.append(name, status, rule: rule, of: scan, at: now) {
+            (roots.name(of: rule), fileSystem(FilePath(fromKernel: name), status, scan))
         }
     }
 
-    private func skip(
-        _ name: UnsafeBufferPointer<UInt8>, _ status: FileStatus, _ rule: WatchRule, _ cursor: DirectoryScan
-    ) {
-        let name = FilePath(fromKernel: name)
-        let relative = cursor.relative.appending(name)
+    private func addSkipped(_ name: FilePath, _ status: FileStatus, _ rule: WatchRule, _ scan: DirectoryScan) {
+        let relative = scan.relative.appending(name)
         let identity = StoredIdentity(
-            status, folder: rule.name, relative: relative, on: fileSystem(name, status, cursor))
-        skipped[Place(directory: cursor.directory, name: name)] = SettledFile(
-            folder: identity.folder, root: rule.path, relative: relative, status: status, identity: identity,
-            settledBy: .quiet)
+            status, folder: rule.name, relative: relative, on: fileSystem(name, status, scan))
+        found.addSkipped(
+            SettledFile(
+                folder: identity.folder, root: rule.path, relative: relative, status: status, identity: identity,
+                settledBy: .quiet), at: Place(directory: scan.directory, name: name))
     }
 
-    private func fileSystem(_ name: FilePath, _ status: FileStatus, _ cursor: DirectoryScan) -> FileSystemIdentity? {
+    private func fileSystem(_ name: FilePath, _ status: FileStatus, _ scan: DirectoryScan) -> FileSystemIdentity? {
         // Files nearly always have the device of their directory.
-        if status.device == cursor.device { return cursor.fileSystem }
-        let relative = cursor.relative.appending(name)
+        if status.device == scan.device { return scan.fileSystem }
         // If it cannot be determined, it is none of the known ones.
-        guard let top = try? cursor.directory.root.folder.open() else { return nil }
-        return fileSystems.identity(of: top, at: relative, device: status.device)
+        guard let top = try? scan.directory.root.folder.open() else { return nil }
+        return fileSystems.identity(of: top, at: scan.relative.appending(name), device: status.device)
     }
 
-    // MARK: - Found files
+    // MARK: - Results
 
-    /// Passes on the old files: those in the first scan of a folder without an event since they were listed.
-    ///
-    /// Must be called when all events queued by the kernel were read.
-    func passOnSkipped() {
-        guard !skipped.isEmpty else { return }
-        let files = Array(skipped.values)
-        skipped = [:]
-        for start in stride(from: 0, to: files.count, by: pace.batch) {
-            outbox.append(.skipped(Array(files[start..<min(start + pace.batch, files.count)])))
-        }
-    }
-
-    /// Asks which of the found files are known, when there are enough for a query or no more are coming.
-    func askAboutFound() {
-        guard asked == nil else { return }
-        if found.isEmpty {
-            if !canScan {
-                spare = ScanBatch()
-                listed = FolderStatusReader()
+    /// Asks which of the found files are known.
+    func queryFound() {
+        let isComplete = !canScan
+        if let query = found.beginQuery(isComplete: isComplete) {
+            for (rule, count) in query.countsByRule where roots.rules.indices.contains(rule) {
+                board.addFound(count, in: roots.name(of: rule))
             }
-            return
+            handlers.query(query.identities)
+        } else if isComplete, found.unansweredCount == 0 {
+            scanner.releaseMemory()
         }
-        guard found.count >= Self.question || !canScan else { return }
-        asked = found
-        for (rule, count) in found.countsByRule where rules.indices.contains(rule) {
-            cameAcross[rules[rule].settings.name, default: Count()].files += count
-        }
-        ask(found.identities)
-        found = spare
-        spare = ScanBatch()
     }
 
-    func takeAnswer(_ known: [Bool]) {
-        guard var asked else { return }
-        self.asked = nil
-        // Nearly all are known, and no values are made for those.
-        for index in asked.indices where index < known.count && !known[index] {
-            guard let file = asked[index] else { continue }
-            // An event may have come first, and has newer information.
-            guard !file.directory.isGone, !settling.contains(file.place),
-                isWorthWaiting(file.place, file.rule, file.directory.relative ?? file.identity.relative.parent)
-            else { continue }
-            cameAcross[rules[file.rule].settings.name, default: Count()].new += 1
-            settling.note(
-                file.place, file.evidence, group: file.rule, status: file.status,
-                quietFor: rules[file.rule].settings.quietFor, at: file.at)
-            quicken(file.directory)
-        }
-        asked.removeAll()
-        spare = asked
-    }
-
-    /// Reports that the first scan of a folder is over. Folders reported together are recorded together: otherwise,
-    /// with a thousand folders, files would wait for a thousand syncs.
-    func noteScanned() {
-        guard skipped.isEmpty else { return }
+    /// Reports the first scans that are over.
+    func reportFirstScans() {
+        if found.hasSkipped { return }
         var folders: [String] = []
-        for root in roots where root.isFirst && root.condition == .present && root.visits == 0 {
-            root.isFirst = false
-            folders += root.rules.map { rules[$0].settings.name }
+        for root in roots.watched where root.isFirstScan && root.condition == .present && root.visits == 0 {
+            root.isFirstScan = false
+            folders += root.rules.map { roots.name(of: $0) }
         }
-        if folders.isEmpty { return }
-        if case .scanned(let waiting) = outbox.last {
-            outbox.removeLast()
-            folders = waiting + folders
-        }
-        outbox.append(.scanned(folders: folders))
+        deliveries.addScanned(folders)
     }
 }

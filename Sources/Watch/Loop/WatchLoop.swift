@@ -1,356 +1,273 @@
 internal import Core
 internal import Linux
+internal import Media
 
 /// The watching thread: reads events, scans directories, lets files settle.
 ///
-/// It works in short turns, so that events are read every few milliseconds during any other work, and sleeps when
-/// nothing is due. Not `Sendable`: made, used and ended on one thread.
+/// It owns the run loop and the order of the work; each component owns its own state. It works in short turns, so that
+/// events are read every few milliseconds during any other work, and sleeps when nothing is due. Not `Sendable`: made,
+/// used and ended on one thread.
 final class WatchLoop {
-    var rules: [Rule]
-    let folders: SourceFolders
-    let pace: WatchPace
-    let clocks: any Clocks
-    let mailbox: Mailbox
-    let signal: EventFD
-    let ask: (Identities) -> Void
-    let deliver: (Mailbox.Delivery) -> Void
-    let onRest: (() -> Void)?
-    /// Called when the state of a folder changes.
-    let onNews: (() -> Void)?
-    let log: (Remark) -> Void
-    /// Called after a mount or unmount, before any folder is examined again.
-    let onMounts: (() -> Void)?
-
-    let fileSystems = FileSystems()
-    var roots: [Root]
-    /// Trees that another thread watches: they take files of ours where one tree contains the other.
-    var others: [Root] = []
-    let openFiles: OpenFiles
-    /// `nil` without `/proc`: mounts are then noticed by the next scan.
-    let mounts = try? MountEvents()
-    /// `nil` when the kernel gives no instance: everything is then polled.
-    var inotify: Inotify?
-    /// The directories of a watch. There are several where trees overlap: the kernel has one watch for a directory.
-    var watches: [Int32: [Directory]] = [:]
-    /// Polled directories.
-    var polled: [ObjectIdentifier: Directory] = [:]
-    var polls = Deadlines<ObjectIdentifier>()
-    var hasSaidLimit = false
-    /// Problems for a person to fix, by directory.
-    var troubles: [ObjectIdentifier: Trouble] = [:]
-    /// Directories that left one name and may appear under another.
-    var moving: [(cookie: UInt32, directory: Directory, until: MonotonicTime)] = []
-    /// Incremented with every directory that moves, and when claims change: paths and claims computed before are then
-    /// no longer valid.
-    var moves = 0
-    var overflows = 0
-    /// The time when the kernel last lost events: later losses within ``burst`` belong to the same burst, and are
-    /// reported once.
-    var lastOverflow: MonotonicTime?
-    static let burst: Duration = .seconds(10)
-
-    /// Directories with events, and all others.
-    var urgent = Queue<Directory>()
-    var ordinary = Queue<Directory>()
-    var cursor: DirectoryScan?
-    var generation = 0
-    /// Names of the directory that is being listed, to be examined together; each with the rule that takes it.
-    var listed = FolderStatusReader()
-    /// Files found by a scan that were not queried yet; and those of the query under way.
-    var found = ScanBatch()
-    var asked: ScanBatch?
-    /// Empty, with the memory of the last query, for as long as a scan runs.
-    var spare = ScanBatch()
-    /// Files of a first scan that are to be skipped, unless an event that is still queued reports them.
-    var skipped: [Place: SettledFile] = [:]
-
-    var settling: Settling<Place>
-    var containers = ContainerChecks()
-    /// Files that wait for the marker at a place.
-    var awaited: [Place: Set<Place>] = [:]
-    /// Files that were reported as unreadable.
-    var complained: Set<Place> = []
-    var lastMarkerSweep: MonotonicTime?
-    /// Whether it was reported that `/proc` does not show everything.
-    var hasSaidClosed = false
-    /// Settled files that wait to be taken. At most ``WatchPace/batch``.
-    var ready: [(place: Place, file: SettledFile)] = []
-    var outbox = Queue<Mailbox.Delivery>()
-    var isDelivering = false
-
-    var now: MonotonicTime
-    var isStopped = false
-    private var hasMountNews = false
-    /// Whether a visible value has changed since the board was last written.
-    var hasNews = true
-    var lastPublished: MonotonicTime?
-    private var told: [WatchState] = []
-    /// The number of settled files of each folder so far.
-    var settled: [String: Int] = [:]
-    struct Count {
-        var files = 0
-        var new = 0
+    /// Called on the watching thread.
+    struct Handlers {
+        /// Answers whether the identities are recorded by an order to the mailbox.
+        let query: (Identities) -> Void
+        let deliver: (Mailbox.Delivery) -> Void
+        /// Called when nothing is left to do; without it that is never determined.
+        var onRest: (() -> Void)?
+        /// Called after a mount or unmount, before any folder is examined again.
+        var onMounts: (() -> Void)?
+        /// Called when the state of a folder changes.
+        var onStateChange: (() -> Void)?
     }
 
-    /// Files that current scans have met so far, by folder, and those that the last finished scan met.
-    var cameAcross: [String: Count] = [:]
-    private var lastLook: [String: Count] = [:]
-    /// The number of mount changes.
-    var mountNews = 0
+    let pace: WatchPace
+    let clocks: any Clocks
+    let log: WatchLog
+    private let mailbox: Mailbox
+    private let signal: EventFD
+    let handlers: Handlers
+    let fileSystems = FileSystems()
+    /// `nil` without `/proc`: mounts are then noticed by the next scan.
+    private let mounts = try? MountEvents()
+
+    var roots: WatchRoots
+    var tree: WatchTree
+    let scanner = DirectoryScanner()
+    var found = FoundFiles()
+    var polls: PollSchedule
+    let tracker: SettleTracker
+    var deliveries: DeliveryQueue
+    var board = StatusBoard()
+    /// The start of the current turn.
+    var now: MonotonicTime
 
     /// - Parameters:
     ///   - ours: Paths of the trees that this thread watches.
     init(
         rules: [Rule], ours: Set<FilePath>, folders: SourceFolders, pace: WatchPace, clocks: any Clocks,
-        mailbox: Mailbox, signal: EventFD,
-        ask: @escaping (Identities) -> Void, deliver: @escaping (Mailbox.Delivery) -> Void,
-        onRest: (() -> Void)? = nil, onMounts: (() -> Void)? = nil, onNews: (() -> Void)? = nil,
-        log: @escaping (Remark) -> Void
+        mailbox: Mailbox, signal: EventFD, handlers: Handlers, log: @escaping (Remark) -> Void
     ) {
-        self.rules = rules
-        self.folders = folders
         self.pace = pace
         self.clocks = clocks
         self.mailbox = mailbox
         self.signal = signal
-        self.ask = ask
-        self.deliver = deliver
-        self.onRest = onRest
-        self.onMounts = onMounts
-        self.onNews = onNews
-        self.log = log
-        openFiles = OpenFiles(clocks: clocks)
-        settling = Settling(quiet: pace.quiet)
-        let start = clocks.monotonic()
-        now = start
-        (roots, others) = Self.roots(of: rules, in: folders, ours: ours, nextCheck: start)
-        reclaim()
-        do { inotify = try Inotify(limit: pace.watches) } catch {
-            notice(
+        self.handlers = handlers
+        self.log = WatchLog(retry: pace.absent, write: log)
+        now = clocks.monotonic()
+        roots = WatchRoots(rules: rules, ours: ours, in: folders, at: now)
+        polls = PollSchedule(pace: pace)
+        deliveries = DeliveryQueue(limit: pace.batch)
+        tracker = SettleTracker(pace: pace, clocks: clocks, log: self.log, fileSystems: fileSystems) { number, source in
+            inBackground {
+                // A file that cannot be read here cannot be copied either, and that is reported then.
+                let verdict = try? Container.verdict(
+                    of: Pieces(of: source.open(), named: source.path.shown), named: source.name)
+                mailbox.post(.checked(number, verdict))
+            }
+        }
+        do { tree = WatchTree(inotify: try Inotify(limit: pace.watches)) } catch {
+            tree = WatchTree(inotify: nil)
+            self.log.notice(
                 "no events from the kernel (\(error)); folders are looked through every \(words(pace.poll)) to "
                     + "\(words(pace.pollMost)) instead. The limit is fs.inotify.max_user_instances, now "
                     + "\(Inotify.instanceLimit); raise it with `sysctl fs.inotify.max_user_instances=512`")
         }
     }
 
-    func notice(_ text: String) { log(Remark(.notice, text)) }
-
-    /// Reports that something below a root cannot be examined. A disk that was pulled out fails for each file on it:
-    /// that is reported once.
-    func notice(_ error: SystemError, below root: Root, _ text: String) {
-        guard error.isOfDisk else { return notice(text) }
-        root.hasFailed = true
-        if root.hasLostDisk { return }
-        root.hasLostDisk = true
-        root.nextCheck = min(root.nextCheck, now.advanced(by: pace.absent))
-        notice("the disk of folder \(root.path.display) fails (\(error)); its files wait until it works, or is back")
-    }
-
-    /// Determines the claimants of all roots again.
-    func reclaim() {
-        for root in roots { root.claimants = RuleMatcher.all(for: root, among: roots + others, rules: rules) }
-        moves += 1
-    }
-
     func run() {
+        var hasMountEvent = false
         while true {
             now = clocks.monotonic()
-            mailbox.watchdog?.pass(now)
-            if hasMountNews { onMounts?() }
-            takeOrders()
-            if isStopped { break }
-            if hasMountNews { lookForMounts() }
-            hasMountNews = false
-            if readNews() { passOnSkipped() }
-            expireMoves()
-            lookAtRoots()
+            mailbox.watchdog?.beginTurn(at: now)
+            if hasMountEvent { handlers.onMounts?() }
+            if applyOrders() { break }
+            if hasMountEvent { checkMounts() }
+            hasMountEvent = false
+            if readEvents() { deliveries.addSkipped(found.removeSkipped()) }
+            forget(tree.expireRenames(at: now))
+            checkRoots()
             visitPolled()
-            settle()
+            evaluateDue()
             scan()
-            askAboutFound()
-            noteScanned()
-            passOn()
-            let isAtRest = onRest != nil && isAtRest
+            queryFound()
+            reportFirstScans()
+            if let delivery = deliveries.next() { handlers.deliver(delivery) }
+            let isAtRest = handlers.onRest != nil && isAtRest
             // The receiver of the rest notification reads the board.
-            if isAtRest { lastPublished = nil }
+            if isAtRest { board.publishWithoutDelay() }
             publish()
-            mailbox.note(isAtRest: isAtRest)
-            if isAtRest { onRest?() }
+            mailbox.setAtRest(isAtRest)
+            if isAtRest { handlers.onRest?() }
             // Files to be skipped wait only for the events that are queued already.
-            if !canScan && skipped.isEmpty {
+            if !canScan && !found.hasSkipped {
                 let longest = nextDeadline.map { $0.since(clocks.monotonic()) }
-                mailbox.watchdog?.rest()
-                hasMountNews = signal.wait(orNewsOf: inotify, mounts: mounts, longest: longest)
+                mailbox.watchdog?.endTurn()
+                hasMountEvent = signal.wait(orNewsOf: tree.inotify, mounts: mounts, longest: longest)
             }
         }
-        mailbox.watchdog?.rest()
+        mailbox.watchdog?.endTurn()
         // Parents and children hold references to each other.
-        for root in roots { dissolve(root.top) }
+        for root in roots.watched { _ = tree.forgetContent(of: root) }
     }
 
     private var nextDeadline: MonotonicTime? {
-        var times = roots.map(\.nextCheck) + moving.map(\.until)
-        if let poll = polls.first { times.append(poll.at) }
-        // With a full batch, the end of the next delivery wakes us.
-        if ready.count < pace.batch, let next = settling.next { times.append(next) }
-        if hasNews, let lastPublished { times.append(lastPublished.advanced(by: Self.publishEvery)) }
+        var times = roots.watched.map(\.nextCheck)
+        let others = [
+            tree.nextDeadline, polls.nextDeadline,
+            // With a full delivery, its end wakes us.
+            deliveries.freeSlots > 0 ? tracker.nextDeadline : nil, board.nextDeadline,
+        ]
+        times += others.compactMap { $0 }
         return times.min()
     }
 
-    private func takeOrders() {
-        for order in mailbox.takeOrders() {
-            hasNews = true
+    // MARK: - Orders
+
+    /// - Returns: Whether the loop has to end.
+    private func applyOrders() -> Bool {
+        var isStopped = false
+        for order in mailbox.removeOrders() {
+            board.markChanged()
             switch order {
             case .stop: isStopped = true
             case .rescan(let folders): scanAll(folders)
             case .change(let rules, let skipping, let ours):
                 change(to: rules.map { Rule($0, skipsExisting: skipping.contains($0.name)) }, ours: ours)
             case .reconsider(let folder, let relative): reconsider(folder, relative)
-            case .answered(let known): takeAnswer(known)
-            case .checked(let number, let verdict): takeVerdict(number, verdict)
-            case .delivered: isDelivering = false
+            case .answered(let known): applyAnswer(known)
+            case .checked(let number, let verdict): tracker.finishCheck(number, verdict, at: now)
+            case .delivered: deliveries.confirm()
             }
         }
-    }
-
-    /// Looks for absent folders, and scans those whose time has come.
-    private func lookAtRoots() {
-        for root in roots where root.nextCheck <= now {
-            fileSystems.forget()
-            hasNews = true
-            root.nextCheck = now.advanced(by: pace.reconcile)
-            // Not `now`, which may be earlier than the request.
-            root.lookBegan = clocks.monotonic()
-            root.before = cameAcross
-            root.hasFailed = false
-            enqueue(root.top, root.isFirst ? .first : .reconcile)
-        }
-    }
-
-    /// Whether files are between their scan or settling and the receiver.
-    private var isHandingOn: Bool {
-        !found.isEmpty || asked != nil || !skipped.isEmpty || !ready.isEmpty || !outbox.isEmpty || isDelivering
-    }
-
-    private var isAtRest: Bool {
-        guard cursor == nil, urgent.isEmpty, ordinary.isEmpty, moving.isEmpty, !isHandingOn else { return false }
-        let areScanned = roots.allSatisfy { root in
-            switch root.condition {
-            case .absent, .failed: true
-            case .unknown: false
-            case .present: !root.isFirst && root.visits == 0 && root.nextCheck > now
-            }
-        }
-        return areScanned
-            && settling.all.values.allSatisfy { candidate in
-                candidate.isGrowing || candidate.isBusy || candidate.hold == .container || candidate.hold == .marker
-                    || ofAge(candidate) != nil
-            }
+        return isStopped
     }
 
     /// Requests a scan of everything, or of the folders with these names.
     func scanAll(_ folders: Set<String>? = nil) {
-        for root in roots
-        where folders.map({ names in root.rules.contains { names.contains(rules[$0].settings.name) } }) ?? true {
+        for root in roots.watched
+        where folders.map({ names in root.rules.contains { names.contains(roots.name(of: $0)) } }) ?? true {
             root.nextCheck = now
         }
     }
 
-    /// Records finished scans: the files that they met are known, or settle.
-    private func noteLooked() {
-        guard found.isEmpty, asked == nil, skipped.isEmpty else { return }
-        for root in roots where root.visits == 0 && root.lookedSince != root.lookBegan {
-            root.lookedSince = root.lookBegan
-            for rule in root.rules {
-                let name = rules[rule].settings.name
-                let (now, before) = (cameAcross[name] ?? Count(), root.before[name] ?? Count())
-                lastLook[name] = Count(files: now.files - before.files, new: now.new - before.new)
+    /// Checks a file again that turned out to be changing still.
+    private func reconsider(_ folder: String, _ relative: FilePath) {
+        guard let root = roots.root(ofFolder: folder) else { return }
+        if let directory = tree.directory(relative.parent, in: root) {
+            noteFile(relative.name, in: directory, .heard)
+        } else {
+            // Not seen yet, or moved: a scan finds it in its current place.
+            root.nextCheck = now
+        }
+    }
+
+    /// Lets the new files among those of a query settle.
+    private func applyAnswer(_ known: [Bool]) {
+        found.endQuery(known) { file in
+            // An event may have come first, and has newer information.
+            guard !file.directory.isGone, !tracker.contains(file.place),
+                tracker.accepts(
+                    file.place, rule: roots.rules[file.rule],
+                    at: file.directory.relative ?? file.identity.relative.parent, at: now)
+            else { return }
+            board.addNew(in: roots.name(of: file.rule))
+            tracker.note(file.place, file.evidence, rule: file.rule, of: roots.rules, file.status, at: file.at)
+            polls.accelerate(file.directory, at: now)
+        }
+    }
+
+    // MARK: - Changes of the rules
+
+    /// Applies other rules. A tree with unchanged matches keeps its watches, its settling files and the files found in
+    /// it. A tree with changed matches is scanned as if for the first time, with its watches in place.
+    private func change(to new: [Rule], ours: Set<FilePath>) {
+        let change = roots.change(to: new, ours: ours, at: now)
+        for root in change.dropped { drop(root) }
+        tree.invalidatePaths()
+        reassign(change.oldFolders)
+        board.markChanged()
+        // People must see their changes at once.
+        board.publishWithoutDelay()
+    }
+
+    private func drop(_ root: Root) {
+        scanner.drop(root)
+        found.drop(root)
+        tracker.drop(root)
+        polls.drop(root)
+        deliveries.drop(root)
+        board.drop(root)
+        tree.drop(root)
+    }
+
+    /// Determines the rules again of files that are being processed.
+    private func reassign(_ oldFolders: [String]) {
+        let rules = roots.rules
+        func rule(_ place: Place, _ size: Int64) -> Int? {
+            guard !place.directory.isGone, let folder = place.directory.relative else { return nil }
+            return place.directory.rule(for: place.name, size: size, at: folder, among: rules)
+        }
+        // A file of another folder is another file: the scan after the change finds it under its new name.
+        func rule(_ place: Place, _ size: Int64, ofFolder name: String) -> Int? {
+            rule(place, size).flatMap { rules[$0].settings.name == name ? $0 : nil }
+        }
+        found.reassign({ rule($0.place, $0.status.size, ofFolder: $0.identity.folder) }) { place, file in
+            rule(place, file.status.size, ofFolder: file.folder).map { rules[$0].skipsExisting } ?? false
+        }
+        deliveries.keepSettled { place, file in rule(place, file.status.size, ofFolder: file.folder) != nil }
+        tracker.reassign(rules, oldFolders: oldFolders)
+    }
+
+    // MARK: - Settling
+
+    private func evaluateDue() {
+        let due = tracker.due(at: now, limit: deliveries.freeSlots)
+        if !due.isEmpty { board.markChanged() }
+        for place in due {
+            switch tracker.evaluate(place, rules: roots.rules, at: now) {
+            case .dropped, .postponed: break
+            case .waiting: polls.accelerate(place.directory, at: now)
+            case .settled(let file): deliveries.addSettled(file, at: place)
             }
         }
     }
 
-    // MARK: - Reporting
+    // MARK: - State
 
-    private static let publishEvery = Duration.milliseconds(200)
-
+    /// Publishes the state of the folders, if it is due.
     private func publish() {
-        guard hasNews else { return }
-        if let lastPublished, now.since(lastPublished) < Self.publishEvery { return }
-        hasNews = false
-        lastPublished = now
-        noteLooked()
-        let board = board()
-        mailbox.publish(board)
-        if board.states != told { onNews?() }
-        told = board.states
+        guard board.beginPublication(at: now) else { return }
+        if found.isEmpty { board.recordFinishedScans(roots) }
+        let content = board.content(roots, tracker, polls, deliveries, overflows: tree.overflows, at: now) { root in
+            isScanned(root, at: clocks.monotonic()) && found.isEmpty && !deliveries.isBusy
+                && !tree.isRenaming(in: root)
+        }
+        mailbox.publish(content)
+        if board.replaceStates(content.states) { handlers.onStateChange?() }
     }
 
-    private func board() -> Mailbox.Board {
-        var counts = [Int](repeating: 0, count: rules.count)
-        var oldest = [MonotonicTime?](repeating: nil, count: rules.count)
-        var young = [WatchState.Young](repeating: WatchState.Young(), count: rules.count)
-        var waiting: [(place: Place, candidate: Settling<Place>.Candidate)] = []
-        for (place, candidate) in settling.all {
-            let group = candidate.group
-            counts[group] += 1
-            oldest[group] = min(oldest[group] ?? candidate.first, candidate.first)
-            if let at = ofAge(candidate) { young[group].add(at) }
-            waiting.append((place, candidate))
-        }
-        waiting.sort { $0.candidate.first < $1.candidate.first }
-        var missing = [ObjectIdentifier: Int](), looked = [ObjectIdentifier: Int]()
-        for directory in polled.values {
-            let root = ObjectIdentifier(directory.root)
-            looked[root, default: 0] += 1
-            if directory.watch == nil && !directory.root.isPolled { missing[root, default: 0] += 1 }
-        }
-        let troubles = shownTroubles()
-        var states: [WatchState] = []
-        var owners = [Root?](repeating: nil, count: rules.count)
-        for root in roots { for rule in root.rules { owners[rule] = root } }
-        for (index, rule) in rules.enumerated() {
-            guard let root = owners[index] else { continue }
-            states.append(
-                WatchState(
-                    folder: rule.settings.name, path: rule.settings.path, condition: condition(of: root),
-                    settling: counts[index], young: young[index], oldest: oldest[index],
-                    unwatched: missing[ObjectIdentifier(root)] ?? 0, polled: looked[ObjectIdentifier(root)] ?? 0,
-                    troubles: troubles[ObjectIdentifier(root)]?.texts ?? [],
-                    moreTroubles: troubles[ObjectIdentifier(root)]?.more ?? 0,
-                    settled: settled[rule.settings.name] ?? 0, lookedSince: root.lookedSince,
-                    found: lastLook[rule.settings.name]?.files ?? 0, fresh: lastLook[rule.settings.name]?.new ?? 0,
-                    isQuiet: isQuiet(root) && counts[index] == 0, mounts: mountNews, device: root.top.device))
-        }
-        return Mailbox.Board(
-            states: states,
-            waiting: waiting.prefix(100).compactMap { place, candidate in
-                guard let relative = place.directory.relative else { return nil }
-                let path = SourcePath(root: place.directory.root.path, relative: relative.appending(place.name))
-                return waitingFile(place, candidate, path)
-            }, overflows: overflows)
+    private func isScanned(_ root: Root, at time: MonotonicTime) -> Bool {
+        root.condition == .present && !root.isFirstScan && root.visits == 0 && root.nextCheck > time
     }
 
-    /// The first texts of each root.
-    private func shownTroubles() -> [ObjectIdentifier: (texts: [String], more: Int)] {
-        Dictionary(grouping: troubles.values) { ObjectIdentifier($0.directory.root) }.mapValues { troubles in
-            let texts = troubles.map(\.text).sorted()
-            return (Array(texts.prefix(Self.mostTroubles)), max(0, texts.count - Self.mostTroubles))
+    private var isAtRest: Bool {
+        guard scanner.isIdle, !tree.isRenaming, found.isEmpty, !deliveries.isBusy else { return false }
+        let areScanned = roots.watched.allSatisfy { root in
+            switch root.condition {
+            case .absent, .failed: true
+            case .unknown: false
+            case .present: isScanned(root, at: now)
+            }
         }
+        return areScanned && tracker.isAtRest(roots.rules, at: now)
     }
 
-    private static let mostTroubles = 3
-
-    private func isQuiet(_ root: Root) -> Bool {
-        root.condition == .present && !root.isFirst && root.visits == 0 && root.nextCheck > clocks.monotonic()
-            && !isHandingOn && !moving.contains { $0.directory.root === root }
-    }
-
-    private func condition(of root: Root) -> WatchState.Condition {
-        switch root.condition {
-        case .absent(let reason): .absent(reason)
-        case .failed(let reason): .failed(reason)
-        case .unknown: .scanning
-        case .present: root.visits > 0 ? .scanning : .watching
+    /// Removes directories that left the tree from the other components.
+    func forget(_ directories: [Directory]) {
+        for directory in directories {
+            if polls.remove(directory) { board.markChanged() }
+            board.remove(directory)
         }
     }
 }

@@ -4,13 +4,13 @@ internal import Linux
 /// A directory that is being listed, and the position in it. A class, because it is used for every name.
 final class DirectoryScan {
     let directory: Directory
-    let origin: VisitReason
+    let reason: VisitReason
     let stream: FolderStream
     /// The number of the visit, unique among all directories.
     let visit: Int
     /// The path below the root, and the state of the tree that it was computed in.
     private(set) var relative: FilePath
-    private(set) var moves: Int
+    private(set) var treeVersion: Int
     /// The contenders for its names.
     private(set) var contenders: [Contender]
     /// The ignore files that apply to its names.
@@ -20,17 +20,16 @@ final class DirectoryScan {
     let fileSystem: FileSystemIdentity?
 
     init(
-        _ directory: Directory, _ origin: VisitReason, _ stream: FolderStream, visit: Int, relative: FilePath,
-        rules: [Rule],
-        moves: Int, device: UInt64, fileSystem: FileSystemIdentity?
+        _ directory: Directory, _ reason: VisitReason, _ stream: FolderStream, visit: Int, relative: FilePath,
+        rules: [Rule], treeVersion: Int, device: UInt64, fileSystem: FileSystemIdentity?
     ) {
         self.directory = directory
-        self.origin = origin
+        self.reason = reason
         self.stream = stream
         self.visit = visit
         self.relative = relative
-        self.moves = moves
-        contenders = directory.root.claimants.contenders(in: relative, of: directory.root, rules: rules)
+        self.treeVersion = treeVersion
+        contenders = directory.root.matchers.contenders(in: relative, of: directory.root, rules: rules)
         ignored = directory.ignored
         self.device = device
         self.fileSystem = fileSystem
@@ -39,12 +38,12 @@ final class DirectoryScan {
     /// Updates the path and the contenders, since directories may have moved, and claims changed, since the last step.
     ///
     /// - Returns: Whether this directory is still in the tree.
-    func refresh(_ rules: [Rule], after moves: Int) -> Bool {
-        if self.moves == moves { return true }
+    func refresh(_ rules: [Rule], treeVersion: Int) -> Bool {
+        if self.treeVersion == treeVersion { return true }
         guard !directory.isGone, let relative = directory.relative else { return false }
         self.relative = relative
-        self.moves = moves
-        contenders = directory.root.claimants.contenders(in: relative, of: directory.root, rules: rules)
+        self.treeVersion = treeVersion
+        contenders = directory.root.matchers.contenders(in: relative, of: directory.root, rules: rules)
         return true
     }
 }

@@ -76,7 +76,7 @@ package struct FolderSurvey: Sendable {
             let device = try stream.status().device
             let fileSystem = fileSystems.identity(of: stream, device: device)
             while try stream.next({ name, kind in
-                take(
+                examine(
                     name, kind, stream, root, compiled, relative, ignored, (device, fileSystem), &piece, &below)
             }) {}
         } catch {
@@ -95,7 +95,7 @@ package struct FolderSurvey: Sendable {
         return Ignore.read(in: stream, named: folder.path).trouble
     }
 
-    private func take(
+    private func examine(
         _ name: UnsafeBufferPointer<UInt8>, _ kind: FolderStream.Kind, _ stream: FolderStream, _ root: Root,
         _ compiled: [Rule], _ relative: FilePath, _ ignored: IgnoreChain,
         _ device: (number: UInt64, system: FileSystemIdentity?),
@@ -113,7 +113,7 @@ package struct FolderSurvey: Sendable {
             piece.caught.append((asset, SourcePath(root: root.path, relative: path)))
             return
         }
-        let contenders = root.claimants.contenders(in: relative, of: root, rules: compiled)
+        let contenders = root.matchers.contenders(in: relative, of: root, rules: compiled)
         let isTaken = contenders.hasWinner(for: name)
         guard isTaken || kind == .unknown, !ignored.ignores(name) || kind == .unknown else { return }
         do {
@@ -158,7 +158,7 @@ package struct FolderSurvey: Sendable {
         }
     }
 
-    /// The root with its claimants. Made for each directory, since their chain of classes is no value; it is small.
+    /// The root with its matchers. Made for each directory, since their chain of classes is no value; it is small.
     private func prepared(_ path: FilePath) -> (Root, [Rule]) {
         let compiled = rules.map { Rule($0, skipsExisting: false) }
         var paths: [FilePath] = []
@@ -173,7 +173,7 @@ package struct FolderSurvey: Sendable {
             return root
         }
         let root = roots.first { $0.path == path } ?? roots[0]
-        root.claimants = RuleMatcher.all(for: root, among: roots, rules: compiled)
+        root.matchers = RuleMatcher.all(for: root, among: roots, rules: compiled)
         return (root, compiled)
     }
 }

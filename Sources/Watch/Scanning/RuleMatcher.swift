@@ -32,7 +32,7 @@ struct RuleMatcher {
     /// The rules that may claim files of `root`. Those after the root's own last rule could only take files that it
     /// does not take.
     static func all(for root: Root, among roots: [Root], rules: [Rule]) -> [RuleMatcher] {
-        var claimants: [RuleMatcher] = []
+        var matchers: [RuleMatcher] = []
         for other in roots {
             let position: Position
             if other === root || other.real == root.real {
@@ -48,11 +48,11 @@ struct RuleMatcher {
             } else {
                 continue
             }
-            claimants += other.rules.map { RuleMatcher(rule: $0, position: position) }
+            matchers += other.rules.map { RuleMatcher(rule: $0, position: position) }
         }
-        claimants.sort { $0.rule < $1.rule }
+        matchers.sort { $0.rule < $1.rule }
         let own = Set(root.rules)
-        return Array(claimants.prefix(through: claimants.lastIndex { own.contains($0.rule) } ?? -1))
+        return Array(matchers.prefix(through: matchers.lastIndex { own.contains($0.rule) } ?? -1))
     }
 
     /// The folder of a file, relative to the rule's folder; `nil` when it is outside.
@@ -77,7 +77,7 @@ struct RuleMatcher {
     }
 }
 
-/// A claimant, and one directory whose names it may take: computed once, because a scan asks for each name. A class,
+/// A matcher, and one directory whose names it may take: computed once, because a scan asks for each name. A class,
 /// because it is passed about as often.
 final class Contender {
     let rule: Int
@@ -128,5 +128,27 @@ extension [RuleMatcher] {
         for name: UnsafeBufferPointer<UInt8>, size: Int64?, in relative: FilePath, of root: Root, rules: [Rule]
     ) -> Int? {
         contenders(in: relative, of: root, rules: rules).winner(for: name, size: size)
+    }
+}
+
+extension Directory {
+    /// The rule that takes a file of this directory; `nil` if none does, or an ignore file excludes it.
+    ///
+    /// - Parameter relative: The path of this directory below its root.
+    func rule(for name: FilePath, size: Int64?, at relative: FilePath, among rules: [Rule]) -> Int? {
+        name.bytes.withUnsafeBufferPointer { bytes in
+            guard let winner = root.matchers.winner(for: bytes, size: size, in: relative, of: root, rules: rules),
+                !ignored.ignores(bytes)
+            else { return nil }
+            return winner
+        }
+    }
+
+    /// Whether any rule takes a name of this directory: the rule may depend on the size.
+    func hasRule(for name: FilePath, at relative: FilePath, among rules: [Rule]) -> Bool {
+        name.bytes.withUnsafeBufferPointer { bytes in
+            root.matchers.contenders(in: relative, of: root, rules: rules).hasWinner(for: bytes)
+                && !ignored.ignores(bytes)
+        }
     }
 }

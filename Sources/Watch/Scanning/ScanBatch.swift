@@ -40,7 +40,7 @@ struct ScanBatch {
     private struct Key: Equatable {
         let visit: Int
         /// Its path is another one after a move.
-        let moves: Int
+        let treeVersion: Int
         let rule: Int
         let device: UInt64
     }
@@ -89,21 +89,21 @@ struct ScanBatch {
 
     /// - Parameter place: The folder's name, and the file's file system; called when that differs from the last file's.
     mutating func append(
-        _ name: UnsafeBufferPointer<UInt8>, _ status: FileStatus, rule: Int, of cursor: DirectoryScan,
+        _ name: UnsafeBufferPointer<UInt8>, _ status: FileStatus, rule: Int, of scan: DirectoryScan,
         at now: MonotonicTime,
         place: () -> (folder: String, fileSystem: FileSystemIdentity?)
     ) {
-        let key = Key(visit: cursor.visit, moves: cursor.moves, rule: rule, device: status.device)
+        let key = Key(visit: scan.visit, treeVersion: scan.treeVersion, rule: rule, device: status.device)
         if key != last {
             last = key
             let (folder, fileSystem) = place()
             keepsInodes = fileSystem?.keepsInodes == true
             home = identities.add(
-                Identities.Home(folder: folder, directory: cursor.relative, fileSystem: fileSystem?.name))
+                Identities.Home(folder: folder, directory: scan.relative, fileSystem: fileSystem?.name))
             visits.append(
                 Visit(
-                    directory: cursor.directory, device: status.device,
-                    evidence: cursor.origin == .event ? .heard : .found))
+                    directory: scan.directory, device: status.device,
+                    evidence: scan.reason == .event ? .heard : .found))
         }
         identities.append(name, FileVersion(status, keepsInodes: keepsInodes), in: home)
         files.append(
@@ -122,7 +122,7 @@ struct ScanBatch {
     }
 
     /// Releases the matching directories. The answer under way goes by position, so their files stay.
-    mutating func leaveOut(_ isMeant: (Directory) -> Bool) {
+    mutating func drop(_ isMeant: (Directory) -> Bool) {
         for index in visits.indices {
             if let directory = visits[index].directory, isMeant(directory) { visits[index].directory = nil }
         }
@@ -131,7 +131,7 @@ struct ScanBatch {
     }
 
     /// Determines the files' rules again; `nil` leaves one out.
-    mutating func revise(_ rule: (Found) -> Int?) {
+    mutating func reassign(_ rule: (Found) -> Int?) {
         for index in indices { if let file = self[index] { files[index].rule = Int32(rule(file) ?? -1) } }
         last = nil
     }

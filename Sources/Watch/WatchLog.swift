@@ -1,0 +1,24 @@
+internal import Core
+internal import Linux
+
+/// The log of a watching thread. A value without state, which all of its components share.
+struct WatchLog {
+    /// Time until a folder whose disk fails is checked again.
+    let retry: Duration
+    let write: (Remark) -> Void
+
+    func info(_ text: String) { write(Remark(.info, text)) }
+    func notice(_ text: String) { write(Remark(.notice, text)) }
+    func warning(_ text: String) { write(Remark(.warning, text)) }
+
+    /// Reports that something below a root cannot be examined. A disk that was pulled out fails for each file on it:
+    /// that is reported once.
+    func notice(_ error: SystemError, below root: Root, at now: MonotonicTime, _ text: String) {
+        guard error.isOfDisk else { return notice(text) }
+        root.hasFailed = true
+        if root.hasLostDisk { return }
+        root.hasLostDisk = true
+        root.nextCheck = min(root.nextCheck, now.advanced(by: retry))
+        notice("the disk of folder \(root.path.display) fails (\(error)); its files wait until it works, or is back")
+    }
+}

@@ -1,0 +1,111 @@
+import Core
+import TestKit
+import Testing
+
+@testable import Linux
+@testable import Watch
+
+@Suite("DirectoryScanner")
+struct DirectoryScannerTests {
+    let trees = Trees([WatchRule(name: "cam", path: "/", include: ["*.mp4"])])
+    let scanner = DirectoryScanner()
+
+    private func visits() -> [String] {
+        var visits: [String] = []
+        while let (directory, reason) = scanner.popVisit() {
+            visits.append("\(directory.name.display) \(reason)")
+            scanner.endVisit(directory)
+        }
+        return visits
+    }
+
+    @Test("visits directories with events before all others, each once, with the strongest reason")
+    func order() {
+        let (a, b, c) = (trees.directory("a"), trees.directory("b"), trees.directory("c"))
+        scanner.enqueue(a, .poll)
+        scanner.enqueue(b, .reconcile)
+        scanner.enqueue(a, .first)
+        scanner.enqueue(a, .poll)
+        scanner.enqueue(c, .event)
+        scanner.enqueue(b, .event)
+        #expect(!scanner.isIdle && trees.root.visits == 3)
+        #expect(visits() == ["c event", "b event", "a first"])
+        #expect(scanner.isIdle && trees.root.visits == 0)
+    }
+
+    @Test("queues no directory that is gone, and forgets those of a dropped root")
+    mutating func dropped() {
+        var trees = trees
+        let other = Trees()
+        let gone = trees.directory("a")
+        _ = trees.tree.remove(gone)
+        scanner.enqueue(gone, .event)
+        scanner.enqueue(trees.directory("b"), .event)
+        scanner.enqueue(trees.directory("c"), .poll)
+        scanner.enqueue(other.directory("d"), .poll)
+        scanner.drop(trees.root)
+        #expect(visits() == ["d poll"])
+    }
+
+    @Test("reports a disk that fails again when all visits have ended without an error")
+    func disk() {
+        trees.root.hasLostDisk = true
+        trees.root.hasFailed = true
+        scanner.enqueue(trees.root.top, .reconcile)
+        _ = visits()
+        #expect(trees.root.hasLostDisk)
+        trees.root.hasFailed = false
+        scanner.enqueue(trees.root.top, .reconcile)
+        _ = visits()
+        #expect(!trees.root.hasLostDisk)
+    }
+
+    @Test("lists the files that a rule takes and the directories, in pieces; other names only on request")
+    func listing() throws {
+        for name in ["1.mp4", "2.mp4", "3.txt", ".4.mp4"] { try trees.folder.write(FilePath(name), [1]) }
+        try Files.makeFolders(trees.folder.path.appending("below"))
+        try Files.makeFolders(trees.folder.path.appending(".hidden"))
+        for includesNames in [false, true] {
+            let stream = try FolderStream(trees.folder.path)
+            scanner.begin(
+                DirectoryScan(
+                    trees.root.top, .first, stream, visit: scanner.nextVisitNumber(), relative: "",
+                    rules: trees.rules, treeVersion: 0, device: try stream.status().device, fileSystem: nil))
+            var (files, directories, names): ([String], [String], [String]) = ([], [], [])
+            var ended: (directory: Directory, end: DirectoryScanner.End)?
+            var pieces = 0
+            while ended == nil {
+                let list = scanner.list(limit: 2, trees.rules, treeVersion: 0, includesNames: includesNames) { entry in
+                    switch entry {
+                    case .file(let name, let status, let rule):
+                        #expect(status.size == 1 && rule == 0)
+                        files.append(FilePath(fromKernel: name).display)
+                    case .directory(let name): directories.append(FilePath(fromKernel: name).display)
+                    case .name(let name): names.append(FilePath(fromKernel: name).display)
+                    case .unreadable(let error), .broken(let error): Issue.record("\(error)")
+                    }
+                }
+                #expect(list.count <= 2)
+                ended = list.ended
+                pieces += 1
+            }
+            #expect(ended?.directory === trees.root.top && ended?.end == .complete && pieces > 2)
+            #expect(files.sorted() == ["1.mp4", "2.mp4"] && directories == ["below"])
+            #expect(names.sorted() == (includesNames ? [".4.mp4", "1.mp4", "2.mp4", "3.txt"] : []))
+            #expect(scanner.current == nil)
+        }
+    }
+
+    @Test("ends the listing of a directory that left the tree, without a conclusion about what is in it")
+    mutating func gone() throws {
+        var trees = trees
+        let directory = trees.directory("a")
+        scanner.begin(
+            DirectoryScan(
+                directory, .first, try FolderStream(trees.folder.path), visit: 1, relative: "a", rules: trees.rules,
+                treeVersion: trees.tree.version, device: 1, fileSystem: nil))
+        _ = trees.tree.remove(directory)
+        let list = scanner.list(limit: 9, trees.rules, treeVersion: trees.tree.version, includesNames: false) { _ in }
+        #expect(list.ended?.directory === directory && list.ended?.end == .incomplete)
+    }
+}

@@ -1,0 +1,87 @@
+import Core
+import TestKit
+import Testing
+
+@testable import Linux
+@testable import Watch
+
+@Suite("FoundFiles")
+struct FoundFilesTests {
+    let trees = Trees()
+
+    private func add(_ names: some Sequence<String>, to files: inout FoundFiles) throws {
+        let scan = DirectoryScan(
+            trees.root.top, .first, try FolderStream(trees.folder.path), visit: 1, relative: "", rules: trees.rules,
+            treeVersion: 0, device: 1, fileSystem: nil)
+        for name in names {
+            Array(name.utf8).withUnsafeBufferPointer {
+                files.append($0, .regular(size: 1), rule: 0, of: scan, at: .start) { ("cam", nil) }
+            }
+        }
+    }
+
+    @Test("asks about found files when enough are there or no more are coming, one query at a time")
+    func queries() throws {
+        var files = FoundFiles()
+        try add(["a", "b"], to: &files)
+        #expect(files.beginQuery(isComplete: false) == nil)
+        let first = files.beginQuery(isComplete: true)
+        let query = try #require(first)
+        #expect(query.identities.map(\.relative) == ["a", "b"] && query.countsByRule == [0: 2])
+        try add(["c"], to: &files)
+        #expect(files.beginQuery(isComplete: true) == nil)
+        #expect(files.unansweredCount == 3 && files.isQuerying)
+        var new: [FilePath] = []
+        files.endQuery([true, false]) { new.append($0.place.name) }
+        #expect(new == ["b"])
+        #expect(files.beginQuery(isComplete: true)?.identities.map(\.relative) == ["c"])
+    }
+
+    @Test("has no free slot when a whole query waits")
+    func slots() throws {
+        var files = FoundFiles()
+        let before = files.freeSlots
+        try add((0..<FoundFiles.queryLimit).lazy.map { "\($0)" }, to: &files)
+        #expect(before == FoundFiles.queryLimit && files.freeSlots == 0)
+        #expect(files.beginQuery(isComplete: false)?.identities.count == FoundFiles.queryLimit)
+        #expect(files.freeSlots == FoundFiles.queryLimit)
+    }
+
+    @Test("forgets an old file of which an event came, and passes on the others once")
+    func skipped() {
+        var files = FoundFiles()
+        for name: FilePath in ["a", "b"] { files.addSkipped(trees.settled(name), at: trees.place(name)) }
+        files.forgetSkipped(trees.place("a"))
+        #expect(files.hasSkipped && !files.isEmpty)
+        #expect(files.removeSkipped().map(\.relative) == ["b"])
+        #expect(files.removeSkipped().isEmpty == true)
+        #expect(files.isEmpty)
+    }
+
+    @Test("takes no file of a dropped root from the answer")
+    func dropped() throws {
+        var files = FoundFiles()
+        try add(["a"], to: &files)
+        _ = files.beginQuery(isComplete: true)
+        try add(["b"], to: &files)
+        files.addSkipped(trees.settled("c"), at: trees.place("c"))
+        files.drop(trees.root)
+        #expect(!files.hasSkipped)
+        files.endQuery([false]) { Issue.record("\($0.place.name)") }
+        _ = files.beginQuery(isComplete: true)
+        files.endQuery([false]) { Issue.record("\($0.place.name)") }
+    }
+
+    @Test("a rule of another folder takes none of them after a change")
+    func reassigned() throws {
+        var files = FoundFiles()
+        try add(["a", "b"], to: &files)
+        for name: FilePath in ["x", "y"] { files.addSkipped(trees.settled(name), at: trees.place(name)) }
+        files.reassign({ $0.place.name == "a" ? 0 : nil }) { place, _ in place.name == "x" }
+        #expect(files.removeSkipped().map(\.relative) == ["x"])
+        _ = files.beginQuery(isComplete: true)
+        var new: [FilePath] = []
+        files.endQuery([false, false]) { new.append($0.place.name) }
+        #expect(new == ["a"])
+    }
+}

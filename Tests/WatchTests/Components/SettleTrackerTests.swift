@@ -1,0 +1,214 @@
+import Core
+import Synchronization
+import TestKit
+import Testing
+
+@testable import Linux
+@testable import Media
+@testable import Watch
+
+@Suite("SettleTracker")
+struct SettleTrackerTests {
+    private final class Log: Sendable {
+        let lines = Mutex<[String]>([])
+    }
+
+    private let clocks = ManualClocks()
+    private let log = Log()
+
+    private func tracker(candidates: Int = 100, onCheck: @escaping (Int) -> Void = { _ in }) -> SettleTracker {
+        var pace = WatchPace()
+        pace.candidates = candidates
+        let log = log
+        return SettleTracker(
+            pace: pace, clocks: clocks,
+            log: WatchLog(retry: pace.absent) { remark in log.lines.withLock { $0.append(remark.text) } },
+            fileSystems: FileSystems(), startCheck: { number, _ in onCheck(number) })
+    }
+
+    private func rule(_ change: (inout WatchRule) -> Void = { _ in }) -> WatchRule {
+        var rule = WatchRule(name: "cam", path: "/")
+        rule.writers = .skip
+        rule.quietFor = .seconds(5)
+        change(&rule)
+        return rule
+    }
+
+    private func note(_ place: Place, _ trees: Trees, _ tracker: SettleTracker) throws {
+        let status = try FileStatus(at: trees.folder.path.appending(place.name))
+        tracker.note(place, .found, rule: 0, of: trees.rules, status, at: clocks.monotonic())
+    }
+
+    /// Evaluates the file, which must be due.
+    private func evaluate(_ place: Place, _ trees: Trees, _ tracker: SettleTracker) -> SettleTracker.Evaluation? {
+        let now = clocks.monotonic()
+        guard tracker.due(at: now, limit: 10) == [place] else { return nil }
+        return tracker.evaluate(place, rules: trees.rules, at: now)
+    }
+
+    @Test("a file settles when it was quiet for the time of its folder")
+    func quiet() throws {
+        let (trees, tracker) = (Trees([rule()]), tracker())
+        try trees.folder.write("a", [1, 2])
+        let place = trees.place("a")
+        try note(place, trees, tracker)
+        #expect(tracker.contains(place) && tracker.due(at: clocks.monotonic(), limit: 10).isEmpty)
+        clocks.advance(by: .seconds(5))
+        guard case .settled(let file)? = evaluate(place, trees, tracker) else {
+            return #expect(Bool(false), "it is settled")
+        }
+        #expect(file.relative == "a" && file.folder == "cam" && file.status.size == 2 && tracker.isEmpty)
+    }
+
+    @Test("a file that has changed starts again, and one that is gone is dropped")
+    func changed() throws {
+        let (trees, tracker) = (Trees([rule()]), tracker())
+        try trees.folder.write("a", [1])
+        let place = trees.place("a")
+        try note(place, trees, tracker)
+        try trees.folder.write("a", [1, 2, 3])
+        clocks.advance(by: .seconds(5))
+        guard case .waiting? = evaluate(place, trees, tracker) else { return #expect(Bool(false), "it waits") }
+        try Files.remove(trees.folder.path.appending("a"))
+        clocks.advance(by: .seconds(5))
+        guard case .dropped? = evaluate(place, trees, tracker) else { return #expect(Bool(false), "it is dropped") }
+        #expect(tracker.isEmpty && log.lines.withLock { $0.isEmpty })
+    }
+
+    @Test("a file waits for its marker, whose appearance wakes it")
+    func marker() throws {
+        let (trees, tracker) = (Trees([rule { $0.marker = MarkerName("{name}.ok") }]), tracker())
+        try trees.folder.write("a", [1])
+        let place = trees.place("a")
+        #expect(tracker.accepts(place, rule: trees.rules[0], at: "", at: clocks.monotonic()))
+        try note(place, trees, tracker)
+        clocks.advance(by: .seconds(5))
+        guard case .waiting? = evaluate(place, trees, tracker) else { return #expect(Bool(false), "it waits") }
+        let waiting = tracker.summary(trees.rules, limit: 10, at: clocks.monotonic()).waiting
+        #expect(waiting.map(\.reason) == [.marker("a.ok")])
+        try trees.folder.write("a.ok", [])
+        #expect(tracker.awaitsMarkers)
+        tracker.noteMarker("a.ok", in: trees.root.top, at: clocks.monotonic())
+        guard case .settled(let file)? = evaluate(place, trees, tracker) else {
+            return #expect(Bool(false), "it is settled")
+        }
+        #expect(file.settledBy == .marker && !tracker.awaitsMarkers)
+    }
+
+    @Test("keeps only some of the files without markers, and remembers the directory of the others")
+    func manyWithoutMarkers() throws {
+        let (trees, tracker) = (Trees([rule { $0.marker = MarkerName("{name}.ok") }]), tracker(candidates: 8))
+        var accepted = 0
+        for number in 0..<5 {
+            let place = trees.place(FilePath("\(number)"))
+            try trees.folder.write(place.name, [1])
+            guard tracker.accepts(place, rule: trees.rules[0], at: "", at: clocks.monotonic()) else { continue }
+            accepted += 1
+            try note(place, trees, tracker)
+        }
+        #expect(accepted == 2 && trees.root.top.hasUnmarkedFiles)
+    }
+
+    @Test("reads the headers of a quiet file once for each status, and waits for the result")
+    func container() throws {
+        var started: [Int] = []
+        let (trees, tracker) = (Trees([rule { $0.container = .check }]), tracker { started.append($0) })
+        try trees.folder.write("a", [1])
+        let place = trees.place("a")
+        try note(place, trees, tracker)
+        clocks.advance(by: .seconds(5))
+        guard case .waiting? = evaluate(place, trees, tracker) else { return #expect(Bool(false), "it waits") }
+        #expect(started == [1])
+        tracker.finishCheck(1, .unknownFormat, at: clocks.monotonic())
+        guard case .settled? = evaluate(place, trees, tracker) else { return #expect(Bool(false), "it is settled") }
+        #expect(started == [1])
+    }
+
+    @Test("a file below its minimum age counts as young, and needs no further event")
+    func young() throws {
+        let (trees, tracker) = (Trees([rule { $0.limits.minAge = .seconds(86_400 * 20_000) }]), tracker())
+        try trees.folder.write("a", [1])
+        try note(trees.place("a"), trees, tracker)
+        let summary = tracker.summary(trees.rules, limit: 10, at: clocks.monotonic())
+        #expect(summary.rules.map(\.young.files) == [1] && summary.waiting.map(\.isYoung) == [true])
+        #expect(tracker.isAtRest(trees.rules, at: clocks.monotonic()))
+    }
+
+    @Test("forgets the files of a dropped root")
+    func dropped() throws {
+        let (trees, other, tracker) = (Trees([rule()]), Trees([rule()]), tracker())
+        for trees in [trees, other] {
+            try trees.folder.write("a", [1])
+            try note(trees.place("a"), trees, tracker)
+        }
+        tracker.drop(trees.root)
+        #expect(!tracker.contains(trees.place("a")) && tracker.contains(other.place("a")))
+    }
+}
+
+@Suite("ContainerChecks")
+struct ContainerChecksTests {
+    let trees = Trees()
+    let now = MonotonicTime.start
+    let status = FileStatus.regular(size: 10)
+    var checks = ContainerChecks()
+
+    private func rule(_ broken: WatchRule.Broken = .upload) -> WatchRule {
+        var rule = WatchRule(name: "cam", path: "/")
+        rule.container = .check
+        rule.broken = broken
+        rule.brokenAfter = .seconds(100)
+        return rule
+    }
+
+    private mutating func decide(
+        _ name: FilePath, _ rule: WatchRule? = nil, unchanged: Duration = .zero
+    ) -> ContainerChecks.Decision {
+        checks.decide(trees.place(name), status, rule ?? self.rule(), unchanged: unchanged, at: now)
+    }
+
+    @Test("requires nothing where the folder checks no containers")
+    mutating func skipped() {
+        var rule = rule()
+        rule.container = .skip
+        #expect(decide("a", rule) == .passed)
+    }
+
+    @Test("runs four checks at once; the next file waits for a slot")
+    mutating func slots() {
+        for number in 1...4 {
+            guard case .start(number: number, until: _) = decide(FilePath("\(number)")) else {
+                return #expect(Bool(false), "check \(number) starts")
+            }
+        }
+        guard case .checking = decide("5"), case .checking = decide("1") else {
+            return #expect(Bool(false), "no slot is free")
+        }
+        #expect(checks.finish(2, .unknownFormat, candidates: 5) { _ in true } == trees.place("2"))
+        #expect(checks.finish(2, .unknownFormat, candidates: 5) { _ in true } == nil)
+        guard case .start(number: 5, until: _) = decide("5") else { return #expect(Bool(false), "a slot is free") }
+    }
+
+    @Test("an incomplete file waits longer each time, until it is taken as it is or for good")
+    mutating func incomplete() {
+        _ = decide("a")
+        _ = checks.finish(1, .notWhole(.mp4, reason: "has no end"), candidates: 1) { _ in true }
+        #expect(checks.flaw(of: trees.place("a")) == "has no end")
+        #expect(decide("a", unchanged: .seconds(1)) == .incomplete(until: now + .seconds(1)))
+        #expect(decide("a", unchanged: .seconds(30)) == .incomplete(until: now + .seconds(15)))
+        #expect(decide("a", unchanged: .seconds(95)) == .incomplete(until: now + .seconds(5)))
+        #expect(decide("a", unchanged: .seconds(100)) == .passed)
+        #expect(decide("a", rule(.wait), unchanged: .seconds(9999)) == .incomplete(until: now + .seconds(60)))
+    }
+
+    @Test("forgets the results of files that are no candidates when there are many, and those of a dropped root")
+    mutating func forgotten() {
+        for number in 1...66 {
+            _ = decide(FilePath("\(number)"))
+            _ = checks.finish(number, .notWhole(.mp4, reason: "x"), candidates: 0) { _ in false }
+        }
+        #expect(checks.flaw(of: trees.place("1")) == nil && checks.flaw(of: trees.place("66")) == "x")
+        checks.drop(trees.root)
+        #expect(checks.flaw(of: trees.place("66")) == nil)
+    }
+}

@@ -1,0 +1,143 @@
+import Core
+import TestKit
+import Testing
+
+@testable import Linux
+@testable import Watch
+
+@Suite("StatusBoard")
+struct StatusBoardTests {
+    var board = StatusBoard()
+    let start = MonotonicTime.start
+    let folder = TemporaryFolder()
+
+    private func roots() -> WatchRoots {
+        let path = folder.path
+        let rule = Rule(WatchRule(name: "cam", path: path), skipsExisting: false)
+        return WatchRoots(rules: [rule], ours: [path], in: SourceFolders(), at: start)
+    }
+
+    private func states(_ roots: WatchRoots) -> [WatchState] {
+        let clocks = ManualClocks()
+        let tracker = SettleTracker(
+            pace: WatchPace(), clocks: clocks, log: WatchLog(retry: .zero) { _ in }, fileSystems: FileSystems(),
+            startCheck: { _, _ in })
+        return board.content(
+            roots, tracker, PollSchedule(pace: WatchPace()), DeliveryQueue(limit: 1), overflows: 0, at: start
+        ) { _ in true }.states
+    }
+
+    @Test("publishes changes at most five times a second, and at once when that is wanted")
+    mutating func pace() {
+        #expect(board.beginPublication(at: start) == true)
+        #expect(board.beginPublication(at: start + .seconds(1)) == false)
+        board.markChanged()
+        #expect(board.nextDeadline == start + .milliseconds(200))
+        #expect(board.beginPublication(at: start + .milliseconds(199)) == false)
+        board.publishWithoutDelay()
+        #expect(board.beginPublication(at: start + .milliseconds(199)) == true)
+        board.markChanged()
+        #expect(board.beginPublication(at: start + .milliseconds(399)) == true)
+        #expect(board.nextDeadline == nil)
+    }
+
+    @Test("tells whether the states have changed")
+    mutating func changes() {
+        let states = states(roots())
+        #expect(board.replaceStates(states) == true)
+        #expect(board.replaceStates(states) == false)
+    }
+
+    @Test("a scan counts when it has ended, with the files that it met and the new ones among them")
+    mutating func scans() {
+        let roots = roots()
+        let root = roots.watched[0]
+        board.addFound(7, in: "cam")
+        root.visits = 1
+        board.scanBegan(root, at: start)
+        board.addFound(3, in: "cam")
+        board.addNew(in: "cam")
+        board.recordFinishedScans(roots)
+        #expect(states(roots).map(\.lookedSince) == [nil])
+        root.visits = 0
+        board.recordFinishedScans(roots)
+        let state = states(roots)[0]
+        #expect(state.lookedSince == start && state.found == 3 && state.fresh == 1)
+        // The next scan does not hide the last one while it runs.
+        root.visits = 1
+        board.scanBegan(root, at: start + .seconds(9))
+        board.recordFinishedScans(roots)
+        #expect(states(roots)[0].lookedSince == start)
+    }
+
+    @Test("shows problems in words for as long as visits find them, and counts those beyond the first three")
+    mutating func problems() {
+        let roots = roots()
+        let root = roots.watched[0]
+        let tree = WatchTree(inotify: nil)
+        let directories = (0..<5).map { tree.child(FilePath("\($0)"), of: root.top, visit: 1) }
+        for (index, directory) in directories.enumerated() {
+            #expect(board.addProblem("problem \(index)", of: directory, visit: 1) == true)
+            #expect(board.addProblem("problem \(index)", of: directory, visit: 2) == false)
+        }
+        #expect(states(roots)[0].troubles == ["problem 0", "problem 1", "problem 2"])
+        #expect(states(roots)[0].moreTroubles == 2)
+        board.clearProblem(of: directories[0], visit: 2)
+        board.clearProblem(of: directories[1], visit: 3)
+        board.remove(directories[2])
+        #expect(states(roots)[0].troubles == ["problem 0", "problem 3", "problem 4"])
+        board.drop(root)
+        #expect(states(roots)[0].troubles.isEmpty)
+    }
+}
+
+@Suite("WatchRoots")
+struct WatchRootsTests {
+    let folder = TemporaryFolder()
+
+    private func rule(_ name: String, _ path: FilePath, _ change: (inout WatchRule) -> Void = { _ in }) -> Rule {
+        var rule = WatchRule(name: name, path: path)
+        change(&rule)
+        return Rule(rule, skipsExisting: false)
+    }
+
+    private func roots(_ rules: [Rule]) -> WatchRoots {
+        WatchRoots(rules: rules, ours: Set(rules.map(\.settings.path)), in: SourceFolders(), at: .start)
+    }
+
+    @Test("makes one root for each path, and knows the folder's root")
+    func paths() {
+        let roots = roots([rule("a", "/x"), rule("b", "/y"), rule("c", "/x")])
+        #expect(roots.watched.map(\.rules) == [[0, 2], [1]])
+        #expect(roots.root(ofFolder: "c") === roots.watched[0] && roots.root(ofFolder: "z") == nil)
+        #expect(roots.watched.map { $0.matchers.map(\.rule) } == [[0, 2], [1]])
+    }
+
+    @Test("a change keeps the roots whose rules are the same, and scans the others as if for the first time")
+    func change() {
+        var roots = roots([rule("a", "/x"), rule("b", "/y"), rule("c", "/z")])
+        let before = roots.watched
+        for root in before {
+            root.isFirstScan = false
+            root.nextCheck = .start + .seconds(3600)
+        }
+        let new = [rule("c", "/z") { $0.include = ["*.mp4"] }, rule("a", "/x")]
+        let now = MonotonicTime.start + .seconds(9)
+        let change = roots.change(to: new, ours: ["/x", "/z"], at: now)
+        #expect(change.oldFolders == ["a", "b", "c"])
+        #expect(change.dropped.map(\.path) == ["/y"] && change.dropped.first === before[1])
+        #expect(roots.watched.map(\.path) == ["/z", "/x"])
+        #expect(roots.watched[0] === before[2] && roots.watched[1] === before[0])
+        #expect(roots.watched.map(\.isFirstScan) == [true, false])
+        #expect(roots.watched[0].nextCheck == now && roots.watched[1].nextCheck > now)
+    }
+
+    @Test("a root that is watched in another way is a new one")
+    func watchedOtherwise() {
+        var roots = roots([rule("a", "/x")])
+        let before = roots.watched[0]
+        let new = [rule("a", "/x") { $0.watching = .poll }]
+        let change = roots.change(to: new, ours: ["/x"], at: .start)
+        #expect(change.dropped.first === before && roots.watched[0] !== before && roots.watched[0].isFirstScan)
+    }
+}

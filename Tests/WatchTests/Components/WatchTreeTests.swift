@@ -1,0 +1,91 @@
+import Core
+import TestKit
+import Testing
+
+@testable import Linux
+@testable import Watch
+
+@Suite("WatchTree")
+struct WatchTreeTests {
+    var trees = Trees()
+    let start = MonotonicTime.start
+
+    private func names(_ directories: [Directory]) -> Set<FilePath> { Set(directories.map(\.name)) }
+
+    @Test("knows a directory by its path, until it is removed with everything below it")
+    mutating func removal() {
+        let (a, b) = (trees.directory("a"), trees.directory("a", "b"))
+        _ = trees.directory("a", "b", "c")
+        #expect(trees.tree.directory("a/b", in: trees.root) === b)
+        #expect(trees.tree.directory("a/x", in: trees.root) == nil)
+        #expect(trees.tree.deepestKnown("a/x/y", in: trees.root) === a)
+        #expect(b.relative == "a/b")
+        let version = trees.tree.version
+        #expect(names(trees.tree.remove(a)) == ["a", "b", "c"])
+        #expect(a.isGone && b.isGone && b.relative == nil)
+        #expect(trees.root.top.children.isEmpty && trees.tree.version > version)
+    }
+
+    @Test("gives a directory its new path when both halves of a rename came")
+    mutating func rename() {
+        let (moved, target) = (trees.directory("a"), trees.directory("to"))
+        let replaced = trees.directory("to", "b")
+        trees.tree.detach("a", from: trees.root.top, cookie: 7, at: start)
+        #expect(moved.relative == nil && !moved.isGone && trees.tree.isRenaming(in: trees.root))
+        #expect(trees.tree.detached(8, in: trees.root) == nil)
+        #expect(trees.tree.detached(7, in: trees.root) === moved)
+        #expect(names(trees.tree.attach(moved, as: "b", to: target, visit: 2)) == ["b"])
+        #expect(moved.relative == "to/b" && replaced.isGone && !trees.tree.isRenaming)
+    }
+
+    @Test("removes a directory whose new name does not come in time")
+    mutating func expired() {
+        let moved = trees.directory("a")
+        trees.tree.detach("a", from: trees.root.top, cookie: 7, at: start)
+        #expect(trees.tree.expireRenames(at: start).isEmpty == true)
+        let deadline = trees.tree.nextDeadline
+        let removed = deadline.map { trees.tree.expireRenames(at: $0) } ?? []
+        #expect(names(removed) == ["a"])
+        #expect(moved.isGone && trees.tree.nextDeadline == nil)
+    }
+
+    @Test("drops a root with the directories that are between two names")
+    mutating func dropped() {
+        let (a, b) = (trees.directory("a"), trees.directory("b"))
+        trees.tree.detach("a", from: trees.root.top, cookie: 7, at: start)
+        trees.tree.drop(trees.root)
+        #expect(a.isGone && b.isGone && trees.root.top.isGone && !trees.tree.isRenaming)
+    }
+
+    @Test("reports a burst of lost events once")
+    mutating func overflows() {
+        #expect(trees.tree.countOverflow(at: start) == true)
+        #expect(trees.tree.countOverflow(at: start + .seconds(9)) == false)
+        #expect(trees.tree.countOverflow(at: start + .seconds(18)) == false)
+        #expect(trees.tree.countOverflow(at: start + .seconds(29)) == true)
+        #expect(trees.tree.overflows == 4)
+    }
+
+    @Test("sets one watch for each directory, keeps it while it is the same, and reports the limit once")
+    mutating func watches() throws {
+        trees.tree = WatchTree(inotify: try Inotify(limit: 2))
+        func watch(_ directory: Directory) throws -> WatchTree.WatchResult {
+            let path = trees.root.path.appending(directory.relative ?? "")
+            try Files.makeFolders(path)
+            let stream = try FolderStream(path)
+            return trees.tree.watch(directory, stream, try stream.status(), path)
+        }
+        let (a, b) = (trees.directory("a"), trees.directory("b"))
+        guard case .added = try watch(trees.root.top), case .added = try watch(a), case .unchanged = try watch(a)
+        else { return #expect(Bool(false), "watches are set once") }
+        guard case .limitReached(isFirst: true) = try watch(b), case .limitReached(isFirst: false) = try watch(b)
+        else { return #expect(Bool(false), "the limit is reported once") }
+        let number = try #require(a.watch)
+        #expect(trees.tree.directories(of: number)?.first === a)
+        _ = trees.tree.remove(a)
+        #expect(trees.tree.directories(of: number) == nil)
+        guard case .added = try watch(b) else { return #expect(Bool(false), "a removed directory frees its watch") }
+        #expect(names(trees.tree.endEvents()) == ["", "b"])
+        guard case .unavailable = try watch(b) else { return #expect(Bool(false), "no more events") }
+    }
+}
