@@ -60,21 +60,21 @@ final class TokenAuthorizer: Authorizer {
         guard let host = request.host, IPAddress(host) != nil || names.contains(host) else {
             return Self.no(
                 421, "misdirected",
-                "\(request.host.map { "`\(printable($0))`" } ?? "no name") is not what this daemon is called; "
-                    + "names are added under `control.hosts`")
+                "\(request.host.map { "`\(printable($0))`" } ?? "no name") is not a name of this daemon; add names "
+                    + "under `control.hosts`")
         }
         if let origin = request.headers["origin"], !Self.isSame(origin, request.headers["host"]) {
-            return Self.no(403, "forbidden", "pages of other places may ask nothing here")
+            return Self.no(403, "forbidden", "web pages of other origins may send no requests here")
         }
         renewIfOld()
         guard let given = request.bearer else {
             return Self.no(
-                401, "unauthorized", "this address wants a token: `Authorization: Bearer …`",
+                401, "unauthorized", "this address needs a token: `Authorization: Bearer …`",
                 [("WWW-Authenticate", "Bearer realm=\"sluice\"")])
         }
         guard isSameSecret(given, state.withLock(\.token)) else {
             return Self.no(
-                401, "unauthorized", "that is not the token",
+                401, "unauthorized", "the token is wrong",
                 [("WWW-Authenticate", "Bearer realm=\"sluice\", error=\"invalid_token\"")],
                 delay: WebDenial.wrongToken)
         }
@@ -112,7 +112,7 @@ final class TokenAuthorizer: Authorizer {
                 return state.isBroken ? "the token of the control address can be read again" : nil
             case .failure(let error):
                 defer { state.isBroken = true }
-                return state.isBroken ? nil : "the token of the control address stays what it was: \(error)"
+                return state.isBroken ? nil : "the token of the control address stays as it was: \(error)"
             }
         }
         if let news { say(news) }

@@ -213,7 +213,7 @@ package struct ControlClient: Sendable {
             return error.isDenied ? denied : ControlError.notRunning(socket: socket, reason: error.reason)
         }
         guard socket.withCString({ access($0, R_OK | W_OK) }) == 0 else { return denied }
-        return ControlError.notRunning(socket: socket, reason: "the socket is there, but nobody listens")
+        return ControlError.notRunning(socket: socket, reason: "the socket exists, but no daemon listens on it")
     }
 
     /// The group of the socket, or of the first directory on the way that denies access.

@@ -26,7 +26,7 @@ package enum ControlError: Error, Hashable, Sendable, CustomStringConvertible {
         case .notRunning:
             "Start it with `systemctl start sluice` or `sluice run`; if it uses another socket, say which with --socket or --config."
         case .ended(let last):
-            last.map { "When it is back, `sluice events --since \($0)` goes on where this ended." }
+            last.map { "When it is back, `sluice events --since \($0)` continues from here." }
                 ?? "Ask again when it is back."
         case .denied(_, let group?):
             "Become root, or join the group `\(group)`, which owns it: `sudo usermod -aG \(group) USER`, and log in again."

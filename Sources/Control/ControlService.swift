@@ -45,7 +45,7 @@ final class ControlService: WebService {
             let route = try Route(method: request.method, path: request.path)
             if route.changes, !(await authorizer.mayChange(request.peer)) {
                 throw Refusal(
-                    .forbidden, "only root and members of the daemon's group may change anything; you may look")
+                    .forbidden, "only root and members of the daemon's group may change anything; you may only read")
             }
             var content: [UInt8] = []
             if case .collected(let bytes) = body { content = bytes }
@@ -55,7 +55,7 @@ final class ControlService: WebService {
                 }
             if let saying = AuditEntry(route, request, body: content) {
                 log.notice(
-                    "a person has said so",
+                    "a person gave a command",
                     ["verb": saying.verb, "what": saying.what, "by": Self.name(of: request.peer)])
             }
             return reply
@@ -122,7 +122,7 @@ final class ControlService: WebService {
         case .add:
             return WebReply(json: try await operations.add(try Self.read(AddRequest.self, body)), status: 202)
         // Only for a request without a readable body.
-        case .receive: throw Refusal(.badRequest, "the body is to be the bytes")
+        case .receive: throw Refusal(.badRequest, "the body must be the bytes of the file")
         case .act(let act):
             let selection = body.isEmpty ? Selection() : try Self.read(Selection.self, body)
             return WebReply(json: try await perform(act, selection), status: 202)
@@ -150,13 +150,13 @@ final class ControlService: WebService {
             )
         } catch is BodyStream.Cut {
             // The client is no longer there to read it.
-            throw Refusal(.badRequest, "the bytes ended too early: they are not taken")
+            throw Refusal(.badRequest, "the bytes ended too early: nothing was added")
         }
     }
 
     /// The name of the client for people.
     private static func name(of peer: WebPeer) -> String {
-        peer.user.map { Accounts.name(of: $0) ?? "user \($0)" } ?? peer.address ?? "somebody"
+        peer.user.map { Accounts.name(of: $0) ?? "user \($0)" } ?? peer.address ?? "unknown"
     }
 
     private func perform(_ act: Route.Act, _ selection: Selection) async throws -> UploadsReply {
@@ -188,8 +188,8 @@ final class ControlService: WebService {
             var reply = WebReply(
                 json: ErrorReply(
                     code: Refusal.Code.unavailable.rawValue,
-                    message: "\(subscribers.limit) readers follow the events already, and there is room for no more; "
-                        + "ask again when one has left"), status: 503)
+                    message: "\(subscribers.limit) clients follow the events already, which is the maximum; ask "
+                        + "again when one has disconnected"), status: 503)
             // The most that it takes to notice that a reader has left.
             reply.headers.append(("Retry-After", String(max(1, heartbeat.components.seconds))))
             return reply
@@ -199,7 +199,7 @@ final class ControlService: WebService {
 
     private static func read<T: Decodable>(_ type: T.Type, _ body: [UInt8]) throws -> T {
         do { return try JSON.value(type, from: body) } catch let error as DecodingError {
-            throw Refusal(.badRequest, "the body is not what this path takes: \(Self.explain(error))")
+            throw Refusal(.badRequest, "the body is not valid for this path: \(Self.explain(error))")
         }
     }
 
@@ -211,10 +211,10 @@ final class ControlService: WebService {
         case .keyNotFound(let key, _): return "`\(printable(key.stringValue))` is missing"
         case .typeMismatch(_, let context), .valueNotFound(_, let context):
             let place = place(context)
-            return place.isEmpty ? "it is no JSON object" : "`\(printable(place))` has the wrong type"
+            return place.isEmpty ? "it is not a JSON object" : "`\(printable(place))` has the wrong type"
         case .dataCorrupted(let context):
             let place = place(context)
-            return place.isEmpty ? "it is not JSON" : "`\(printable(place))` has a value that cannot be"
+            return place.isEmpty ? "it is not JSON" : "`\(printable(place))` has an invalid value"
         @unknown default: return "it cannot be read"
         }
     }

@@ -68,7 +68,7 @@ struct EventParser {
             if byte != UInt8(ascii: "\n") {
                 line.append(byte)
                 guard line.count + data.count <= Self.longest else {
-                    throw ControlError.protocolFault("an event without an end")
+                    throw ControlError.protocolFault("an incomplete event")
                 }
                 continue
             }

@@ -54,7 +54,7 @@ package struct SecretReader: Sendable {
     package func read(_ source: SecretSource) async throws(SecretError) -> Secret {
         switch source {
         case .json:
-            throw SecretError(source, "it is an object of several", remedy: "take each by itself")
+            throw SecretError(source, "it is an object with several secrets", remedy: "take each by itself")
         case .literal(let text):
             return try checked(Array(text.utf8), source)
         case .environment(let name):
@@ -71,7 +71,8 @@ package struct SecretReader: Sendable {
                     remedy: "start it by systemd, with LoadCredential=\(FilePath(name).display):… in its unit")
             }
             guard !name.isEmpty, !name.utf8.contains(UInt8(ascii: "/")), name != ".", name != ".." else {
-                throw SecretError(source, "that is no name of a credential", remedy: "give the name in LoadCredential=")
+                throw SecretError(
+                    source, "that is not a valid name of a credential", remedy: "give the name in LoadCredential=")
             }
             return try checked(try await content(of: FilePath(folder).appending(FilePath(name)), source), source)
         case .command(let words):
@@ -107,7 +108,7 @@ package struct SecretReader: Sendable {
             }
         } catch let error as SystemError {
             if error.isMissing {
-                throw SecretError(source, "it is not there", remedy: "create it, readable by the daemon's user only")
+                throw SecretError(source, "it does not exist", remedy: "create it, readable by the daemon's user only")
             }
             if error.isDenied {
                 throw SecretError(source, "the daemon may not read it", remedy: "make it readable by the daemon's user")
@@ -129,7 +130,7 @@ package struct SecretReader: Sendable {
         }
         if bytes.isEmpty { throw SecretError(source, "it is empty", remedy: "put the secret in it") }
         guard let text = String(validating: bytes, as: UTF8.self) else {
-            throw SecretError(source, "it is no UTF-8 text", remedy: "check that it is the right one")
+            throw SecretError(source, "it is not UTF-8 text", remedy: "check that it is the right one")
         }
         return Secret(text)
     }

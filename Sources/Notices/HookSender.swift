@@ -43,8 +43,8 @@ package struct HookSender: Sendable {
             problem = try await blocking {
                 // Many programs are links: `/bin/sh`, `/usr/bin/python3`.
                 let status = try FileStatus(at: Files.real(path) ?? path)
-                if !status.isRegular { return "it is no program" }
-                return status.mode & 0o111 == 0 ? "it is not marked as a program; chmod +x it" : nil
+                if !status.isRegular { return "it is not a program" }
+                return status.mode & 0o111 == 0 ? "it is not executable; chmod +x it" : nil
             }
         } catch { problem = (error as? SystemError)?.reason ?? "\(error)" }
         return problem.map { "\(path.display) cannot be run: \($0)" }

@@ -111,7 +111,7 @@ package enum Question {
             !parts.contains("."), !parts.contains(".."), !text.utf8.contains(0), printable(text) == text
         else {
             throw Unanswered(
-                description: "its `name` is no path below the place of the destination, like `door/2026/a.mp4`")
+                description: "its `name` is not a path below the destination, like `door/2026/a.mp4`")
         }
         return parts.reduce(FilePath("")) { $0.appending($1) }
     }

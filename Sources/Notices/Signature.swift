@@ -21,7 +21,7 @@ package struct Signature: Sendable {
         var text = String(secret.dropFirst(mark.count))
         text += String(repeating: "=", count: (4 - text.utf8.count % 4) % 4)
         guard let bytes = bytes(base64: text), !bytes.isEmpty else {
-            throw Unusable(description: "the secret begins with `whsec_`, and what follows is no base 64")
+            throw Unusable(description: "the secret begins with `whsec_`, and the rest is not Base64")
         }
         key = bytes
     }

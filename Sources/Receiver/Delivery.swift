@@ -71,7 +71,7 @@ struct Delivery {
             if isCopied { try Files.removeIfPresent(data) }
             return full
         }
-        throw ReceiverError("\(arrival.wish.display): 10,000 files of that name are there already")
+        throw ReceiverError("\(arrival.wish.display): 10,000 files of that name exist already")
     }
 
     /// Removes a delivered file, if it is still the delivered one and no other upload refers to it.
@@ -85,7 +85,7 @@ struct Delivery {
             // The owner of the folder may have moved it.
             return
         }
-        directory.log("removed \(path.display) at its sender's wish")
+        directory.log("removed \(path.display) at its sender's request")
     }
 
     private func remove(_ path: FilePath, of record: Record) throws -> Bool {

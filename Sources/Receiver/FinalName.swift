@@ -33,14 +33,15 @@ enum FinalName {
 
     /// The path with overlong components shortened; throws when it is not safe to use below a folder.
     static func checked(_ bytes: [UInt8]) throws(Refusal) -> FilePath {
-        guard !bytes.contains(0) else { throw Refusal(text: "the name holds a NUL") }
+        guard !bytes.contains(0) else { throw Refusal(text: "the name contains a NUL") }
         guard bytes.count <= 4096 else { throw Refusal(text: "the name is longer than 4096 bytes") }
         let parts = bytes.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).map {
             FilePath(bytes: $0)
         }
         for part in parts where part.isEmpty || part == "." || part == ".." {
             throw Refusal(
-                text: "the name is no plain relative path (it begins with a slash or holds an empty part, . or ..)")
+                text:
+                    "the name is not a plain relative path (it begins with a slash or contains an empty part, . or ..)")
         }
         if let first = parts.first, first.bytes.starts(with: ownFolder.bytes) {
             throw Refusal(text: "names that begin with \(ownFolder) belong to the receiver")

@@ -17,7 +17,7 @@ final class RefusedClientLog: Sendable {
             let left = max(0, state.count - Self.most)
             if state.began.map({ now.since($0) >= .seconds(60) }) ?? true { state = State(began: now) }
             state.count += 1
-            if state.count == 1, left > 0 { return "\(words) (and \(left) more before that were not written down)" }
+            if state.count == 1, left > 0 { return "\(words) (and \(left) more before that were not logged)" }
             return state.count <= Self.most ? words : nil
         }
     }

@@ -46,7 +46,7 @@ final class TusService: WebService {
         if let given, isSameSecret(given, token) { return nil }
         let words = "refused \(shown(request)): \(given == nil ? "no token" : "wrong token")"
         if let line = strangers.line(words, at: clocks.monotonic()) { directory.log(line) }
-        let reply = no(401, "this receiver wants a token", [("WWW-Authenticate", "Bearer realm=\"sluice\"")])
+        let reply = no(401, "this receiver needs a token", [("WWW-Authenticate", "Bearer realm=\"sluice\"")])
         return WebDenial(reply, delay: given == nil ? .zero : WebDenial.wrongToken)
     }
 
@@ -64,7 +64,7 @@ final class TusService: WebService {
     private func refusal(of request: WebRequest) -> WebReply? {
         let method = method(of: request)
         let target = target(of: request)
-        guard target != .unknown else { return no(404, "there is nothing here; uploads are made at /files/") }
+        guard target != .unknown else { return no(404, "there is nothing here; uploads are created at /files/") }
         if method == "OPTIONS" { return nil }
         let allowed = target == .endpoint ? ["POST", "HEAD"] : ["HEAD", "PATCH", "DELETE"]
         guard allowed.contains(method) else {
@@ -74,7 +74,7 @@ final class TusService: WebService {
                 [("Allow", (allowed + ["OPTIONS"]).joined(separator: ", "))])
         }
         guard request.headers["tus-resumable"] == Self.version.1 else {
-            return no(412, "only version 1.0.0 of the tus protocol is spoken here", [("Tus-Version", "1.0.0")])
+            return no(412, "only version 1.0.0 of the tus protocol is supported", [("Tus-Version", "1.0.0")])
         }
         return nil
     }
@@ -104,7 +104,7 @@ final class TusService: WebService {
             return refuse(415, "the Content-Type of a PATCH is application/offset+octet-stream")
         }
         guard let offset = number(request.headers["upload-offset"]) else {
-            return refuse(400, "Upload-Offset is missing or no number")
+            return refuse(400, "Upload-Offset is missing or not a number")
         }
         guard case .upload(let id) = target(of: request), let arrival = directory.find(id) else {
             return refuse(404, "there is no such upload")
@@ -112,14 +112,14 @@ final class TusService: WebService {
         let length = request.headers["content-length"].flatMap { Int64($0) } ?? 0
         // Bytes that do not fit are refused before the right to write changes.
         guard length <= max(0, arrival.length - offset) || offset > arrival.length else {
-            return refuse(413, "the upload has \(arrival.length) bytes, and \(length) from \(offset) on are more")
+            return refuse(413, "the upload has \(arrival.length) bytes, and \(length) from \(offset) on exceed them")
         }
         do {
             let sink = try Incoming(arrival, on: directory, number: request.number) { [weak self] in
                 self?.incoming.withLock { _ = $0.removeValue(forKey: request.number) }
             }
             guard arrival.letWrite(request.number, at: offset) != nil else {
-                let text = "the upload does not stand at \(offset); ask with HEAD where it stands"
+                let text = "the offset of the upload is not \(offset); ask for it with HEAD"
                 return .failure(Refusal(reply: no(409, text, [("Upload-Offset", String(arrival.place))])))
             }
             incoming.withLock { $0[request.number] = sink }
@@ -165,11 +165,11 @@ final class TusService: WebService {
 
     private func create(_ request: WebRequest) async throws -> WebReply {
         guard let length = number(request.headers["upload-length"]) else {
-            return no(400, "Upload-Length is missing or no number; uploads of unknown length are not taken")
+            return no(400, "Upload-Length is missing or not a number; uploads of unknown length are not accepted")
         }
-        if request.headers["upload-concat"] != nil { return no(400, "uploads in parallel parts are not taken") }
+        if request.headers["upload-concat"] != nil { return no(400, "uploads in parallel parts are not accepted") }
         if let maxSize, length > maxSize {
-            return refused(request, 413, "\(length) bytes are more than the \(maxSize) that one upload may have")
+            return refused(request, 413, "\(length) bytes are more than the maximum of \(maxSize) for one upload")
         }
         guard let metadata = Metadata(header: request.headers["upload-metadata"] ?? "") else {
             return no(400, "Upload-Metadata is not well formed")
@@ -252,7 +252,7 @@ final class TusService: WebService {
             return no(500, "the body was lost")
         }
         let (directory, arrival) = (directory, sink.arrival)
-        if sink.outcome == .interrupted { return no(423, "a newer request has taken this upload over") }
+        if sink.outcome == .interrupted { return no(423, "a newer request has taken over this upload") }
         let standing: IncomingUpload.ReceptionState
         do { standing = try await blocking { try arrival.settle(on: directory) } } catch {
             guard sink.outcome == .stored, arrival.hasAllBytes else { throw error }
@@ -262,7 +262,7 @@ final class TusService: WebService {
             return no(503, "every byte is here, but the upload could not be finished", [("Retry-After", "1")])
         }
         switch sink.outcome {
-        case .tooLong: return refused(request, 413, "the body is longer than what is missing of the upload")
+        case .tooLong: return refused(request, 413, "the body is longer than the rest of the upload")
         case .failed(let error): return failed(error, request)
         case .stored, .interrupted: break
         }
@@ -300,7 +300,7 @@ final class TusService: WebService {
     private func failed(_ error: any Error, _ request: WebRequest) -> WebReply {
         directory.log("failed \(shown(request)): \(error)")
         if let error = error as? SystemError, error.isFull {
-            return no(507, "the receiver's disk is full; what arrived is kept")
+            return no(507, "the receiver's disk is full; the bytes so far are kept")
         }
         return no(500, "the receiver could not store this; its log says why")
     }

@@ -12,7 +12,7 @@ func zshScript(_ verbs: [Verb]) -> String {
         #compdef sluice
         # zsh completion for sluice, made by `sluice completions zsh` from the program's own tables.
 
-        # What the daemon or the configuration knows; nothing where neither answers at once.
+        # Names from the daemon or the configuration; no names if neither answers at once.
         _sluice_ask() {
             local -a given rows
             local i
@@ -62,7 +62,7 @@ func zshScript(_ verbs: [Verb]) -> String {
             esac
         }
 
-        # Sourced, or loaded by compinit when it is first asked for.
+        # Sourced, or loaded by compinit on first use.
         if [[ $funcstack[1] == _sluice ]]; then
             _sluice "$@"
         else
@@ -118,7 +118,7 @@ func fishScript(_ verbs: [Verb]) -> String {
     return """
         # fish completion for sluice, made by `sluice completions fish` from the program's own tables.
 
-        # Whether the verb that stands there is this one; without a word, whether none does.
+        # True if the verb on the command line is this one; without an argument, true if there is no verb.
         function __sluice_at
             set -l words (commandline -opc)
             set -l verb
@@ -136,7 +136,7 @@ func fishScript(_ verbs: [Verb]) -> String {
             test "$verb" = "$argv[1]"
         end
 
-        # What the daemon or the configuration knows; nothing where neither answers at once.
+        # Names from the daemon or the configuration; no names if neither answers at once.
         function __sluice_ask
             set -l words (commandline -opc)
             set -l given

@@ -52,7 +52,7 @@ private func bashScript(_ verbs: [Verb]) -> String {
     return """
         # bash completion for sluice, made by `sluice completions bash` from the program's own tables.
 
-        # Those of the words that begin with what is typed.
+        # Adds the words that begin with the typed text.
         _sluice_words() {
             local word
             for word; do
@@ -60,7 +60,7 @@ private func bashScript(_ verbs: [Verb]) -> String {
             done
         }
 
-        # What the daemon or the configuration knows; nothing where neither answers at once.
+        # Names from the daemon or the configuration; no names if neither answers at once.
         _sluice_ask() {
             local line
             while IFS= read -r line; do
@@ -68,7 +68,7 @@ private func bashScript(_ verbs: [Verb]) -> String {
             done < <("${COMP_WORDS[0]}" completions "$@" "${asking[@]}" 2>/dev/null </dev/null)
         }
 
-        # Whether a value stands behind the option.
+        # True if the option takes a value.
         _sluice_takes() {
             case "$1 $2" in
         \(cases(takes))
@@ -100,7 +100,7 @@ private func bashScript(_ verbs: [Verb]) -> String {
             local cur=${COMP_WORDS[COMP_CWORD]} verb='' option='' only='' glued='' word i
             local -a asking=()
             COMPREPLY=()
-            # COMP_WORDBREAKS makes words of `=` and `:`. Behind an option they stand before its value, else inside a word.
+            # COMP_WORDBREAKS splits at `=` and `:`. After an option they precede its value, else they are part of a word.
             for ((i = 1; i < COMP_CWORD; i++)); do
                 word=${COMP_WORDS[i]}
                 if [[ $word == [=:] ]]; then

@@ -29,8 +29,8 @@ package enum ExitCode: Int32, Sendable, CaseIterable {
         case .notFound: "no such upload, or more than one"
         case .notRunning: "the daemon does not answer"
         case .notNow: "not now: refused, starting, or locked by another process"
-        case .remote: "a destination or the daemon answered wrongly"
-        case .config: "the configuration or what it names must be mended"
+        case .remote: "a destination or the daemon gave an invalid answer"
+        case .config: "the configuration, or something that it names, must be fixed"
         }
     }
 }

@@ -24,10 +24,10 @@ func generalHelp(_ verbs: [Verb], width: Int) -> String {
     return [
         "usage: sluice VERB [OPTION...] [ARGUMENT...]",
         wrapped(
-            "Sluice watches folders and uploads what finishes there: never losing a file, never sending one twice, "
-                + "never against your policy.", width: width),
+            "Sluice watches folders and uploads each finished file. It never loses a file, never uploads one "
+                + "twice, and never sends against your policy.", width: width),
         "Verbs:\n" + twoColumns(verbs.map { ($0.name, $0.summary) }, width),
-        "`sluice VERB --help` says more, with examples.",
+        "`sluice VERB --help` shows the options of a verb, with examples.",
         "Exit status:\n" + twoColumns(statuses, width),
     ].joined(separator: "\n\n") + "\n"
 }

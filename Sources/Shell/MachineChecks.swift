@@ -93,12 +93,12 @@ enum MachineChecks {
                         about: "mount", name: rule.name,
                         CheckResult(
                             .ok,
-                            "\(rule.path.display) is on a file system that does not tell of all changes: it is looked "
-                                + "through from time to time, and new files are seen later")))
+                            "\(rule.path.display) is on a file system that does not report all changes: it is "
+                                + "scanned at intervals, and new files are found later")))
             }
         }
         let limit = Inotify.watchLimit
-        let counted = "\(directories)\(isCut ? " or more" : "") director\(directories == 1 ? "y wants" : "ies want")"
+        let counted = "\(directories)\(isCut ? " or more" : "") director\(directories == 1 ? "y needs" : "ies need")"
         if let most = Int(limit), most < directories + directories / 10 {
             let wanted = max(524_288, directories * 2)
             findings.append(
@@ -107,8 +107,8 @@ enum MachineChecks {
                     CheckResult(
                         .warning,
                         "fs.inotify.max_user_watches is \(most), shared by all programs of a user, and \(counted) "
-                            + "a watch: those without one are looked through from time to time; raise it with `sysctl -w "
-                            + "fs.inotify.max_user_watches=\(wanted)`, for good in /etc/sysctl.d/sluice.conf")))
+                            + "a watch: directories without one are scanned at intervals; raise it with `sysctl -w "
+                            + "fs.inotify.max_user_watches=\(wanted)`, permanently in /etc/sysctl.d/sluice.conf")))
         } else {
             findings.append(
                 CheckFinding(
@@ -130,8 +130,9 @@ enum MachineChecks {
             about: "folder", name: rule.name,
             CheckResult(
                 .warning,
-                "\(rule.path.appending(first).display)\(strange.count > 1 ? " and \(strange.count - 1) more" : "") looks like a source on "
-                    + "its way out, and no release of ours has made it: it is left alone. Look at it, and remove or rename it by hand"
+                "\(rule.path.appending(first).display)\(strange.count > 1 ? " and \(strange.count - 1) more" : "") looks "
+                    + "like a source that is being released, but no release of this daemon created it: it is left "
+                    + "alone. Inspect it, and remove or rename it by hand"
             ))
     }
 
@@ -144,15 +145,15 @@ enum MachineChecks {
         func finding(_ verdict: CheckResult.Verdict, _ text: String) -> CheckFinding {
             CheckFinding(about: "rights", name: "writers", CheckResult(verdict, text))
         }
-        if asks == [.skip] { return finding(.ok, "\(user); nobody asks who writes (settle.writers: skip)") }
+        if asks == [.skip] { return finding(.ok, "\(user); no folder checks for writers (settle.writers: skip)") }
         guard let lease = Machine.has(.lease), let looks = ProcessRights()?.looksIntoOthers else {
-            return finding(.warning, "\(user); /proc does not say what this process may: mount it")
+            return finding(.warning, "\(user); /proc does not show the rights of this process: mount it")
         }
         if asks.contains(.proc), !looks, !lease {
             return finding(
                 .warning,
                 "\(user), without CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH: settle.writers: proc does not see writers of other users, and their files "
-                    + "wait for the longer quiet time; set writers: lease, or give both by AmbientCapabilities= and "
+                    + "wait for the longer quiet time; set writers: lease, or grant both with AmbientCapabilities= and "
                     + "CapabilityBoundingSet= in the unit")
         }
         if asks.contains(.lease), !lease {
@@ -162,7 +163,7 @@ enum MachineChecks {
                     + "deleted or moved unless release_unsure of their folder says so; the packaged unit has "
                     + "AmbientCapabilities=CAP_LEASE")
         }
-        return finding(.ok, "\(user), who may ask for every file whether somebody writes it")
+        return finding(.ok, "\(user), with the right to check every file for writers")
     }
 
     private static func clock() -> CheckFinding {
@@ -176,14 +177,15 @@ enum MachineChecks {
         {
             return finding(
                 .warning,
-                "\(trouble.text); what depends on the time waits: `timedatectl set-ntp true`, or set it by hand")
+                "\(trouble.text); everything that depends on the time waits: `timedatectl set-ntp true`, or set it by hand"
+            )
         }
         guard clocks.isSynchronised == true else {
             return finding(
                 .ok,
-                "\(now.wall); nothing says whether it is kept right: systemd-timesyncd, chrony or ntpd would do so")
+                "\(now.wall); no service reports that it is synchronised: run systemd-timesyncd, chrony or ntpd")
         }
-        return finding(.ok, "\(now.wall), kept right")
+        return finding(.ok, "\(now.wall), synchronised")
     }
 
     // MARK: Network and power
@@ -222,12 +224,12 @@ enum MachineChecks {
             }
             return finding(
                 .ok,
-                (power.isOnBattery ? "runs on its battery" : "is fed from outside")
+                (power.isOnBattery ? "runs on battery" : "runs on mains power")
                     + (power.percent.map { ", which is at \($0) %" } ?? ""))
         } catch {
             return finding(
                 settings.allRules.contains(where: \.dependsOnPower) ? .warning : .ok,
-                "what the machine runs on is not known: \(error)")
+                "the power source is not known: \(error)")
         }
     }
 
@@ -284,7 +286,7 @@ enum MachineChecks {
                 "runs since \(status.startedAt), pid \(status.pid)"
                     + (status.overflows > 0
                         ? "; the kernel lost events \(status.overflows) times: `sysctl -w fs.inotify.max_queued_events=65536` "
-                            + "makes that rarer" : "")
+                            + "makes that less frequent" : "")
                     + (troubles == 0
                         ? "" : "; `sluice status` shows \(troubles == 1 ? "a warning" : "\(troubles) warnings")"))
         } catch { result = finding(.ok, "\(error)") }

@@ -41,10 +41,10 @@ func onceLines(_ view: OnceView, _ console: Console, now: WallTime) -> [String] 
 
 private func reason(_ upload: UploadView, _ now: WallTime) -> String {
     if upload.list == "failed", let error = upload.error {
-        return "\(error.code): \(printable(error.message)); `sluice retry` begins it again"
+        return "\(error.code): \(printable(error.message)); `sluice retry` starts it again"
     }
     let holds = upload.holds.map { holdText($0, now) }
     if !holds.isEmpty { return holds.joined(separator: "; ") }
     if upload.state == "settling" { return "it changed while it was copied" }
-    return upload.startedAt == nil ? "its turn did not come" : "stopped on its way; the next run goes on from there"
+    return upload.startedAt == nil ? "it was not started" : "stopped before its end; the next run continues it"
 }

@@ -11,7 +11,7 @@ private let mostStretches = 40
 func planLines(_ plan: PlanView, _ console: Console, now: WallTime) -> [String] {
     let page = PlanPage(console: console, now: now)
     let isWhole = !plan.queues.isEmpty && plan.queues.allSatisfy { $0.leftFiles == 0 }
-    let end = isWhole ? "all is sent" : page.time(plan.until)
+    let end = isWhole ? "everything is sent" : page.time(plan.until)
     var lines = page.text("from \(page.time(plan.from)) until \(end), \(rates(plan.rates))")
     if plan.queues.isEmpty {
         return lines + page.text("Nothing waits.")
@@ -68,12 +68,12 @@ extension String {
 
 private func rates(_ rates: [PlanRateView]) -> String {
     let known = rates.map { rate in
-        let speed = rate.rate.map(Units.rate) ?? "no known speed"
+        let speed = rate.rate.map(Units.rate) ?? "an unknown speed"
         let source =
             switch rate.source {
             case "measured": "measured"
             case "usage": "the best hour of last week"
-            case "given": "as you say"
+            case "given": "as given"
             default: ""
             }
         return "at \(speed)" + (rate.destination.map { " to \($0)" } ?? "") + (source.isEmpty ? "" : " (\(source))")
@@ -97,7 +97,7 @@ private func stretches(_ plan: PlanView, _ page: PlanPage) -> [String] {
             lines += ["", page.console.styled(title, .bold)]
             last = title
         }
-        let part = step.files == 0 ? "a part of one, \(Units.bytes(step.bytes))" : amount(step.files, step.bytes)
+        let part = step.files == 0 ? "a part of one file, \(Units.bytes(step.bytes))" : amount(step.files, step.bytes)
         var text = "\(step.folder) -> \(step.destination)  \(part) at \(Units.rate(step.rate))"
         if let interface = step.interface { text += " by \(interface)" }
         if step.network == "metered" { text += " (metered)" }
@@ -106,17 +106,17 @@ private func stretches(_ plan: PlanView, _ page: PlanPage) -> [String] {
             page.console.styled($0, step.end == "done" ? .green : .dim)
         }
     }
-    if shown > mostStretches { lines += ["", "… and more after that: --json has all of it"] }
+    if shown > mostStretches { lines += ["", "… and more after that: --json shows everything"] }
     return lines
 }
 
 private func ending(_ step: PlanStepView, _ page: PlanPage) -> String {
     switch step.end {
-    case "done": return "then all of it is sent"
+    case "done": return "then everything is sent"
     case "held":
-        guard let hold = step.holds.first else { return "then it may not go on" }
+        guard let hold = step.holds.first else { return "then it must stop" }
         return "then \(hold.text)" + (hold.until.map { ", until \(page.time($0))" } ?? "")
-    default: return "and goes on"
+    default: return "and continues"
     }
 }
 
@@ -132,12 +132,12 @@ private func waiting(_ plan: PlanView, _ page: PlanPage) -> [String] {
         }
         if queue.copying > 0 {
             entries.append(
-                "\(queue.folder) -> \(queue.destination)  \(files(queue.copying)) still to be copied, planned as if they were"
+                "\(queue.folder) -> \(queue.destination)  \(files(queue.copying)) still to be copied; the plan treats them as copied"
             )
         }
         if queue.paused > 0 {
             entries.append(
-                "\(queue.folder) -> \(queue.destination)  \(files(queue.paused)) paused by somebody, not planned")
+                "\(queue.folder) -> \(queue.destination)  \(files(queue.paused)) paused by a person, not planned")
         }
     }
     return page.section("Waiting now", entries)
@@ -168,7 +168,8 @@ private func endings(_ plan: PlanView, _ page: PlanPage) -> [String] {
     }
     return page.section("All sent by", done, .green)
         + page.section("Will not fit before \(page.time(plan.until))", late, .yellow)
-        + page.section("Nobody can say when", endless, .yellow) + page.section("Never, as it is", never, .yellow)
+        + page.section("End not known", endless, .yellow)
+        + page.section("Never, with this configuration", never, .yellow)
 }
 
 /// The limiting condition, and when the files would be there.
@@ -179,7 +180,7 @@ private func why(_ queue: PlanQueueView, _ page: PlanPage) -> String {
         return "\(wait.kind): \(text), for \(Units.duration(wait.seconds))"
     }
     if queue.turns > 0 { reasons.append("others go first for \(Units.duration(queue.turns))") }
-    if queue.going > 0 { reasons.append("it goes for \(Units.duration(queue.going))") }
-    let end = queue.ends.map { "it would be sent by \(page.time($0))" } ?? "no end is in sight within a month"
+    if queue.going > 0 { reasons.append("sending takes \(Units.duration(queue.going))") }
+    let end = queue.ends.map { "it would be sent by \(page.time($0))" } ?? "it would not end within a month"
     return (reasons + [end]).joined(separator: "; ")
 }

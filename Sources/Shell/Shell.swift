@@ -27,7 +27,7 @@ package enum Shell {
             exit(ExitCode.failed.rawValue)
         }
         do { try TaskPool.install() } catch {
-            Console.standard.error("sluice: no thread or descriptor to work with: \(error)")
+            Console.standard.error("sluice: no thread or descriptor is available: \(error)")
             Console.standard.error(
                 "Raise the limits: `ulimit -u`, `-n` and `-v`; under systemd LimitNPROC=, LimitNOFILE=, TasksMax=, MemoryMax=."
             )
@@ -89,7 +89,7 @@ package enum Shell {
                 }
                 if first == "--version" { return try await dispatch(["version"] + rest.dropFirst(), console, signals) }
                 throw CommandError(
-                    .usage, "sluice: `\(printable(first))` comes without a verb", remedy: "See `sluice help`.")
+                    .usage, "sluice: `\(printable(first))` needs a verb", remedy: "See `sluice help`.")
             }
             console.error(generalHelp(verbs, width: console.width))
             return .usage

@@ -78,8 +78,8 @@ func statusLines(_ status: StatusView, _ console: Console, now: WallTime) -> [St
         lines.append(
             entry(
                 "events",
-                "lost \(status.overflows) times since the start, more at once than fs.inotify.max_queued_events; "
-                    + "every folder was scanned again", console, .yellow))
+                "lost \(status.overflows) times since the start, because more than fs.inotify.max_queued_events "
+                    + "were waiting; every folder was scanned again", console, .yellow))
     }
     lines += status.warnings.map { entry("warning", printable($0), console, .yellow) }
     return lines
@@ -88,9 +88,9 @@ func statusLines(_ status: StatusView, _ console: Console, now: WallTime) -> [St
 /// `tell-home  https://example.org, 3 waiting since 14:02, 5 told`
 private func hookLines(_ hook: HookView, _ console: Console, _ now: WallTime) -> [String] {
     let since = hook.oldest.map { " since \(Units.moment($0, now: now))" } ?? ""
-    var text = "\(hook.name)  \(hook.target), \(hook.waiting) waiting\(since), \(hook.told) told"
+    var text = "\(hook.name)  \(hook.target), \(hook.waiting) waiting\(since), \(hook.told) delivered"
     if hook.givenUp > 0 { text += ", " + console.styled("\(hook.givenUp) given up", .red) }
-    if hook.dropped > 0 { text += ", " + console.styled("\(hook.dropped) dropped for want of room", .red) }
+    if hook.dropped > 0 { text += ", " + console.styled("\(hook.dropped) dropped for lack of space", .red) }
     return [entry("hook", text, console)]
         + (hook.hold.map {
             [entry("", holdText($0, now) + ", since \(Units.moment($0.since, now: now))", console, .yellow)]
@@ -109,10 +109,10 @@ private func classLines(
     }
 }
 
-/// `1.2 GB free, 8.8 GB of 10 GB used, it said at 14:02`
+/// `1.2 GB free, 8.8 GB of 10 GB used, as reported at 14:02`
 func spaceText(_ space: SpaceView, _ now: WallTime) -> String {
-    printable(space.text) + (space.askedAt.map { ", it said at \(Units.moment($0, now: now))" } ?? "")
-        + (space.resetsAt.map { "; all free again at \(Units.moment($0, now: now))" } ?? "")
+    printable(space.text) + (space.askedAt.map { ", as reported at \(Units.moment($0, now: now))" } ?? "")
+        + (space.resetsAt.map { "; fully free again at \(Units.moment($0, now: now))" } ?? "")
 }
 
 private func settlingText(_ file: SettlingView, _ now: WallTime) -> String {
@@ -157,13 +157,13 @@ func retentionText(_ retention: RetentionView, _ now: WallTime) -> String {
     var text = "verified sources stay \(rules.joined(separator: ", ")); now "
     text +=
         retention.goingFiles == 0
-        ? "none go"
-        : "\(retention.goingFiles) \(retention.goingFiles == 1 ? "goes" : "go"), \(Units.bytes(retention.goingBytes))"
+        ? "none are due"
+        : "\(retention.goingFiles) \(retention.goingFiles == 1 ? "is due" : "are due"), \(Units.bytes(retention.goingBytes))"
     if let oldest = retention.oldest { text += "; the oldest was verified \(Units.moment(oldest, now: now))" }
     return text
 }
 
-/// `safe to remove: every file is staged; 3 uploads go on without it`
+/// `safe to remove: every file is staged; 3 uploads continue without it`
 ///
 /// - Parameter waiting: A file of the folder that waits for its group.
 func cardText(_ card: CardView, waiting: GatheringView? = nil) -> String {
@@ -176,14 +176,14 @@ func cardText(_ card: CardView, waiting: GatheringView? = nil) -> String {
     case .staged:
         let left = card.unverified - card.failed
         return "safe to remove: every file is staged"
-            + (left > 0 ? "; \(files(left, "upload goes", "uploads go")) on without it" : "")
+            + (left > 0 ? "; \(files(left, "upload continues", "uploads continue")) without it" : "")
             + (card.unreleased > 0 ? "; \(files(card.unreleased, "source", "sources")) on it still to be released" : "")
             + failed
     case .busy, nil:
         return "do not remove: "
             + (card.unstaged > 0
                 ? "\(files(card.unstaged, "file is", "files are")) not staged yet"
-                : waiting.map { "\($0.path): \(printable($0.reason))" } ?? "files on it are still being looked at")
+                : waiting.map { "\($0.path): \(printable($0.reason))" } ?? "files on it are still being examined")
             + failed
     }
 }

@@ -89,7 +89,7 @@ func detailLines(_ detail: UploadDetail, _ console: Console, now: WallTime) -> [
         ("folder", upload.folder),
         (
             "taken from",
-            upload.stagingMode.map(taken)
+            upload.keeping.map(taken)
         ),
         ("destination", upload.destination),
         ("headers", upload.headers.map { "\($0.joined(separator: ", ")); their values are not shown" }),
@@ -102,7 +102,7 @@ func detailLines(_ detail: UploadDetail, _ console: Console, now: WallTime) -> [
     ]
     lines += [
         ("attempt", attemptText(upload, now)),
-        ("in vain", detail.wasted.map { "\(Units.bytes($0)) were sent, and the destination has not kept them" }),
+        ("wasted", detail.wasted.map { "\(Units.bytes($0)) were sent, but the destination did not keep them" }),
     ]
     if let error = upload.error { lines.append(("error", errorText(error, now))) }
     lines += upload.warnings.map { ("warning", printable($0)) }
@@ -118,7 +118,7 @@ func detailLines(_ detail: UploadDetail, _ console: Console, now: WallTime) -> [
         ("priority", upload.priority == 0 ? nil : String(upload.priority)),
         ("recorded", time(detail.media?.recordedAt)), ("recording", detail.media.flatMap(mediaText)),
         ("sha256", upload.sha256), ("settled by", upload.settledBy), ("remote", upload.remote.flatMap(remoteText)),
-        ("remote copy", upload.remoteDelete.map { "deletion \($0)" + ($0 == "unknown" ? ": look for it there" : "") }),
+        ("remote copy", upload.remoteDelete.map { "deletion \($0)" + ($0 == "unknown" ? ": check it there" : "") }),
         ("source", "\(upload.sourceAction): \(printable(upload.sourceState))"), ("created", time(upload.createdAt)),
         ("started", time(upload.startedAt)), ("finished", time(upload.finishedAt)),
         ("listed", time(upload.expiresAt).map { "in \(upload.list) until \($0)" }),
@@ -184,8 +184,8 @@ private func remoteText(_ remote: RemoteView) -> String? {
 /// The place of an upload's bytes, when that is no copy of its source.
 private func taken(_ stagingMode: String) -> String {
     switch stagingMode {
-    case "export": "what export.command makes of it"
-    case "received": "bytes that were handed over"
+    case "export": "the output of export.command"
+    case "received": "bytes received by `sluice add -` or the API"
     default: "the source, in place"
     }
 }

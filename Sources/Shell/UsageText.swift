@@ -114,7 +114,7 @@ func quotaLines(_ quota: QuotaView, _ console: Console, _ now: WallTime) -> [Str
     let isNothing = quota.limit == 0 && quota.used == 0
     let text =
         isNothing
-        ? "nothing may go"
+        ? "nothing may be sent"
         : "\(amount(quota.used)) \(quotaVerb(quota))"
             + (quota.reserved > 0 ? ", \(amount(quota.reserved)) under way" : "")
             + ", \(amount(quota.left)) left until \(Units.moment(quota.until, now: now))"

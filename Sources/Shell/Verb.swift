@@ -65,12 +65,12 @@ package struct Option: Sendable, Hashable {
         self.repeats = repeats
     }
 
-    static let help = Option(flag: "help", "this text")
+    static let help = Option(flag: "help", "print this text")
     static let config = Option(
         "config", "FILE", takes: .file, "the configuration (else $SLUICE_CONFIG, else /etc/sluice/sluice.yaml)")
     static let socket = Option(
         "socket", "PATH", takes: .file, "the daemon's socket (else the one that the configuration names)")
-    static let json = Option(flag: "json", "one JSON object (or one a line) for programs")
+    static let json = Option(flag: "json", "print one JSON object (or one on each line), for programs")
     static let logLevel = Option(
         "log-level", "LEVEL", takes: .words(Log.Level.allCases.map(\.name)),
         "error, warning, notice, info (default) or debug")
@@ -125,7 +125,7 @@ struct Arguments: Sendable {
                 let given: FilePath? = cut.map { FilePath(bytes: word.bytes[($0 + 1)...]) }
                 values[name, default: []].append(try Self.value(of: option, given: given, &rest, verb))
                 guard option.repeats || values[name]?.count == 1 else {
-                    throw Self.usage("--\(name) may stand only once", verb)
+                    throw Self.usage("--\(name) may be given only once", verb)
                 }
             }
         }
@@ -135,10 +135,10 @@ struct Arguments: Sendable {
         }
         if operands.count > verb.operandCount.upperBound {
             let surplus = operands[verb.operandCount.upperBound].display
-            throw Self.usage("`\(surplus)` is one word too many", verb)
+            throw Self.usage("`\(surplus)` is one argument too many", verb)
         }
         if operands.contains(where: \.isEmpty) {
-            throw Self.usage("a word is empty and names nothing; is a variable of your script not set?", verb)
+            throw Self.usage("an argument is empty; is a variable of your script not set?", verb)
         }
     }
 

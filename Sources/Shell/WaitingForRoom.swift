@@ -57,7 +57,7 @@ struct DelayedStart: Sendable {
                 let missing: MissingSpace
                 do {
                     let daemon = try await start()
-                    if !reason.text.isEmpty { log.notice("there is room: the daemon starts") }
+                    if !reason.text.isEmpty { log.notice("there is enough disk space: the daemon starts") }
                     await server?.stop()
                     return daemon
                 } catch {
@@ -66,16 +66,16 @@ struct DelayedStart: Sendable {
                 }
                 if let last, clocks.monotonic() >= last {
                     throw CommandError(
-                        .notNow, missing.text, remedy: "Make room on the disk of \(missing.folder.display).")
+                        .notNow, missing.text, remedy: "Free space on the disk of \(missing.folder.display).")
                 }
                 let isNews = reason.text.isEmpty
                 reason.text = missing.text
                 if isNews {
-                    log.error("no room to start: the daemon waits for it", ["reason": missing.text])
+                    log.error("not enough disk space to start: the daemon waits for it", ["reason": missing.text])
                     server = await listen(reason)
                 }
                 // Other units must not wait for the disk.
-                if patience == nil { notify.ready("waiting for room: \(missing.text)") }
+                if patience == nil { notify.ready("waiting for disk space: \(missing.text)") }
                 try await Alarms.shared.sleep(for: Self.pause)
             }
         } catch {
@@ -98,10 +98,10 @@ struct DelayedStart: Sendable {
         let socket = settings.control.socket
         do {
             return try await blocking {
-                try WaitingServer(socket: socket) { "the daemon waits for room to start: \(reason.text)" }
+                try WaitingServer(socket: socket) { "the daemon waits for disk space to start: \(reason.text)" }
             }
         } catch {
-            log.warning("nobody can ask what the daemon waits for", ["reason": "\(error)"])
+            log.warning("the waiting daemon cannot open its control socket", ["reason": "\(error)"])
             return nil
         }
     }

@@ -60,8 +60,8 @@ package struct MoveTarget: Sendable, Hashable {
             throw SystemError(
                 call: error.call, subject: error.subject, code: error.code,
                 detail:
-                    "a symbolic link, and below the configured part of a move's target none is followed: put a directory "
-                    + "there, or configure the place that it leads to")
+                    "a symbolic link, and links below the configured part of a move's target are not followed: put "
+                    + "a directory there, or configure the place that the link leads to")
         }
     }
 }

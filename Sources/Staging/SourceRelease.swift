@@ -101,7 +101,7 @@ package struct SourceRelease: Sendable {
         guard let folder = try asset.source.openParentIfPresent() else {
             guard case .anotherFile = left, case .move(let target) = act else { return .gone }
             return .kept(
-                "something else was put in its place while it was moved, and its directory is gone: that is "
+                "another file took its place while it was moved, and its directory is gone: that file is "
                     + "\(Move(asset, aside, target, token).shownLeft.display)")
         }
         if case .anotherFile = left, case .move(let target) = act {
@@ -144,7 +144,7 @@ package struct SourceRelease: Sendable {
     }
 
     private static func exchanged(_ place: FilePath) -> Result {
-        .kept("something else was put in its place while it was moved; that stands now as \(place.display)")
+        .kept("another file took its place while it was moved; that file is now \(place.display)")
     }
 
     /// Makes the removal of the name durable before it is recorded.
@@ -217,12 +217,12 @@ package struct SourceRelease: Sendable {
         let place = try folder.placeFreely(aside, as: name, in: folder)
         try folder.sync()
         if place == name { return result }
-        let now = "; it stands now as \(folder.path.appending(place).display)"
+        let now = "; it is now \(folder.path.appending(place).display)"
         switch result {
         case .kept(let reason): return .kept(reason + now)
         // Under its new name a scan finds it; under its own there is another file.
         case .changed(let reason), .later(let reason): return .kept(reason + now)
-        case .unsure: return .kept("it could not be known whether it is open for writing" + now)
+        case .unsure: return .kept("it is unknown whether it is open for writing" + now)
         case .released, .gone: return result
         }
     }

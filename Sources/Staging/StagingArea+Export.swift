@@ -102,8 +102,8 @@ extension StagingArea {
         guard content.bytes == size else {
             throw .commandFailed(
                 code: "export_changes",
-                "`\(export.program)` has ended, and \(export.output.display) still changes: something "
-                    + "that it started goes on writing")
+                "`\(export.program)` has ended, and \(export.output.display) still changes: a program that it "
+                    + "started continues to write")
         }
         try lookAgain(wanted, from)
         try writing { () throws(SystemError) in
@@ -216,7 +216,7 @@ extension StagingArea {
         else { return }
         throw .commandFailed(
             code: "export_no_output",
-            "`\(export.program)` made \(export.output.display) a hard link of another file: it has to make a file of its own"
+            "`\(export.program)` made \(export.output.display) a hard link of another file: it must create its own file"
         )
     }
 
@@ -231,21 +231,21 @@ extension StagingArea {
         func refused(_ problem: String) -> StagingError {
             .commandFailed(
                 code: "export_no_output",
-                "`\(export.program)` ended as if all were well, and \(export.output.display) \(problem)")
+                "`\(export.program)` ended with status 0, but \(export.output.display) \(problem)")
         }
         let made = try opened(output) { error in
             refused(
                 error.isMissing
                     ? "is not there: does it write to `{output}`?"
                     : error.isLink
-                        ? "is a symbolic link: it has to write a file (`{input}` is a link, which `cp -a` and `mv` take as it is: `cp -L` reads what it leads to)"
+                        ? "is a symbolic link: it must write a file (`{input}` is a link, which `cp -a` and `mv` copy as a link: `cp -L` copies the file)"
                         : "cannot be opened: \(error.reason)")
         }
         let status = try reading(output) { () throws(SystemError) in try FileStatus(of: made, named: output) }
-        guard status.isRegular else { throw refused("is no file") }
+        guard status.isRegular else { throw refused("is not a file") }
         guard status.size >= export.minSize else {
             throw refused(
-                "has \(shownBytes(status.size)), where \(shownBytes(export.minSize)) are the least (export.min_size)")
+                "has \(shownBytes(status.size)), and the minimum is \(shownBytes(export.minSize)) (export.min_size)")
         }
         return made
     }

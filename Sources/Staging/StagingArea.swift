@@ -39,7 +39,7 @@ package enum StagingError: Error, Sendable, CustomStringConvertible {
     package var description: String {
         switch self {
         case .changed(let path): "\(path.display) changed while it was copied"
-        case .missing(let path): "\(path.display) is not there any more"
+        case .missing(let path): "\(path.display) no longer exists"
         case .noCommand(let text), .commandFailed(_, let text), .commandEnded(let text): text
         case .stopped(let path): "the copy of \(path.display) was stopped"
         case .unreadable(let error), .full(let error), .broken(let error), .tooLarge(let error),

@@ -75,7 +75,7 @@ private func takeBody(
     this.received()
     if let onBody = this.request.onBody {
         if onBody(Array(piece)) { return piece.count }
-        this.objection = (.cancelled, "stopped by the one who reads the answer")
+        this.objection = (.cancelled, "stopped by the reader of the answer")
         return 0
     }
     if this.answer.take(body: piece) { return piece.count }

@@ -31,7 +31,7 @@ enum ContentCoding {
                 do throws(Problem) { body = try inflate(body, windowBits: zlibWindow, limit, "deflate").bytes } catch {
                     guard error != .tooLong else { throw error }
                     let plain = try inflate(body, windowBits: -zlibWindow, limit, "deflate")
-                    guard plain.used == body.count else { throw .unreadable("is no `deflate`") }
+                    guard plain.used == body.count else { throw .unreadable("is not valid `deflate`") }
                     body = plain.bytes
                 }
             default: throw .unreadable("is in the encoding `\(printable(String(coding.prefix(40))))`")
@@ -87,7 +87,7 @@ enum ContentCoding {
         switch status {
         case Z_STREAM_END: return (result, body.count - Int(stream.avail_in))
         case Z_BUF_ERROR: throw .unreadable("ends in the middle of its `\(coding)`")
-        default: throw .unreadable("is no `\(coding)`")
+        default: throw .unreadable("is not valid `\(coding)`")
         }
     }
 }

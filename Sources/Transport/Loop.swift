@@ -203,7 +203,7 @@ final class Loop: @unchecked Sendable {
                     continue
                 }
                 end(transfer, abruptly: true) {
-                    .failure(transfer.error(.reset, 0, "the address that it left from is no longer this machine's"))
+                    .failure(transfer.error(.reset, 0, "its source address is no longer an address of this machine"))
                 }
             }
         }

@@ -9,7 +9,8 @@ extension Transfer {
         let names = Set(request.headers.map { $0.0.lowercased() })
         for (name, value) in request.headers {
             guard isToken(name), value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
-                throw error(.other, 0, "the header `\(name.prefix(64))` has a character that no header may have")
+                throw error(
+                    .other, 0, "the header `\(name.prefix(64))` has a character that is not allowed in a header")
             }
             // libcurl's form of a header without a value.
             lines.append(value.isEmpty ? "\(name);" : "\(name): \(value)")

@@ -107,7 +107,7 @@ final class Transfer: @unchecked Sendable {
             if try RouteCandidates.leads(interface, to: address, port: port) { return true }
             objection = (
                 .interface,
-                "the way to \(address) does not lead over the interface `\(interface)`, and no other one may be used"
+                "the route to \(address) does not use the interface `\(interface)`, and no other one may be used"
             )
         } catch {
             objection = (
@@ -329,7 +329,7 @@ final class Transfer: @unchecked Sendable {
         guard connecting == 407 || connecting == 401 else { return "\(text), and does not connect to the server" }
         let variable = "\(WebAddress(request.url).scheme ?? "http")_proxy"
         return
-            "\(text): it wants a user and a password, or others than it was given: set `\(variable)` to its address, with USER:PASSWORD@ before the host"
+            "\(text): it requires a user and a password, or rejects the given ones: set `\(variable)` to its address, with USER:PASSWORD@ before the host"
     }
 
     /// A refusal counts by its status, even if its body was interrupted or had no end; so does the answer to a request

@@ -30,17 +30,17 @@ struct TransferTimes {
         }
         var all: [(left: Duration, kind: TransportError.Kind, words: String)] = []
         if let whole = limits.whole {
-            all.append((left(whole, since: began), .timedOut, "no whole answer within \(whole)"))
+            all.append((left(whole, since: began), .timedOut, "no complete answer within \(whole)"))
         }
         switch phase {
         case .connecting:
             all.append((left(limits.connect, since: began), .connect, "no connection within \(limits.connect)"))
         case .sending:
             let stall = limits.sendingStall
-            all.append((left(stall, since: moved), .stalled, "the peer took no byte for \(stall)"))
+            all.append((left(stall, since: moved), .stalled, "the peer accepted no byte for \(stall)"))
         case .answering:
             if let answer = limits.answer {
-                let words = "no whole answer within \(answer) of the last byte sent"
+                let words = "no complete answer within \(answer) of the last byte sent"
                 all.append((left(answer, since: asked), .timedOut, words))
             }
             all.append((left(limits.replyWait, since: moved), .timedOut, "no answer for \(limits.replyWait)"))

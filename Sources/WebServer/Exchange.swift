@@ -146,7 +146,7 @@ final class Exchange: @unchecked Sendable {
             guard
                 case .taken(let place) = serverState.connections.take(id, for: request.peer, isAdmitted: denial == nil)
             else {
-                var reply = serverState.service.refusal(429, "too many requests of this address are under way")
+                var reply = serverState.service.refusal(429, "too many requests from this address are in progress")
                 reply.headers.append(("Retry-After", "10"))
                 return refuse(WebDenial(reply), headers: request.headers, connection)
             }

@@ -61,7 +61,7 @@ struct ListeningSocket {
             guard errno == EADDRINUSE else { throw problem(reason()) }
             // A file that cannot be examined must not be removed.
             guard let status = try? FileStatus(at: path), status.mode & 0o170000 == 0o140000 else {
-                throw problem("a file that is no socket stands there; move it away")
+                throw problem("a file that is not a socket is there; move it away")
             }
             let probe = socket(AF_UNIX, streamSocket | closeOnExec, 0)
             let isAnswered = call { connect(probe, $0, $1) } == 0 || errno != ECONNREFUSED

@@ -57,8 +57,8 @@ enum RequestHead {
     ) -> String? {
         switch sluice_mhd_head_fault(connection, method, version) {
         case sluice_mhd_head_fine: nil
-        case sluice_mhd_head_blank_in_name: "the name of a header has a blank in it or behind it"
-        case sluice_mhd_head_folded: "a header goes on in a second line"
+        case sluice_mhd_head_blank_in_name: "the name of a header has a space in it or after it"
+        case sluice_mhd_head_folded: "a header continues on a second line"
         default: "a line of the head does not end in CR and LF"
         }
     }
@@ -76,16 +76,16 @@ enum RequestHead {
             if let host = hosts.first,
                 host.utf8.contains(where: { $0 <= 0x20 || $0 >= 0x7F || " /?#@,\\".utf8.contains($0) })
             {
-                return "Host is no name and port"
+                return "Host is not a name and port"
             }
             if lengths.count > 1 { return "the request has several values of Content-Length" }
             if let length = lengths.first {
                 let isNumber = !length.isEmpty && length.utf8.allSatisfy(\.isDigit)
-                guard isNumber, Int64(length) != nil else { return "Content-Length is no number of bytes" }
+                guard isNumber, Int64(length) != nil else { return "Content-Length is not a number of bytes" }
                 if !encodings.isEmpty { return "the request has Content-Length and Transfer-Encoding" }
             }
             guard encodings.isEmpty || encodings.count == 1 && encodings[0].lowercased() == "chunked" else {
-                return "the only Transfer-Encoding that is understood is chunked"
+                return "the only supported Transfer-Encoding is chunked"
             }
             return nil
         }

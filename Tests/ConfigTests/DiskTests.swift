@@ -42,11 +42,11 @@ struct DiskTests {
         let error = #expect(throws: ConfigErrors.self) { try load(missing) }
         #expect(
             error?.description
-                == "\(root)/none.yaml: is not there; name another with --config FILE or $SLUICE_CONFIG")
-        #expect(problems(folder.path) == ["is no regular file"])
+                == "\(root)/none.yaml: does not exist; name another with --config FILE or $SLUICE_CONFIG")
+        #expect(problems(folder.path) == ["is not a regular file"])
         #expect(
             problems(try folder.write("latin.yaml", [0x61, 0x0A, 0xE9, 0x0A])) == [
-                "is not UTF-8: line 2 has bytes that are no text"
+                "is not UTF-8: line 2 has bytes that are not text"
             ])
         let large = try folder.write("large.yaml", Array(repeating: 0x23, count: (1 << 20) + 1))
         #expect(problems(large) == ["is larger than 1 MiB, which no configuration is"])
@@ -87,7 +87,7 @@ struct DiskTests {
         #expect(
             problems(main) == [
                 "`state` may only stand in the main file; files in config.d add `folders` and `destinations`",
-                "the destination `nas` is already at \(root)/sluice.yaml:3:3",
+                "the destination `nas` is already defined at \(root)/sluice.yaml:3:3",
                 "no setting is called `foldres` here; did you mean `folders`?",
             ])
     }
@@ -102,13 +102,14 @@ struct DiskTests {
                 - {name: a, path: \(root)/none, upload_to: [nas]}
                 - {name: c, path: \(root)/nonee/deeper/still, upload_to: [nas]}
                 """)
-        let here = "is not there now, and is watched when it appears: mount what belongs there, or make it (mkdir -p)"
+        let here =
+            "does not exist now, and is watched when it appears: mount the file system that belongs there, or create it (mkdir -p)"
         let other =
-            "warning: `\(root)/nonee/deeper/still` \(here). Of what it lies in, only `\(root)` is there: look at how it is spelt"
+            "warning: `\(root)/nonee/deeper/still` \(here). Of its parent folders only `\(root)` exists: check the spelling"
         #expect(problems(try write("sluice.yaml", text)) == ["warning: `\(root)/none` \(here)", other])
         #expect(
             problems(try write("sluice.yaml", text.replacing("/none,", with: "/file,"))) == [
-                "warning: `\(root)/file` is no folder; it is watched when one stands there", other,
+                "warning: `\(root)/file` is not a folder; it is watched when a folder is there", other,
             ])
     }
 
@@ -120,7 +121,7 @@ struct DiskTests {
         _ = try write("token", "hunter2", mode: 0o644)
         #expect(
             problems(main) == [
-                "warning: everybody on this machine can read `\(root)/token` (mode 0644); chmod it to 0600 or 0640"
+                "warning: every user of this machine can read `\(root)/token` (mode 0644); chmod it to 0600 or 0640"
             ])
         _ = try write("token", "hunter2", mode: 0o640)
         #expect(problems(main).isEmpty)
@@ -133,9 +134,9 @@ struct DiskTests {
         let text = configuration(token: "{literal: hunter2}")
         let open = problems(try write("sluice.yaml", text, mode: mode))
         #expect(open.count == 1)
-        #expect(open[0].hasPrefix("a secret stands in a file that others can read (mode 0\(String(mode, radix: 8)))"))
+        #expect(open[0].hasPrefix("a secret is in a file that others can read (mode 0\(String(mode, radix: 8)))"))
         let closed = try write("sluice.yaml", text, mode: 0o600)
-        #expect(problems(closed).map { $0.prefix(50) } == ["warning: a secret stands in the configuration; kee"])
+        #expect(problems(closed).map { $0.prefix(50) } == ["warning: a secret is in the configuration; keep it"])
         #expect(try load(closed).settings.destinations[0].values["token"] == .secret(.literal("hunter2")))
     }
 
@@ -145,7 +146,7 @@ struct DiskTests {
             ("{env: OTHER}", "warning: the environment variable `OTHER` is not set here; the daemon will need it"),
             (
                 "{credential: nas}",
-                "warning: cannot be looked at here, since no `$CREDENTIALS_DIRECTORY` is set; the daemon's unit needs "
+                "warning: cannot be checked here, because `$CREDENTIALS_DIRECTORY` is not set; the daemon's unit needs "
                     + "`LoadCredential=nas:…`"
             ),
             ("{command: [/nonexistent/pass]}", "`/nonexistent/pass` cannot be run: No such file or directory"),

@@ -3,10 +3,10 @@ extension MistakeTests {
     static let rules: [Mistake] = [
         Mistake(
             "folders: [{name: '-', path: /a, upload_to: []}]",
-            "18: folders[0].name: is `-`, which stands for what is handed over with `sluice add -`; give another"),
+            "18: folders[0].name: is `-`, which is reserved for `sluice add -`; choose another name"),
         Mistake(
             "policy: {windows: []}",
-            "19: policy.windows: names no window, so nothing could ever go; take it out for no limit"),
+            "19: policy.windows: lists no window, so nothing would ever be sent; remove it for no limit"),
         Mistake(
             "policy: {windows: 22:00-06:00}",
             "19: policy.windows: takes a list of windows, like `[\"22:00-06:00\"]`, not a single value"),
@@ -22,16 +22,16 @@ extension MistakeTests {
             "20: policy.windows[0]: begins at 24:00"),
         Mistake(
             "policy: {windows: ['sat,sunday 08:00-09:00']}",
-            "20: policy.windows[0]: `sunday` is no day; there are: mon, tue"),
+            "20: policy.windows[0]: `sunday` is not a day; there are: mon, tue"),
         Mistake(
             "policy: {windows: [{except: [2026-12-24]}]}",
             "20: policy.windows[0].between: `between` is missing; name the time of the day"),
         Mistake(
             "policy: {windows: [{between: 08:00-09:00, except: [2026-02-29]}]}",
-            "52: policy.windows[0].except[0]: no calendar has a day `2026-02-29`"),
+            "52: policy.windows[0].except[0]: there is no day `2026-02-29`"),
         Mistake(
             "policy: {windows: [{between: 08:00-09:00, until: 3}]}",
-            "43: policy.windows[0].until: no setting is called `until` here; here are allowed: between, except"),
+            "43: policy.windows[0].until: no setting is called `until` here; allowed here: between, except"),
         Mistake(
             "policy: {min_battery: 30}",
             "23: policy.min_battery: takes a share with its `%`, like `30%`, not a bare number"),
@@ -78,13 +78,13 @@ extension MistakeTests {
             "45: policy.busy.timeout: takes a length of time from 100ms to 1m, not `5m`"),
         Mistake(
             "destinations: {a: {type: tus, url: 'http://a/', busy: {file: /run/a, minutes: 3}}}",
-            "70: destinations.a.busy.minutes: no setting is called `minutes` here; here are allowed: file, command, every, timeout"
+            "70: destinations.a.busy.minutes: no setting is called `minutes` here; allowed here: file, command, every, timeout"
         ),
         Mistake(
             "policy: {on_battery: wait}", "22: policy.on_battery: takes `allow` or `pause`, not `wait`"),
         Mistake(
             "policy: {expires_after: 7}",
-            "25: policy.expires_after: takes a length of time with its unit, like `90s`, `1h30m` or `500ms`, not a bare number: 7 of what?"
+            "25: policy.expires_after: takes a length of time with its unit, like `90s`, `1h30m` or `500ms`, not 7 without a unit"
         ),
         Mistake(
             "policy: {expires_after: 5s}",
@@ -97,7 +97,7 @@ extension MistakeTests {
             "19: policy.quotas[0]: takes a quota, like `{per: day, bytes: 20 GB}`, not a single value"),
         Mistake(
             "policy: {quotas: [{bytes: 20 GB}]}",
-            "19: policy.quotas[0].per: `per` is missing; say how long it counts: `hour`, `day`, `week` or `month`"),
+            "19: policy.quotas[0].per: `per` is missing; name its period: `hour`, `day`, `week` or `month`"),
         Mistake(
             "policy: {quotas: [{per: days, bytes: 20 GB}]}",
             "25: policy.quotas[0].per: takes one of hour, day, week, month, not `days`; did you mean `day`?"),
@@ -106,11 +106,11 @@ extension MistakeTests {
             "19: policy.quotas[0]: limits nothing; add `bytes`, like `bytes: 20 GB`, or `files`, like `files: 500`"),
         Mistake(
             "policy: {quotas: [{per: day, bytes: 20}]}",
-            "37: policy.quotas[0].bytes: takes an amount with its unit, like `20 GB` or `8 MiB`, not a bare number: 20 of what?"
+            "37: policy.quotas[0].bytes: takes an amount with its unit, like `20 GB` or `8 MiB`, not 20 without a unit"
         ),
         Mistake(
             "policy: {quotas: [{per: day, bytes: 200 kB}]}",
-            "37: policy.quotas[0].bytes: is too little for any file to begin; the least is 288 KiB, and 0 lets nothing go"
+            "37: policy.quotas[0].bytes: is too little for any file to start; the minimum is 288 KiB, and 0 stops all transfers"
         ),
         Mistake(
             "policy: {quotas: [{per: day, files: 1.5}]}",
@@ -120,13 +120,13 @@ extension MistakeTests {
             "55: policy.quotas[0].direction: takes one of sent, received, both, not `in`"),
         Mistake(
             "policy: {quotas: [{per: day, files: 5, direction: both}]}",
-            "51: policy.quotas[0].direction: is about `bytes`; files count when they are begun"),
+            "51: policy.quotas[0].direction: applies to `bytes`; files count when they start"),
         Mistake(
             "policy: {quotas: [{per: day, starts_on: 3, files: 1}]}",
             "41: policy.quotas[0].starts_on: belongs to `per: week` and `per: month`; a day begins at midnight"),
         Mistake(
             "policy: {quotas: [{per: hour, starts_on: 3, files: 1}]}",
-            "42: policy.quotas[0].starts_on: belongs to `per: week` and `per: month`; an hour begins when the clock shows one"
+            "42: policy.quotas[0].starts_on: belongs to `per: week` and `per: month`; an hour begins at minute 0"
         ),
         Mistake(
             "policy: {quotas: [{per: month, starts_on: 32, files: 1}]}",
@@ -165,7 +165,7 @@ extension MistakeTests {
         ),
         Mistake(
             "policy: {bandwidth: [{limit: 2 Mb/s}]}",
-            "32: policy.bandwidth[0].limit: `Mb` is no unit of bytes; did you mean `MB`?"),
+            "32: policy.bandwidth[0].limit: `Mb` is not a unit of bytes; did you mean `MB`?"),
         Mistake(
             "policy: {bandwidth: [{limit: 1 MB/s, except: [2026-12-24]}]}",
             "46: policy.bandwidth[0].except: belongs to `between`; add that, or take this out"),
@@ -188,17 +188,17 @@ extension MistakeTests {
         ),
         Mistake(
             "policy: {networks: [{interface: wwan0}]}",
-            "21: policy.networks[0].metered: says nothing of the network; add `metered: true` or `false`"),
+            "21: policy.networks[0].metered: sets nothing; add `metered: true` or `false`"),
         Mistake(
             "policy: {networks: [{gateway: 192.168.1.1, metered: true}]}",
-            "31: policy.networks[0].gateway: is an IP address; the gateway is known by its hardware address"),
+            "31: policy.networks[0].gateway: is an IP address; the gateway is identified by its hardware address"),
         Mistake(
             "policy: {networks: [{subnet: 192.168.1.0, metered: true}]}",
-            "30: policy.networks[0].subnet: takes a network with its length, like `192.168.1.0/24`, not the address `192.168.1.0`; for that alone write `192.168.1.0/32`"
+            "30: policy.networks[0].subnet: takes a network with its length, like `192.168.1.0/24`, not the address `192.168.1.0`; for that address alone write `192.168.1.0/32`"
         ),
         Mistake(
             "policy: {networks: [{subnet: 192.168.1.77/27, metered: true}]}",
-            "30: policy.networks[0].subnet: `192.168.1.77/27` has bits behind its length; the network is `192.168.1.64/27`"
+            "30: policy.networks[0].subnet: `192.168.1.77/27` has host bits set; the network is `192.168.1.64/27`"
         ),
         Mistake(
             "policy: {networks: [{subnet: 192.168.1.0/33, metered: true}]}",

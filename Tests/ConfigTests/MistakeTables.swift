@@ -1,13 +1,13 @@
 /// The specification of the loader's messages, by their text.
 extension MistakeTests {
     static let syntax: [Mistake] = [
-        Mistake("", "a.yaml: says nothing; it begins with `version: 1`"),
-        Mistake("# nothing\n", "a.yaml: says nothing; it begins with `version: 1`"),
+        Mistake("", "a.yaml: is empty; a configuration begins with `version: 1`"),
+        Mistake("# nothing\n", "a.yaml: is empty; a configuration begins with `version: 1`"),
         Mistake(
             "version: 1\npolicy:\n\tretry: {}",
             """
             a.yaml:3:1: found character that cannot start any token, while scanning for the next token; indent with \
-            spaces, YAML takes no tabs there
+            spaces, YAML allows no tabs there
                 3 | →retry: {}
                   | ^
             """),
@@ -22,14 +22,14 @@ extension MistakeTests {
         Mistake(
             "version: 1\nfolders:\n- name: *x",
             """
-            a.yaml:3:9: no anchor `&x` stands above this alias; a text that begins with `*` needs quotes
+            a.yaml:3:9: no anchor `&x` comes before this alias; a text that begins with `*` needs quotes
                 3 | - name: *x
                   |         ^
             """),
         Mistake(
             "version: 1\na: &a [*a]",
             """
-            a.yaml:2:8: the alias `*a` stands inside what it refers to
+            a.yaml:2:8: the alias `*a` is inside the value that it refers to
                 2 | a: &a [*a]
                   |        ^
             """),
@@ -66,14 +66,14 @@ extension MistakeTests {
         Mistake(
             "version: 1\n---\nversion: 1",
             """
-            a.yaml:2:1: a second document begins; a configuration is one document
+            a.yaml:2:1: a second document begins here; a configuration is one document
                 2 | ---
                   | ^
             """),
         Mistake(
             "version: 1\nstate: !!str /a",
             """
-            a.yaml:2:8: the tag `tag:yaml.org,2002:str` is not understood here; leave it out
+            a.yaml:2:8: the tag `tag:yaml.org,2002:str` is not supported here; remove it
                 2 | state: !!str /a
                   |        ^
             """),
@@ -132,7 +132,7 @@ extension MistakeTests {
         Mistake(
             "version: 1\ncontrol: {port: 80}",
             """
-            a.yaml:2:11: control.port: the port stands in `listen`
+            a.yaml:2:11: control.port: the port belongs in `listen`
                 2 | control: {port: 80}
                   |           ^
             """),
@@ -146,7 +146,7 @@ extension MistakeTests {
         Mistake(
             "version: 1\nversion: 1",
             """
-            a.yaml:2:1: version: `version` stands here a second time; the first is in line 1
+            a.yaml:2:1: version: `version` is set a second time; the first is in line 1
                 2 | version: 1
                   | ^
             """),
@@ -154,7 +154,7 @@ extension MistakeTests {
             "version: 1\nfolders:\n- {name: a, path: /a, quiet_for: 2s, upload_to: [n]}\n"
                 + "destinations: {n: {type: tus, url: \"http://[::1]:80/\"}}",
             """
-            a.yaml:3:23: folders[0].quiet_for: `quiet_for` stands under `settle`
+            a.yaml:3:23: folders[0].quiet_for: `quiet_for` belongs under `settle`
                 3 | - {name: a, path: /a, quiet_for: 2s, upload_to: [n]}
                   |                       ^
             """),
@@ -162,7 +162,7 @@ extension MistakeTests {
             "version: 1\nfolders:\n- {name: a, path: /a, policy: {order: newest-first}, upload_to: [n]}\n"
                 + "destinations: {n: {type: tus, url: \"http://[::1]:80/\"}}",
             """
-            a.yaml:3:23: folders[0].policy: rules of its own stand beside its other keys, without `policy`: `windows`, `bandwidth`, `quotas` …
+            a.yaml:3:23: folders[0].policy: its own rules belong beside its other keys, without `policy`: `windows`, `bandwidth`, `quotas` …
                 3 | - {name: a, path: /a, policy: {order: newest-first}, upload_to: [n]}
                   |                       ^
             """),

@@ -11,9 +11,9 @@ extension MistakeTests {
         Mistake("staging: 5", "10: staging: takes a mapping, like `{path: …}`, not a single value"),
         Mistake(
             "staging: {max_size: 20}",
-            "21: staging.max_size: takes an amount with its unit, like `20 GB` or `8 MiB`, not a bare number: 20 of what?"
+            "21: staging.max_size: takes an amount with its unit, like `20 GB` or `8 MiB`, not 20 without a unit"
         ),
-        Mistake("staging: {max_size: 20 Gb}", "24: staging.max_size: `Gb` is no unit of bytes; did you mean `GB`?"),
+        Mistake("staging: {max_size: 20 Gb}", "24: staging.max_size: `Gb` is not a unit of bytes; did you mean `GB`?"),
         Mistake(
             "staging: {max_size: -1 GB}",
             "21: staging.max_size: takes an amount with its unit, like `20 GB` or `8 MiB`, not `-1 GB`"),
@@ -31,11 +31,11 @@ extension MistakeTests {
         ),
         Mistake(
             "policy: {retry: {first: 90}}",
-            "25: policy.retry.first: takes a length of time with its unit, like `90s`, `1h30m` or `500ms`, not a bare number: 90 of what?"
+            "25: policy.retry.first: takes a length of time with its unit, like `90s`, `1h30m` or `500ms`, not 90 without a unit"
         ),
         Mistake(
             "policy: {retry: {first: 3 parsecs}}",
-            "27: policy.retry.first: `parsecs` is no unit of time; there are: ms, s, m (minutes), h, d"),
+            "27: policy.retry.first: `parsecs` is not a unit of time; there are: ms, s, m (minutes), h, d"),
         Mistake("policy: {retry: {first: 30m1h}}", "25: policy.retry.first: has its units out of order"),
         Mistake(
             "policy: {retry: {first: 2d}}", "25: policy.retry.first: takes a length of time from 100ms to 1d, not `2d`"),
@@ -70,7 +70,7 @@ extension MistakeTests {
             "21: metrics.textfile: takes an absolute path, not `a.prom`; begin it with `/`"),
         Mistake(
             "metrics: {port: 9090}",
-            "11: metrics.port: no setting is called `port` here; here are allowed: textfile, status_file, every"),
+            "11: metrics.port: no setting is called `port` here; allowed here: textfile, status_file, every"),
         Mistake(
             "retention: {completed: 9s}",
             "24: retention.completed: takes a length of time from 10s to 3660d, not `9s`"),
@@ -78,14 +78,14 @@ extension MistakeTests {
             "retention: {failed: 30s}", "21: retention.failed: takes a length of time from 1m to 3660d, not `30s`"),
         Mistake(
             "retention: {history: 90}",
-            "22: retention.history: takes a length of time with its unit, like `90s`, `1h30m` or `500ms`, not a bare number: 90 of what?"
+            "22: retention.history: takes a length of time with its unit, like `90s`, `1h30m` or `500ms`, not 90 without a unit"
         ),
         Mistake(
             "retention: {source: keep}",
-            "13: retention.source: what becomes of a source stands in its folder, under `after_upload`"),
+            "13: retention.source: what happens to a source is set in its folder, under `after_upload`"),
         Mistake(
             "webhooks: []",
-            "1: webhooks: an address that is told of events is a hook with a `url`, under `hooks`"),
+            "1: webhooks: an address that receives events is a hook with a `url`, under `hooks`"),
         Mistake(
             "policy: {before_upload: {command: [a]}}",
             "36: policy.before_upload.command: takes the program by its absolute path; no shell looks for it"),
@@ -102,7 +102,7 @@ extension MistakeTests {
         ),
         Mistake(
             "hooks: [{command: [/a], url: \"http://h/\"}]",
-            "30: hooks[0].url: names a command and an address; make two hooks of it"),
+            "30: hooks[0].url: names a command and an address; make two hooks"),
         Mistake(
             "hooks: [{command: [tell]}]",
             "20: hooks[0].command: takes the program by its absolute path; no shell looks for it"),
@@ -111,14 +111,14 @@ extension MistakeTests {
             "33: hooks[0].secret: belongs to `url`; a command sends nothing by itself"),
         Mistake(
             "hooks: [{on: [progress], command: [/a]}]",
-            "15: hooks[0].on[0]: is not told to hooks, since it comes twice a second; `sluice events` and `/v1/events` follow it"
+            "15: hooks[0].on[0]: is not sent to hooks, because it occurs twice a second; `sluice events` and `/v1/events` follow it"
         ),
         Mistake(
             "hooks: [{on: [complete], command: [/a]}]",
             "15: hooks[0].on[0]: no event is called `complete`; did you mean `completed`?"),
         Mistake(
             "hooks: [{on: [], command: [/a]}]",
-            "14: hooks[0].on: names no event, so that nothing would ever be told; take it out for completed, failed"),
+            "14: hooks[0].on: lists no event, so the hook would never run; remove it for completed, failed"),
         Mistake(
             "hooks: [{command: [/a], folders: [door]}]",
             "35: hooks[0].folders[0]: no folder is called `door`; there is none"),
@@ -130,7 +130,7 @@ extension MistakeTests {
             "33: hooks[1].name: another hook is called `hook-1`, at a.yaml:2:9"),
         Mistake(
             "hooks: [{url: \"http://h/\", headers: {Webhook-Id: \"1\"}}]",
-            "38: hooks[0].headers.Webhook-Id: is set by this program; take it out"),
+            "38: hooks[0].headers.Webhook-Id: is set by Sluice; remove it"),
         Mistake(
             "hooks: [{url: \"http://h/\", headers: {\"a(b)\": \"1\"}}]",
             "38: hooks[0].headers.a(b): takes a header's name: 1 to 64 letters, digits, `-` and `_`, without space or colon, not `a(b)`"
@@ -149,7 +149,7 @@ extension MistakeTests {
         Mistake("folders: [{name: no}]", "11: folders[0].path: `path` is missing"),
         Mistake(
             "folders: [{name: no, path: /a, upload_to: []}]",
-            "18: folders[0].name: takes a name of 1 to 64 letters, digits, `_`, `.` or `-`, and a bare `no` is not clear: YAML 1.1 reads it as `false`; write `\"no\"`"
+            "18: folders[0].name: takes a name of 1 to 64 letters, digits, `_`, `.` or `-`, and a bare `no` is ambiguous: YAML 1.1 reads it as `false`; write `\"no\"`"
         ),
         Mistake(
             "folders: [{name: \"a b\", path: /a, upload_to: []}]",
@@ -174,7 +174,7 @@ extension MistakeTests {
             "22: folders[0].include[0]: has a `[` without its `]`"),
         Mistake(
             "folders: [{include: ['!*.tmp'], name: a, path: /a, upload_to: []}]",
-            "22: folders[0].include[0]: begins with `!`; put what is not wanted under `exclude`"),
+            "22: folders[0].include[0]: begins with `!`; put unwanted files under `exclude`"),
         Mistake(
             "folders: [{remote_name: \"ä{nmae}\", name: a, path: /a, upload_to: []}]",
             "27: folders[0].remote_name: no placeholder is called `{nmae}`; did you mean `{name}`?"),
@@ -235,17 +235,17 @@ extension MistakeTests {
             "34: folders[0].include[0]: has a range that runs backwards: write `a-z`"),
         Mistake(
             "folders: [{remote_name: '../{name}', name: a, path: /a, upload_to: []}]",
-            "25: folders[0].remote_name: begins with `/`, or has `.` or `..` in it; names lie below the place of the destination"
+            "25: folders[0].remote_name: begins with `/`, or has `.` or `..` in it; names are relative to the destination"
         ),
         Mistake(
             "folders: [{remote_name: '/x/{name}', name: a, path: /a, upload_to: []}]",
             "25: folders[0].remote_name: begins with `/`"),
         Mistake(
             "folders: [{remote_name: 'x//{name}', name: a, path: /a, upload_to: []}]",
-            "25: folders[0].remote_name: has an empty part, at `//` or behind its last `/`, and names have none"),
+            "25: folders[0].remote_name: has an empty part, at `//` or after its last `/`; remove the `/`"),
         Mistake(
             "folders: [{remote_name: '{name}/', name: a, path: /a, upload_to: []}]",
-            "25: folders[0].remote_name: has an empty part, at `//` or behind its last `/`"),
+            "25: folders[0].remote_name: has an empty part, at `//` or after its last `/`"),
         Mistake(
             "folders: [{remote_name: 'x{recorded:%Y%Q}/{name}', name: a, path: /a, upload_to: []}]",
             "39: folders[0].remote_name: no part of a time is called `%Q`; there are: %Y %y %m %d"),
@@ -254,22 +254,23 @@ extension MistakeTests {
             "37: folders[0].remote_name: has a format with nothing in it; there are: %Y"),
         Mistake(
             "folders: [{settle: {marker: '{stem}.mp4'}, include: ['*.MP4'], name: a, path: /a, upload_to: []}]",
-            "29: folders[0].settle.marker: is named like all that `include` takes"),
+            "29: folders[0].settle.marker: matches every file that `include` takes"),
         Mistake(
             "folders: [{settle: {marker: '{name}.mp4'}, include: ['*.mp4'], name: a, path: /a, upload_to: []}]",
-            "29: folders[0].settle.marker: is named like all that `include` takes"),
+            "29: folders[0].settle.marker: matches every file that `include` takes"),
         Mistake(
             "folders: [{group: {by: stem, sidecars: [mp4, jpg]}, include: ['*.mp4'], name: a, path: /a, upload_to: []}]",
-            "40: folders[0].group.sidecars: name all that `include` takes: nothing is left that they could travel with"),
+            "40: folders[0].group.sidecars: match all files that `include` takes: no file is left for them to accompany"
+        ),
         Mistake(
             "folders: [{group: {by: stem}, include: ['*.xml'], name: a, path: /a, upload_to: []}]",
-            "19: folders[0].group: its sidecars name all that `include` takes"),
+            "19: folders[0].group: its sidecars match all files that `include` takes"),
         Mistake(
             "folders: [{max_size: 0 B, name: a, path: /a, upload_to: []}]",
-            "22: folders[0].max_size: is 0, so no file with anything in it would be taken; take it out for no limit"),
+            "22: folders[0].max_size: is 0, so only empty files would be taken; remove it for no limit"),
         Mistake(
             "folders: [{export: {output: .., command: [/bin/cp, '{input}', '{output}']}, name: a, path: /a, upload_to: []}]",
-            "29: folders[0].export.output: is no name; it takes one like `{stem}.mp4`"),
+            "29: folders[0].export.output: is not a valid name; it takes one like `{stem}.mp4`"),
         Mistake(
             "folders: [{export: {output: 'a/{name}', command: [/bin/cp, '{input}', '{output}']}, name: a, path: /a, upload_to: []}]",
             "29: folders[0].export.output: takes a name without `/`"),
@@ -297,11 +298,11 @@ extension MistakeTests {
         Mistake(
             "destinations: {a: 3}", "19: destinations.a: takes a mapping, like `{type: tus, …}`, not a single value"),
         Mistake(
-            "control: {token: {env: A}}", "18: control.token: means nothing without `listen`"),
-        Mistake("control: {hosts: [nas]}", "18: control.hosts: means nothing without `listen`"),
+            "control: {token: {env: A}}", "18: control.token: has no effect without `listen`"),
+        Mistake("control: {hosts: [nas]}", "18: control.hosts: has no effect without `listen`"),
         Mistake(
             "control: {listen: \":8484\"}",
-            "10: control.token: `token` is missing; whoever reaches an address must say who they are: `token: {file: /etc/sluice/control.token}`"
+            "10: control.token: `token` is missing; the API on TCP needs a token: `token: {file: /etc/sluice/control.token}`"
         ),
         Mistake(
             "control: {listen: 8484, token: {env: A}}",
@@ -318,6 +319,6 @@ extension MistakeTests {
         Mistake(
             "control: {listen: \":84\", token: {env: A}, key: /k}",
             "48: control.key: goes with `certificate`: both are PEM files"),
-        Mistake("control: {port: 84}", "11: control.port: the port stands in `listen`"),
+        Mistake("control: {port: 84}", "11: control.port: the port belongs in `listen`"),
     ]
 }

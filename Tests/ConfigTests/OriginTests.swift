@@ -28,17 +28,17 @@ struct OriginTests {
         let warnings = try read(text("https://a.test, http://b.test")).warnings
         #expect(
             warnings.map { "\($0.place) \($0.key): \($0.text)" } == [
-                "a.yaml:7:86 destinations.nas.allow_origins[1]: what goes there is not encrypted; use https if the server can"
+                "a.yaml:7:86 destinations.nas.allow_origins[1]: the connection is not encrypted; use https if the server can"
             ])
     }
 
     @Test(
         "says where one is wrong, and what to write",
         arguments: [
-            ("https://a.test/files", 84, "has something behind its host, where an origin ends; write `https://a.test`"),
-            ("https://a.test/", 84, "has something behind its host, where an origin ends; write `https://a.test`"),
-            ("\"https://a.test?x\"", 85, "has something behind its host, where an origin ends; write `https://a.test`"),
-            ("\"https://*.a.test\"", 70, "has a `*`, which stands for no host here; write each origin out"),
+            ("https://a.test/files", 84, "has something after its host, where an origin ends; write `https://a.test`"),
+            ("https://a.test/", 84, "has something after its host, where an origin ends; write `https://a.test`"),
+            ("\"https://a.test?x\"", 85, "has something after its host, where an origin ends; write `https://a.test`"),
+            ("\"https://*.a.test\"", 70, "has a `*`, but wildcards are not supported here; write each origin"),
             ("https://me:pw@a.test", 70, "has a user or password in it"),
             ("a.test", 70, "takes an origin like `https://uploads.example.com` or `https://uploads.example.com:8443`;"),
             ("ftp://a.test", 70, "takes an origin like `https://uploads.example.com` or"),

@@ -55,8 +55,8 @@ struct OverlapTests {
     func twice(_ first: String, _ second: String) {
         #expect(
             texts { () throws(ConfigErrors) in try load(first, second) } == [
-                "folders[1].path: `f0` (a.yaml:3:22) watches the same folder and comes first, so no file would be left for "
-                    + "this one; tell them apart by `include`, or by `min_size` and `max_size`"
+                "folders[1].path: `f0` (a.yaml:3:22) watches the same folder and comes first, so no file would be "
+                    + "left for this one; separate them by `include`, or by `min_size` and `max_size`"
             ])
     }
 
@@ -67,7 +67,7 @@ struct OverlapTests {
         }
         #expect(
             answer == [
-                "`f0` (a.yaml:3:22) watches the same folder and comes first, so it takes what `front*.mp4` names here"
+                "`f0` (a.yaml:3:22) watches the same folder and comes first, so it takes the files that `front*.mp4` names here"
             ])
     }
 
@@ -76,23 +76,23 @@ struct OverlapTests {
         arguments: [
             (
                 #"path: /a, include: ["front*"]"#, #"path: /a, include: ["*.mp4", "*.jpg"]"#,
-                "what `front*` and `*.mp4`, `front*` and `*.jpg` both name"
+                "the files that `front*` and `*.mp4`, `front*` and `*.jpg` both name"
             ),
             (
                 #"path: /a, include: ["day/a*"]"#, #"path: /a, include: ["*.mp4"]"#,
-                "what `day/a*` and `*.mp4` both name"
+                "the files that `day/a*` and `*.mp4` both name"
             ),
             (
                 #"path: /a, include: ["cam[0-9].mp4"]"#, #"path: /a, include: ["cam?.m*"]"#,
-                "what `cam[0-9].mp4` and `cam?.m*` both name"
+                "the files that `cam[0-9].mp4` and `cam?.m*` both name"
             ),
             (
                 "path: /a, max_size: 2 MB", "path: /a, min_size: 1 MB",
-                "what `*` names here, of the sizes that both take"
+                "the files that `*` names here, of the sizes that both accept"
             ),
             (
                 #"path: /a, min_size: 5 MB"#, #"path: /a, include: ["*.mp4"]"#,
-                "what `*.mp4` names here, of the sizes that both take"
+                "the files that `*.mp4` names here, of the sizes that both accept"
             ),
         ])
     func partly(_ first: String, _ second: String, _ what: String) {
@@ -200,8 +200,8 @@ struct OverlapTests {
             texts { () throws(ConfigErrors) in
                 try load("path: /srv/cam, after_upload: {source: move, to: '/srv/{year}/{name}'}")
             } == [
-                "the watched folder `f0` (`/srv/cam`) lies below the target of `move` `/srv`; see that nothing is put "
-                    + "into it"
+                "the watched folder `f0` (`/srv/cam`) lies below the target of `move` `/srv`; make sure that no "
+                    + "file is put into it"
             ])
     }
 

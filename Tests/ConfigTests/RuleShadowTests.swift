@@ -13,8 +13,8 @@ struct RuleShadowTests {
     func catchAll() throws {
         #expect(
             try warnings("metered: false", #"interface: "wwan*", metered: true"#) == [
-                "6:7: policy.networks[1]: never counts: `{metered: false}` in line 5 is about every network that this is about, and "
-                    + "comes first; put this one before it, or take it out"
+                "6:7: policy.networks[1]: never applies: `{metered: false}` in line 5 is about every network that this rule is about, and "
+                    + "comes first; put this rule before it, or remove it"
             ])
         #expect(try warnings(#"interface: "*", metered: false"#, "ssid: Guests, metered: true").count == 1)
     }
@@ -40,9 +40,9 @@ struct RuleShadowTests {
             try warnings(
                 "subnet: 10.0.0.0/9, metered: false", "subnet: 10.128.0.0/9, metered: true",
                 "subnet: 10.0.0.0/8, metered: true") == [
-                    "7:7: policy.networks[2]: never counts: `{subnet: \"10.0.0.0/9\", metered: false}` in line 5 and "
-                        + "`{subnet: \"10.128.0.0/9\", metered: true}` in line 6 together are about every network that this is about, "
-                        + "and come first; put this one before them, or take it out"
+                    "7:7: policy.networks[2]: never applies: `{subnet: \"10.0.0.0/9\", metered: false}` in line 5 and "
+                        + "`{subnet: \"10.128.0.0/9\", metered: true}` in line 6 together are about every network "
+                        + "that this rule is about, and come first; put this rule before them, or remove it"
                 ])
         #expect(
             try warnings(
@@ -117,6 +117,6 @@ struct RuleShadowTests {
     func half() throws {
         let found = try warnings("metered: false", "interface: wwan0, metered: true, allowed: false")
         #expect(found.count == 1)
-        #expect(found.first?.contains("policy.networks[1]: its `metered` never counts: ") == true)
+        #expect(found.first?.contains("policy.networks[1]: its `metered` never applies: ") == true)
     }
 }

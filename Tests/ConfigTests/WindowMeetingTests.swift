@@ -111,7 +111,7 @@ struct WindowMeetingTests {
                 """
             return try read(text).warnings.map(\.text)
         }
-        let text = "lets nothing go over any network; leave the quota out, or let it have some"
+        let text = "stops all transfers over every network; remove the quota, or raise it"
         #expect(try warnings("per: day, files: 0") == [text])
         #expect(try warnings("per: day, bytes: 0") == [text])
         #expect(try warnings("per: day, bytes: 0, network: metered").isEmpty)

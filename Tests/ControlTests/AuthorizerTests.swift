@@ -102,7 +102,7 @@ struct AuthorizerTests {
         }
         #expect(status(new) == nil)
         try await eventually("it is said") { said.withLock(\.count) == 1 }
-        #expect(said.withLock { $0[0].contains("stays what it was") })
+        #expect(said.withLock { $0[0].contains("stays as it was") })
     }
 
     @Test("a token of a few letters is warned of, at the start and when it comes", arguments: [true, false])

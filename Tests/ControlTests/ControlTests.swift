@@ -283,8 +283,9 @@ struct NotRunningTests {
             try await ControlClient(socket: gone, transport: transport).status()
         }
         let dead = try folder.write("dead.sock", [])
-        await #expect(throws: ControlError.notRunning(socket: dead, reason: "the socket is there, but nobody listens"))
-        {
+        await #expect(
+            throws: ControlError.notRunning(socket: dead, reason: "the socket exists, but no daemon listens on it")
+        ) {
             try await ControlClient(socket: dead, transport: transport).status()
         }
         await transport.stop()

@@ -157,7 +157,7 @@ final class FakeDaemon: Operations {
 
     func check(_ request: CheckRequest) async throws -> CheckReport {
         _ = try note("check \(request.folder ?? "")|\(request.destination ?? "")")
-        return CheckReport([CheckFinding(about: "destination", name: "nas", CheckResult(.ok, "would take uploads"))])
+        return CheckReport([CheckFinding(about: "destination", name: "nas", CheckResult(.ok, "would accept uploads"))])
     }
 
     func tryHook(_ name: String) async throws -> HookTrial {

@@ -26,7 +26,7 @@ struct RequestTests {
             ("/v1/limit", #"{"rat":0,"duration":60}"#, 400, "no key `rat`; there are: rate, duration"),
             ("/v1/check", #"{"foldr":"front"}"#, 400, "no key `foldr`; there are: folder, destination"),
             ("/v1/rescan", #"{"foldr":"front"}"#, 400, "no key `foldr`; there are: folder, wait"),
-            ("/v1/pause", "[]", 400, "it is no JSON object"),
+            ("/v1/pause", "[]", 400, "it is not a JSON object"),
             ("/v1/pause", "{", 400, "it is not JSON"),
             ("/v1/pause", #"{"ids":"x"}"#, 400, "`ids` has the wrong type"),
         ])

@@ -72,17 +72,17 @@ struct SecretReaderTests {
         let path = folder.path.display
         let inside = SecretReader(variable: { $0 == "CREDENTIALS_DIRECTORY" ? path : nil })
         #expect(try await inside.read(.credential("token")).reveal() == "s")
-        #expect(await problem(.credential("../token"), inside)?.problem == "that is no name of a credential")
+        #expect(await problem(.credential("../token"), inside)?.problem == "that is not a valid name of a credential")
         #expect(await problem(.credential("token"))?.remedy.contains("LoadCredential=token") == true)
     }
 
     @Test("says what is wrong and what to do, and never the content")
     func problems() async throws {
-        #expect(await problem(.file(folder.path.appending("no")))?.problem == "it is not there")
+        #expect(await problem(.file(folder.path.appending("no")))?.problem == "it does not exist")
         #expect(await problem(.file(try folder.write("empty", Array("\n".utf8))))?.problem == "it is empty")
         #expect(await problem(.file(try folder.write("big", noise(70_000))))?.problem == "it is larger than 64 KiB")
         let bytes = await problem(.file(try folder.write("bytes", [0x73, 0xFF, 0xFE])))
-        #expect(bytes?.problem == "it is no UTF-8 text")
+        #expect(bytes?.problem == "it is not UTF-8 text")
         #expect(await problem(.environment("MISSING"))?.problem == "it is not set")
         #expect(await problem(.environment("EMPTY"))?.problem == "it is empty")
         #expect(await problem(.file(folder.path)) != nil)

@@ -86,7 +86,7 @@ struct DispatcherTests {
         scene.remote.standard = .failAfterWord(.holdDestination(after: .zero))
         let id = try await scene.add("a")
         try await eventually("it counts as down for the third time in a row") {
-            await scene.daemon.scheduler.health["nas"]?.trouble?.failures ?? 0 >= 3
+            await scene.daemon.scheduler.destinations.trouble(of: "nas")?.failures ?? 0 >= 3
         }
         scene.remote.standard = .take
         try await scene.daemon.scheduler.reconsider()

@@ -83,7 +83,7 @@ struct HookSenderTests {
         #expect(link.withCString { symlink("/bin/true", $0) } == 0)
         #expect(await HookSender.obstacle(running: [link.display]) == nil)
         let none = folder.path.display
-        #expect(await HookSender.obstacle(running: [none]) == "\(none) cannot be run: it is no program")
+        #expect(await HookSender.obstacle(running: [none]) == "\(none) cannot be run: it is not a program")
     }
 
     @Test("one that is not there says so")

@@ -13,7 +13,7 @@ struct RefusedClientLogTests {
         #expect(lines == (0..<RefusedClientLog.most).map { "refused \($0)" })
         clocks.advance(by: .seconds(60))
         let last = log.line("refused", at: clocks.monotonic())
-        #expect(last == "refused (and \(1000 - RefusedClientLog.most) more before that were not written down)")
+        #expect(last == "refused (and \(1000 - RefusedClientLog.most) more before that were not logged)")
         #expect(log.line("again", at: clocks.monotonic()) == "again")
     }
 }

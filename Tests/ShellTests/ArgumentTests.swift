@@ -25,13 +25,13 @@ struct ArgumentTests {
             (["list", "--limit", "0"], "sluice list: --limit is from 1 to 1000, not `0`\nSee `sluice list --help`.\n"),
             (
                 ["list", "--limit", "1", "--limit", "2"],
-                "sluice list: --limit may stand only once\nSee `sluice list --help`.\n"
+                "sluice list: --limit may be given only once\nSee `sluice list --help`.\n"
             ),
-            (["list", "a"], "sluice list: `a` is one word too many\nSee `sluice list --help`.\n"),
+            (["list", "a"], "sluice list: `a` is one argument too many\nSee `sluice list --help`.\n"),
             (["show"], "sluice show: ID|KEY|PATH is missing\nSee `sluice show --help`.\n"),
             (
                 ["why", ""],
-                "sluice why: a word is empty and names nothing; is a variable of your script not set?\n"
+                "sluice why: an argument is empty; is a variable of your script not set?\n"
                     + "See `sluice why --help`.\n"
             ),
             (["add"], "sluice add: PATH... is missing\nSee `sluice add --help`.\n"),
@@ -49,17 +49,17 @@ struct ArgumentTests {
             ),
             (
                 ["limit", "off", "--for", "2h"],
-                "sluice limit: `off` takes the limit back at once, so --for goes not with it; a rate takes it, like `2MB/s --for 2h`\n"
+                "sluice limit: `off` removes the limit at once, so --for does not go with it; it goes with a rate, like `2MB/s --for 2h`\n"
                     + "See `sluice limit --help`.\n"
             ),
             (
                 ["allow", "a", "--quota", "--end", "--for", "2h"],
-                "sluice allow: --end takes back at once what was allowed, so --for goes not with it\n"
+                "sluice allow: --end ends the exemption at once, so --for does not go with it\n"
                     + "See `sluice allow --help`.\n"
             ),
             (
                 ["allow", "a", "--quota"],
-                "sluice allow: say for how long, like --for 2h; or take it back with --end\nSee `sluice allow --help`.\n"
+                "sluice allow: name a length of time, like --for 2h, or end it with --end\nSee `sluice allow --help`.\n"
             ),
             (
                 ["pause", "--for", "soon"],
@@ -72,18 +72,18 @@ struct ArgumentTests {
             ),
             (
                 ["cancel"],
-                "sluice cancel: name an ID, a folder or a destination, or say --all\nSee `sluice cancel --help`.\n"
+                "sluice cancel: name an ID, a folder or a destination, or use --all\nSee `sluice cancel --help`.\n"
             ),
             (
                 ["retry"],
-                "sluice retry: name an ID, a folder or a destination, or say --all\nSee `sluice retry --help`.\n"
+                "sluice retry: name an ID, a folder or a destination, or use --all\nSee `sluice retry --help`.\n"
             ),
             (
                 ["events", "--since", "-1"],
                 "sluice events: --since takes the number of an event, not `-1`\nSee `sluice events --help`.\n"
             ),
             (["help", "lits"], "sluice help: no verb `lits`; did you mean `list`?\n"),
-            (["--json"], "sluice: `--json` comes without a verb\nSee `sluice help`.\n"),
+            (["--json"], "sluice: `--json` needs a verb\nSee `sluice help`.\n"),
             (["li\u{1B}st"], "sluice: no verb `li\\x1bst`; did you mean `list`?\nSee `sluice help`.\n"),
         ])
     func wrong(_ words: [String], _ message: String) async {

@@ -83,7 +83,7 @@ struct ConfigVerbTests {
                 [FilePath(verb), "--config", file], console: screen.console(), signals: nil)
             #expect(status == .config, "\(verb)")
             #expect(screen.output.isEmpty && !screen.errors.contains("abcdefgh"))
-            #expect(screen.errors.contains("a secret stands in a file that others can read (mode 0644)"))
+            #expect(screen.errors.contains("a secret is in a file that others can read (mode 0644)"))
             #expect(!screen.errors.contains("has no `s`"), "\(screen.errors)")
         }
         try #require(file.withCString { chmod($0, 0o600) } == 0)

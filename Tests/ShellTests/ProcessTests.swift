@@ -123,8 +123,8 @@ struct ProcessTests {
             ("ready", "ok", "tus 1.0.0 with creation"), ("401", "failed", "answered 401 to OPTIONS: check the token"),
             ("403", "failed", "answered 403 to OPTIONS: check the token"),
             ("404", "failed", "answered 404 to OPTIONS: nothing is there; check the address"),
-            ("301", "failed", "answered 301 to OPTIONS, which sends elsewhere; check the address"),
-            ("500", "failed", "answered 500 to OPTIONS; uploads wait until it is well"),
+            ("301", "failed", "answered 301 to OPTIONS, which redirects elsewhere; check the address"),
+            ("500", "failed", "answered 500 to OPTIONS; uploads wait until it works"),
             ("html", "warning", "answered 200 to OPTIONS with a web page"),
         ]
         try Files.makeFolders(folder.path.appending("drop"))
@@ -185,7 +185,7 @@ struct ProcessTests {
         #expect(check("secret", "good")?.verdict == "ok")
         #expect(check("secret", "bad")?.verdict == "failed")
         #expect(check("secret", "bad")?.detail.contains("/bin/false") == true)
-        #expect(check("kernel", "watches")?.detail.contains("3 directories want") == true)
+        #expect(check("kernel", "watches")?.detail.contains("3 directories need") == true)
         for about in ["kernel", "rights", "clock", "power", "daemon", "network", "folder", "destination"] {
             #expect(report.checks.contains { $0.about == about }, "\(about)")
         }

@@ -25,13 +25,13 @@ struct CardTextTests {
     @Test("is whether it may be, and why not")
     func words() {
         #expect(text("busy", unstaged: 1) == "do not remove: 1 file is not staged yet")
-        #expect(text("busy") == "do not remove: files on it are still being looked at")
+        #expect(text("busy") == "do not remove: files on it are still being examined")
         #expect(
             text("busy", waiting: GatheringView(path: "/c/a.xml", reason: "a sidecar file that waits for its a.*"))
                 == "do not remove: /c/a.xml: a sidecar file that waits for its a.*")
         #expect(
             text("staged", unverified: 3, failed: 1)
-                == "safe to remove: every file is staged; 2 uploads go on without it; 1 upload failed: "
+                == "safe to remove: every file is staged; 2 uploads continue without it; 1 upload failed: "
                 + "`sluice list --list failed` names them")
         #expect(
             text("staged", unreleased: 2)

@@ -60,7 +60,7 @@ struct UsageTextTests {
                 "  " + String(repeating: "█", count: 10) + String(repeating: "░", count: 30) + "  25%",
                 "  250 kB sent, 50.0 kB under way, 700 kB left until \(until)",
                 "destinations.archive  a rule, as it was written, over metered networks",
-                "  " + String(repeating: "█", count: 40) + " 100%  nothing may go",
+                "  " + String(repeating: "█", count: 40) + " 100%  nothing may be sent",
                 "destinations.archive  a rule, as it was written, over metered networks",
                 "  " + String(repeating: "█", count: 40) + " 100%",
                 "  10 sent, 0 left until \(until)",

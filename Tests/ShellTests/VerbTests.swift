@@ -77,7 +77,8 @@ struct VerbTests {
         try await withDaemon { daemon, socket in
             let none = Screen()
             #expect(await sluice(["limit", "off"], at: socket, none) == .ok)
-            #expect(none.output == "there was no limit of yours; that of the configuration stays as it is\n")
+            #expect(
+                none.output == "`sluice limit` has set no limit; the limits of the configuration stay as they are\n")
             let limit = """
                 {"scope": "all", "kind": "rate", "rate": 1000000, "since": "2026-11-20T08:00:00.000Z", "until": \
                 "2026-11-20T09:00:00.000Z", "by": "anna"}
@@ -86,7 +87,7 @@ struct VerbTests {
             daemon.state.withLock { $0.ended = [ended] }
             let screen = Screen()
             #expect(await sluice(["limit", "off"], at: socket, screen) == .ok)
-            #expect(screen.output.hasPrefix("taken back: all transfers: at most 1.0 MB/s until "), "\(screen.output)")
+            #expect(screen.output.hasPrefix("ended: all transfers: at most 1.0 MB/s until "), "\(screen.output)")
             #expect(screen.output.hasSuffix(", by anna\n"))
         }
     }
@@ -158,7 +159,8 @@ struct VerbTests {
             let status = await sluice(["remote", "nas"] + (isForeign ? ["--foreign"] : []), at: socket, screen)
             #expect(status == .remote)
             #expect(
-                screen.errors.contains("`nas` lists the same over and over; its list has no end"), "\(screen.errors)")
+                screen.errors.contains("`nas` sends the same page again and again; its list has no end"),
+                "\(screen.errors)")
             #expect(daemon.asked == ["remote nas ", "remote nas 2"])
         }
     }
@@ -170,7 +172,7 @@ struct VerbTests {
             #expect(await sluice(["rescan", "--wait"], at: socket, waiting) == .ok)
             #expect(waiting.output == "front (/srv/front): 120 files found, 2 of them new; 1 settling\n")
             #expect(await sluice(["rescan"], at: socket, asking) == .ok)
-            #expect(asking.output == "front (/srv/front): is being looked through\n")
+            #expect(asking.output == "front (/srv/front): is being scanned\n")
         }
     }
 

@@ -158,7 +158,7 @@ struct ConfinementTests {
                 Issue.record("\(result)")
                 return
             }
-            #expect(why.contains("something else was put in its place"))
+            #expect(why.contains("another file took its place"))
             #expect(names == (hasNewcomer ? ["a.mp4", "a (2).mp4"] : ["a.mp4"]))
             #expect(
                 try Files.read(temporary.path.appending(hasNewcomer ? "drop/sub/a (2).mp4" : "drop/sub/a.mp4")) == other

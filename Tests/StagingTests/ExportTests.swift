@@ -87,7 +87,7 @@ struct ExportTests {
     @Test(
         "what is no usable output fails the file",
         arguments: [
-            ("true", "not there"), (": > \"$2\"", "has 0 B"), ("mkdir \"$2\"", "no file"),
+            ("true", "not there"), (": > \"$2\"", "has 0 B"), ("mkdir \"$2\"", "not a file"),
             ("ln -s /etc/passwd \"$2\"", "is a symbolic link"), ("ln -L \"$1\" \"$2\"", "hard link"),
             ("printf 123 > \"$2\"", "has 3 B"),
         ])

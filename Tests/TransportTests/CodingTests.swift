@@ -67,8 +67,8 @@ struct CodingTests {
         flipped[whole.count - 6] ^= 0xFF
         let rows: [(codings: [String], body: [UInt8], words: String)] = [
             (["gzip"], Array(whole.dropLast(9)), "ends in the middle of its `gzip`"),
-            (["gzip"], Array(whole.prefix(3)), "ends in the middle"), (["gzip"], flipped, "is no `gzip`"),
-            (["gzip"], Self.text, "is no `gzip`"), (["gzip"], Compressed.zlib(Self.text), "is no `gzip`"),
+            (["gzip"], Array(whole.prefix(3)), "ends in the middle"), (["gzip"], flipped, "is not valid `gzip`"),
+            (["gzip"], Self.text, "is not valid `gzip`"), (["gzip"], Compressed.zlib(Self.text), "is not valid `gzip`"),
             (["gzip"], whole + [1, 2, 3], "gzip"), (["gzip"], whole + Array(whole.dropLast(2)), "ends in the middle"),
             (["deflate"], Self.text, "deflate"),
             (["deflate"], Array(Compressed.zlib(Self.text).dropLast(3)), "deflate"),

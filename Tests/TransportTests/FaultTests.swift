@@ -60,7 +60,7 @@ struct FaultTests {
         if isOfProxy {
             let error = await failure(Request("POST", server.url))
             #expect(error?.kind == .proxy)
-            #expect(error?.detail.hasPrefix("a proxy on the way answered \(status): it wants a user") == true)
+            #expect(error?.detail.hasPrefix("a proxy on the way answered \(status): it requires a user") == true)
         } else {
             #expect(try await transport.send(Request("POST", server.url)).status == status)
         }

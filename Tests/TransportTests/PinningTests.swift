@@ -62,7 +62,7 @@ struct PinningTests {
         try await eventually("both run") { server.seen.filter { $0 == "GET /long" }.count == 2 }
         transport.lose(addresses: [here])
         let error = try #require(await alone.value)
-        #expect(error.kind == .reset && error.detail.contains("no longer this machine's"))
+        #expect(error.kind == .reset && error.detail.contains("no longer an address of this machine"))
         try await eventually("the other is told") { isTold.withLock { $0 } }
         told.cancel()
         #expect(await told.value?.kind == .cancelled)

@@ -79,7 +79,8 @@ struct RuleTests {
             try folder.write("in/d.mp4", [1])
             try await scene.settled("b.mp4", "d.mp4")
             #expect(scene.reports.log.filter { $0.contains("cannot read") }.count == 1)
-            #expect(watcher.states()[0].troubles.first?.contains("day/.sluiceignore (it is no regular file)") == true)
+            #expect(
+                watcher.states()[0].troubles.first?.contains("day/.sluiceignore (it is not a regular file)") == true)
             #expect(rmdir(watched.appending("day/.sluiceignore").display) == 0)
             try await scene.settled("b.mp4", "d.mp4", "day/c.mp4", "day/x/a.mp4")
             try await eventually("nothing is in the way any more") { watcher.states()[0].troubles.isEmpty ? true : nil }
@@ -95,7 +96,7 @@ struct RuleTests {
         #expect(FolderSurvey.obstacle(in: SourceFolders()[watched])?.contains("(it is a symbolic link") == true)
         try Files.remove(file)
         #expect(mkfifo(file.display, 0o600) == 0)
-        #expect(FolderSurvey.obstacle(in: SourceFolders()[watched])?.contains("(it is no regular file)") == true)
+        #expect(FolderSurvey.obstacle(in: SourceFolders()[watched])?.contains("(it is not a regular file)") == true)
         try Files.remove(file)
         try folder.write("in/.sluiceignore", [UInt8](repeating: 35, count: 65_537))
         #expect(FolderSurvey.obstacle(in: SourceFolders()[watched])?.contains("(it has more than 64 KiB)") == true)

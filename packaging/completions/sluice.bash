@@ -1,6 +1,6 @@
 # bash completion for sluice, made by `sluice completions bash` from the program's own tables.
 
-# Those of the words that begin with what is typed.
+# Adds the words that begin with the typed text.
 _sluice_words() {
     local word
     for word; do
@@ -8,7 +8,7 @@ _sluice_words() {
     done
 }
 
-# What the daemon or the configuration knows; nothing where neither answers at once.
+# Names from the daemon or the configuration; no names if neither answers at once.
 _sluice_ask() {
     local line
     while IFS= read -r line; do
@@ -16,7 +16,7 @@ _sluice_ask() {
     done < <("${COMP_WORDS[0]}" completions "$@" "${asking[@]}" 2>/dev/null </dev/null)
 }
 
-# Whether a value stands behind the option.
+# True if the option takes a value.
 _sluice_takes() {
     case "$1 $2" in
         " --config" | " --socket") return 0 ;;
@@ -149,7 +149,7 @@ _sluice() {
     local cur=${COMP_WORDS[COMP_CWORD]} verb='' option='' only='' glued='' word i
     local -a asking=()
     COMPREPLY=()
-    # COMP_WORDBREAKS makes words of `=` and `:`. Behind an option they stand before its value, else inside a word.
+    # COMP_WORDBREAKS splits at `=` and `:`. After an option they precede its value, else they are part of a word.
     for ((i = 1; i < COMP_CWORD; i++)); do
         word=${COMP_WORDS[i]}
         if [[ $word == [=:] ]]; then

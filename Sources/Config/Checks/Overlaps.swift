@@ -54,8 +54,8 @@ struct Overlaps {
         let (staging, state) = (resolved(staging), resolved(state))
         if staging == state || state.relative(to: staging) != nil {
             findings.error(
-                "the state folder `\(state.display)` is, or lies in, the staging folder, which sweeps what it does not "
-                    + "know; give staging a folder of its own, like `\(state.appending("staging").display)`",
+                "the state folder `\(state.display)` is, or lies in, the staging folder, where unknown files are "
+                    + "swept away; give staging a folder of its own, like `\(state.appending("staging").display)`",
                 at: place, key: "staging.path")
         }
         for (index, folder) in folders.enumerated() where real[index].relative(to: staging) != nil {
@@ -75,12 +75,12 @@ struct Overlaps {
         for (what, own) in [("staging", resolved(staging)), ("state", resolved(state))] {
             if real == own || real.relative(to: own) != nil {
                 findings.error(
-                    "`\(real.display)` is, or lies in, the \(what) folder `\(own.display)`, which belongs to the daemon "
-                        + "alone; take one outside", at: place, key: key)
+                    "`\(real.display)` is, or lies in, the \(what) folder `\(own.display)`, which belongs to the "
+                        + "daemon alone; choose a path outside", at: place, key: key)
             } else if own.relative(to: real) != nil {
                 findings.error(
-                    "the \(what) folder `\(own.display)` lies inside the destination `\(destination.name)`, so it would go "
-                        + "with what is tidied up there; keep them apart", at: place, key: key)
+                    "the \(what) folder `\(own.display)` lies inside the destination `\(destination.name)`, so "
+                        + "cleaning up there would delete it; keep them apart", at: place, key: key)
             }
         }
     }
@@ -104,7 +104,7 @@ struct Overlaps {
             let folder = folders[index].settings.watch
             findings.error(
                 "\(what) `\(path.display)` lies inside the watched folder `\(folder.name)` "
-                    + "(`\(folder.path.display)`), so what is put there would be uploaded again; take one outside",
+                    + "(`\(folder.path.display)`), so files put there would be uploaded again; choose a path outside",
                 at: place, key: key)
             return
         }
@@ -114,8 +114,8 @@ struct Overlaps {
         let path = resolved(path)
         guard let folder = anyBelow[path].map({ folders[$0].settings.watch }) else { return }
         findings.warning(
-            "the watched folder `\(folder.name)` (`\(folder.path.display)`) lies below \(what) `\(path.display)`; see "
-                + "that nothing is put into it", at: place, key: key)
+            "the watched folder `\(folder.name)` (`\(folder.path.display)`) lies below \(what) `\(path.display)`; "
+                + "make sure that no file is put into it", at: place, key: key)
     }
 
     /// The watched folders that contain a path, the nearest first.
@@ -175,20 +175,21 @@ struct Overlaps {
         let whose = "`\(theirs.name)` (\(findings.name(of: earlier.place))) watches the same folder and comes first"
         if shadowed.count == patterns.mine.count, !bySize {
             findings.error(
-                "\(whose), so no file would be left for this one; tell them apart by `include`, or by `min_size` and "
+                "\(whose), so no file would be left for this one; separate them by `include`, or by `min_size` and "
                     + "`max_size`", at: folder.place, key: folder.key + ".path")
             return true
         }
-        let ofSize = bySize ? ", of the sizes that both take" : ""
+        let ofSize = bySize ? ", of the sizes that both accept" : ""
         if !shadowed.isEmpty {
             findings.warning(
-                "\(whose), so it takes what \(shadowed.map { "`\($0)`" }.joined(separator: ", ")) names here\(ofSize)",
+                "\(whose), so it takes the files that \(shadowed.map { "`\($0)`" }.joined(separator: ", ")) names here\(ofSize)",
                 at: folder.place, key: folder.key + ".include")
         }
         let crossing = crossings(of: mine, theirs, besides: shadowed)
         if !crossing.isEmpty {
             findings.warning(
-                "\(whose), so it takes what \(crossing.joined(separator: ", ")) both name\(ofSize)", at: folder.place,
+                "\(whose), so it takes the files that \(crossing.joined(separator: ", ")) both name\(ofSize)",
+                at: folder.place,
                 key: folder.key + ".include")
         }
         return false

@@ -27,13 +27,13 @@ struct RuleShadows {
             let (isOne, them) = (firsts.count == 1, firsts.count == 1 ? "it" : "them")
             let named = firsts.map { "\(quoted($0.rule.yaml)) in line \($0.place.line)" }.joined(separator: " and ")
             let why =
-                "\(named) \(isOne ? "is" : "together are") about every network that this is about, and "
+                "\(named) \(isOne ? "is" : "together are") about every network that this rule is about, and "
                 + (isOne ? "comes first" : "come first")
-            let remedy = "put this one before \(them), or take it out"
+            let remedy = "put this rule before \(them), or remove it"
             findings.warning(
                 shadows.count == words.count
-                    ? "never counts: \(why); \(remedy)"
-                    : "its `\(word.rawValue)` never counts: \(why); \(remedy)",
+                    ? "never applies: \(why); \(remedy)"
+                    : "its `\(word.rawValue)` never applies: \(why); \(remedy)",
                 at: item.place, key: item.key)
         }
     }

@@ -59,11 +59,11 @@ struct Disk {
         case .failure(let error) where error.isMissing: return .absent(absent(path))
         case .failure(let error):
             return .absent(
-                "`\(path.display)` cannot be looked at now (\(error.reason)); it is watched as soon as it can be")
+                "`\(path.display)` cannot be examined now (\(error.reason)); it is watched as soon as it can be read")
         // A user who can write above it may have put the file there, and must not be able to keep the daemon from
         // starting.
         case .success(let status) where !status.isDirectory:
-            return .absent("`\(path.display)` is no folder; it is watched when one stands there")
+            return .absent("`\(path.display)` is not a folder; it is watched when a folder is there")
         case .success: return .good
         }
     }
@@ -72,9 +72,9 @@ struct Disk {
         var above = path.parent
         while above != "/", !above.isEmpty, (try? FileStatus(at: above)) == nil { above = above.parent }
         let text =
-            "`\(path.display)` is not there now, and is watched when it appears: mount what belongs there, or make it "
+            "`\(path.display)` does not exist now, and is watched when it appears: mount the file system that belongs there, or create it "
         if above == path.parent || above.isEmpty { return text + "(mkdir -p)" }
-        return text + "(mkdir -p). Of what it lies in, only `\(above.display)` is there: look at how it is spelt"
+        return text + "(mkdir -p). Of its parent folders only `\(above.display)` exists: check the spelling"
     }
 
     /// Why a secret file cannot be read.
@@ -82,7 +82,7 @@ struct Disk {
         guard checks == .checked else { return nil }
         switch Self.status(path) {
         case .failure(let error): return "`\(path.display)` cannot be read: \(error.reason)"
-        case .success(let status) where !status.isRegular: return "`\(path.display)` is no file"
+        case .success(let status) where !status.isRegular: return "`\(path.display)` is not a file"
         case .success: break
         }
         if let reason = Self.denies(path, R_OK) { return "`\(path.display)` cannot be read: \(reason)" }
@@ -92,7 +92,7 @@ struct Disk {
     func troubleRunning(_ path: FilePath) -> String? {
         guard checks == .checked else { return nil }
         if case .success(let status) = Self.status(path), !status.isRegular {
-            return "`\(path.display)` cannot be run: it is no program"
+            return "`\(path.display)` cannot be run: it is not a program"
         }
         return Self.denies(path, X_OK).map { "`\(path.display)` cannot be run: \($0)" }
     }

@@ -75,7 +75,7 @@ struct NodeReader {
             case .streamEnd: return root
             case .documentStart:
                 guard root == nil else {
-                    throw mistake(event, "a second document begins; a configuration is one document")
+                    throw mistake(event, "a second document begins here; a configuration is one document")
                 }
                 root = try node(try events.next(), depth: 1)
             default: break
@@ -84,7 +84,7 @@ struct NodeReader {
     }
 
     private mutating func node(_ event: YAMLEvents.Event, depth: Int) throws(YAMLMistake) -> Node {
-        if let tag = event.tag { throw mistake(event, "the tag `\(tag)` is not understood here; leave it out") }
+        if let tag = event.tag { throw mistake(event, "the tag `\(tag)` is not supported here; remove it") }
         if case .alias(let name) = event.kind { return try node(alias: name, event, depth: depth) }
         guard depth <= Self.deepest else {
             throw mistake(event, "nested deeper than \(Self.deepest) levels")
@@ -112,8 +112,8 @@ struct NodeReader {
             throw mistake(
                 event,
                 open.contains(name)
-                    ? "the alias `*\(name)` stands inside what it refers to"
-                    : "no anchor `&\(name)` stands above this alias; a text that begins with `*` needs quotes")
+                    ? "the alias `*\(name)` is inside the value that it refers to"
+                    : "no anchor `&\(name)` comes before this alias; a text that begins with `*` needs quotes")
         }
         // Counted before the node is used: this stops a "billion laughs" file at its first line.
         try count(node.weight, event)
@@ -166,7 +166,7 @@ struct NodeReader {
     private mutating func count(_ nodes: Int, _ event: YAMLEvents.Event) throws(YAMLMistake) {
         weight += nodes
         guard weight <= Self.mostNodes else {
-            throw mistake(event, "more than \(Self.mostNodes) values, aliases counted for what they stand for")
+            throw mistake(event, "more than \(Self.mostNodes) values, with aliases expanded")
         }
     }
 

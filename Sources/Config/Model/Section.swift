@@ -17,7 +17,7 @@ struct Section: Sendable {
             "hooks",
         ],
         later: ["notify", "mqtt", "mail", "log"],
-        elsewhere: ["webhooks": "an address that is told of events is a hook with a `url`, under `hooks`"])
+        elsewhere: ["webhooks": "an address that receives events is a hook with a `url`, under `hooks`"])
     static let addition = Section(
         path: "", keys: ["folders", "destinations"],
         elsewhere: Dictionary(
@@ -36,10 +36,10 @@ struct Section: Sendable {
         ] + rules,
         later: laterPolicy,
         elsewhere: [
-            "quiet_for": "`quiet_for` stands under `settle`", "to": "`to` stands under `after_upload`",
+            "quiet_for": "`quiet_for` belongs under `settle`", "to": "`to` belongs under `after_upload`",
             "marker": "a file that the folder must have is `require: {file: NAME}`; one beside each finished file is "
                 + "`settle: {marker: \"{name}.done\"}`",
-            "mount": "`mount` stands under `require`", "policy": ownRules,
+            "mount": "`mount` belongs under `require`", "policy": ownRules,
         ])
     static let settle = Section(
         path: "folders[].settle",
@@ -56,7 +56,7 @@ struct Section: Sendable {
         later: ["taken"] + laterPolicy, elsewhere: ["policy": ownRules])
     static let destinationRetry = Section(path: "destinations.*.retry", keys: uploadRetryKeys)
     private static let ownRules =
-        "rules of its own stand beside its other keys, without `policy`: `windows`, `bandwidth`, `quotas` …"
+        "its own rules belong beside its other keys, without `policy`: `windows`, `bandwidth`, `quotas` …"
     static let policy = Section(
         path: "policy", keys: ["concurrency", "order", "retry", "before_upload"] + rules, later: laterPolicy)
     /// An item of any `windows`.
@@ -72,8 +72,8 @@ struct Section: Sendable {
     static let quota = Section(
         path: "quotas[]", keys: ["per", "starts_on", "bytes", "files", "network", "direction"],
         elsewhere: [
-            "between": "a quota counts whole hours, days, weeks or months; the time of the day stands under `windows`",
-            "limit": "a quota has `bytes`, `files` or both; a rate stands under `bandwidth`",
+            "between": "a quota counts whole hours, days, weeks or months; times of the day belong under `windows`",
+            "limit": "a quota has `bytes`, `files` or both; a rate belongs under `bandwidth`",
         ])
     /// For any `busy`.
     static let busy = Section(path: "busy", keys: ["file", "command", "every", "timeout"])
@@ -84,11 +84,11 @@ struct Section: Sendable {
     static let control = Section(
         path: "control", keys: ["socket", "listen", "token", "hosts", "trusted_proxies", "certificate", "key"],
         later: ["web"],
-        elsewhere: ["tls": "TLS needs the PEM files `certificate` and `key`", "port": "the port stands in `listen`"])
+        elsewhere: ["tls": "TLS needs the PEM files `certificate` and `key`", "port": "the port belongs in `listen`"])
     static let metrics = Section(path: "metrics", keys: ["textfile", "status_file", "every"])
     static let retention = Section(
         path: "retention", keys: ["completed", "failed", "cancelled", "history"],
-        elsewhere: ["source": "what becomes of a source stands in its folder, under `after_upload`"])
+        elsewhere: ["source": "what happens to a source is set in its folder, under `after_upload`"])
     static let hook = Section(
         path: "hooks[]",
         keys: [
@@ -119,6 +119,6 @@ struct Section: Sendable {
         if later.contains(key) { return "`\(key)` is not supported by this version" }
         if let text = elsewhere[key] { return text }
         return "no setting is called \(quoted(key)) here"
-            + suggestion(for: key, among: keys, else: "here are allowed: \(keys.joined(separator: ", "))")
+            + suggestion(for: key, among: keys, else: "allowed here: \(keys.joined(separator: ", "))")
     }
 }

@@ -29,7 +29,7 @@ extension SettingsReading {
         }
         guard
             let words = program(
-                busy, example: "/usr/local/bin/is-recording", meanwhile: "until it can be, it counts as busy")
+                busy, example: "/usr/local/bin/is-recording", meanwhile: "until then it counts as busy")
         else { return nil }
         return BusyRule(.command(words), every: every?.value ?? .seconds(30), timeout: timeout?.value ?? .seconds(10))
     }

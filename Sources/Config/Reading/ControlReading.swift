@@ -11,7 +11,7 @@ struct ControlReading {
         let socket = fields.take("socket", as: .path)?.value
         // sockaddr_un of unix(7): 108 bytes with the NUL.
         if let socket, socket.bytes.count > 107 {
-            fields.error("is longer than the 107 bytes that Linux takes for a socket", "socket")
+            fields.error("is longer than the 107 bytes that Linux allows for a socket", "socket")
         }
         return ControlSettings(
             socket: socket ?? (runtime ?? "/run/sluice").appending("control.sock"), remote: remote(fields))
@@ -27,16 +27,16 @@ struct ControlReading {
         }
         guard fields.has("listen") else {
             for key in ["token", "hosts", "trusted_proxies", "certificate", "key"] where fields.has(key) {
-                fields.error("means nothing without `listen`", key)
+                fields.error("has no effect without `listen`", key)
             }
             return nil
         }
         fields.require(
-            "token", "whoever reaches an address must say who they are: `token: {file: /etc/sluice/control.token}`")
+            "token", "the API on TCP needs a token: `token: {file: /etc/sluice/control.token}`")
         guard let listen = fields.take("listen", as: .listenAddress)?.value, let token else { return nil }
         if !listen.isLoopback, certificate == nil {
             fields.warning(
-                "others on the network can read the token and all names of files; add `certificate` and `key`, or listen on "
+                "others on the network can read the token and all file names; add `certificate` and `key`, or listen on "
                     + "127.0.0.1 behind a proxy that has them", "listen")
         }
         return RemoteControlSettings(
@@ -56,7 +56,7 @@ struct ControlReading {
         }
         if let mode = disk.openMode(key.value, to: .others) {
             fields.warning(
-                "everybody on this machine can read `\(key.value.display)` (mode \(mode)); chmod it to 0600 or 0640",
+                "every user of this machine can read `\(key.value.display)` (mode \(mode)); chmod it to 0600 or 0640",
                 "key")
         }
         return .init(chain: chain.value, key: key.value)
@@ -81,7 +81,7 @@ extension Reader where Value == IPSubnet {
             text throws(Complaint) in
             guard let subnet = IPSubnet(text) else { throw .plain }
             if subnet.network != subnet {
-                throw Complaint("\(quoted(text)) has bits behind its length; the network is `\(subnet.network)`")
+                throw Complaint("\(quoted(text)) has host bits set; the network is `\(subnet.network)`")
             }
             return subnet
         }

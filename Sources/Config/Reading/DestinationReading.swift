@@ -19,7 +19,7 @@ extension SettingsReading {
                 guard findings.read(name, path: key, as: .name) != nil else { continue }
                 if let earlier = taken.updateValue(entry.place, forKey: entry.key) {
                     findings.error(
-                        "the destination \(quoted(entry.key)) is already at \(findings.name(of: earlier))",
+                        "the destination \(quoted(entry.key)) is already defined at \(findings.name(of: earlier))",
                         at: entry.place, key: key)
                 }
                 if let destination = destination(entry, key: key, policy: policy) { all.append(destination) }
@@ -151,7 +151,7 @@ extension SettingsReading {
             let origins = fields.list(key, as: .origin)
             for origin in origins ?? [] where isPlain(origin.value) {
                 findings.warning(
-                    "what goes there is not encrypted; use https if the server can", at: origin.node.start,
+                    "the connection is not encrypted; use https if the server can", at: origin.node.start,
                     key: origin.key)
             }
             return origins.map { .texts($0.map(\.value)) }

@@ -6,7 +6,7 @@ extension SettingsReading {
         guard folder.has("export") else { return nil }
         let fields = folder.fields("export", .export)
         fields.require("command", "name the program and its arguments, like `[ffmpeg, -i, \"{input}\", \"{output}\"]`")
-        fields.require("output", "name what it makes, like `output: \"{stem}.mp4\"`")
+        fields.require("output", "name its output file, like `output: \"{stem}.mp4\"`")
         let output = fields.take("output", as: .relativeName(mayHaveFolders: false))
         let command = command(fields)
         let timeout = fields.take("timeout", as: .duration(.seconds(1) ... .seconds(7 * 86_400)))

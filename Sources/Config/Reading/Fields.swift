@@ -121,7 +121,7 @@ extension Findings {
             guard let earlier = first.updateValue(entry.place, forKey: entry.key) else { return true }
             first[entry.key] = earlier
             error(
-                "\(quoted(entry.key)) stands here a second time; the first is in line \(earlier.line)", at: entry.place,
+                "\(quoted(entry.key)) is set a second time; the first is in line \(earlier.line)", at: entry.place,
                 key: path.isEmpty ? entry.key : "\(path).\(entry.key)")
             return false
         }
@@ -143,7 +143,7 @@ extension Findings {
         }
         let trap = isPlain ? trap(text) : nil
         if reader.isText, let trap {
-            return fail("takes \(reader.expected), and a bare `\(text)` is not clear: \(trap); write `\"\(text)\"`")
+            return fail("takes \(reader.expected), and a bare `\(text)` is ambiguous: \(trap); write `\"\(text)\"`")
         }
         if reader.isPlain && !isPlain {
             return fail("takes \(reader.expected), not a text; leave the quotes out")

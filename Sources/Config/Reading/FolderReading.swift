@@ -27,7 +27,7 @@ extension SettingsReading {
                 let name = fields.take("name", as: .name)
                 if name?.value == FolderSettings.receivedName {
                     fields.error(
-                        "is `-`, which stands for what is handed over with `sluice add -`; give another", "name")
+                        "is `-`, which is reserved for `sluice add -`; choose another name", "name")
                 }
                 if let name, let earlier = taken.updateValue(name.place, forKey: name.value) {
                     fields.error("another folder has this name, at \(findings.name(of: earlier))", "name")
@@ -60,7 +60,7 @@ extension SettingsReading {
             include.allSatisfy({ Globs.covers(marker.pattern, $0.lowercased()) })
         {
             settle.error(
-                "is named like all that `include` takes, and a marker is never uploaded; give it an ending of its own",
+                "matches every file that `include` takes, and a marker is never uploaded; give it an ending of its own",
                 "marker")
         }
         watch.reportAfter =
@@ -87,7 +87,7 @@ extension SettingsReading {
         settings.releaseUnsure = fields.take("release_unsure", as: .releaseUnsure)?.value
         settings.removable = fields.take("removable", as: .choice)?.value ?? .auto
         if settings.export != nil, settings.copy == .inPlace {
-            fields.error("`copy: in-place` makes nothing, and `export` does; take one of them out", "export")
+            fields.error("`copy: in-place` makes no file, and `export` does; remove one of them", "export")
         }
         guard let path else { return nil }
         switch disk.watching(path.value) {
@@ -101,8 +101,8 @@ extension SettingsReading {
         let mount = fields.take("mount", as: .path)?.value
         if let mount, let folder, mount != "/", folder != mount, folder.relative(to: mount) == nil {
             fields.error(
-                "`\(folder.display)` does not lie below `\(mount.display)`; name the place where its disk is mounted, or "
-                    + "`/` for nothing", "mount")
+                "`\(folder.display)` does not lie below `\(mount.display)`; name its mount point, or `/` for none",
+                "mount")
         }
         return FolderRequirement(file: fields.take("file", as: .pathBelow)?.value, mount: mount)
     }
@@ -133,7 +133,7 @@ extension SettingsReading {
             minAge: fields.take("min_age", as: .duration(ages))?.value,
             maxAge: fields.take("max_age", as: .duration(ages))?.value)
         if limits.maxSize == 0 {
-            fields.error("is 0, so no file with anything in it would be taken; take it out for no limit", "max_size")
+            fields.error("is 0, so only empty files would be taken; remove it for no limit", "max_size")
         } else if let least = limits.minSize, let most = limits.maxSize, least > most {
             fields.error("is less than `min_size`: no file would be taken", "max_size")
         }
@@ -206,7 +206,7 @@ extension SettingsReading {
             sidecars: endings?.map(\.value) ?? GroupRule.commonSidecars)
         let isSidecar = { (glob: String) in rule.sidecars.contains { Globs.covers("*." + $0, glob.lowercased()) } }
         if !include.isEmpty, include.allSatisfy(isSidecar) {
-            let text = "name all that `include` takes: nothing is left that they could travel with"
+            let text = "match all files that `include` takes: no file is left for them to accompany"
             if group.has("sidecars") {
                 group.error(text, "sidecars")
             } else {
@@ -223,7 +223,7 @@ extension SettingsReading {
         if let source = fields.take("source", as: Reader<Source>.choice)?.value, source != .keep {
             for key in ["for", "until_free"] where fields.has(key) {
                 fields.error(
-                    "belongs to `source: keep`: with `source: \(source.rawValue)` the source goes at once", key)
+                    "belongs to `source: keep`: with `source: \(source.rawValue)` the source is released at once", key)
             }
         }
         return retention
@@ -237,12 +237,12 @@ extension SettingsReading {
     /// At most 16 pairs, values of at most 1 KiB, 8 KiB together: they are part of every list and event.
     private func context(_ fields: Fields) -> [String: Template] {
         let pairs = fields.map("context", names: .name, as: .template())
-        if pairs.count > 16 { fields.error("has \(pairs.count) pairs; 16 are the most", "context") }
+        if pairs.count > 16 { fields.error("has \(pairs.count) pairs; the maximum is 16", "context") }
         for (_, value) in pairs where value.value.source.utf8.count > 1024 {
             findings.error("is longer than 1 KiB", at: value.place, key: value.key)
         }
         if pairs.reduce(0, { $0 + $1.name.utf8.count + $1.found.value.source.utf8.count }) > 8192 {
-            fields.error("is longer than 8 KiB together", "context")
+            fields.error("is longer than 8 KiB in total", "context")
         }
         return templates(pairs)
     }

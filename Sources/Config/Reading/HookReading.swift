@@ -40,12 +40,12 @@ extension SettingsReading {
     private func types(_ fields: Fields) -> [String] {
         guard let words = fields.list("on", as: .text("a type of event")) else { return Hook.usual }
         if case .list(let items)? = fields.node("on")?.content, items.isEmpty {
-            fields.error("names no event, so that nothing would ever be told; take it out for completed, failed", "on")
+            fields.error("lists no event, so the hook would never run; remove it for completed, failed", "on")
         }
         for word in words where !Hook.types.contains(word.value) {
             let text =
                 word.value == "progress"
-                ? "is not told to hooks, since it comes twice a second; `sluice events` and `/v1/events` follow it"
+                ? "is not sent to hooks, because it occurs twice a second; `sluice events` and `/v1/events` follow it"
                 : "no event is called \(quoted(word.value))"
                     + suggestion(
                         for: word.value, among: Hook.types, else: "there are: \(Hook.types.joined(separator: ", "))")
@@ -75,7 +75,7 @@ extension SettingsReading {
             let both = fields.has("command")
             fields.error(
                 both
-                    ? "names a command and an address; make two hooks of it"
+                    ? "names a command and an address; make two hooks"
                     : "names neither a command nor an address; write \(Self.forms)", both ? "url" : "command")
             return nil
         }
@@ -85,7 +85,7 @@ extension SettingsReading {
             }
             guard
                 let words = program(
-                    fields, example: "/usr/local/bin/tell", meanwhile: "until it can be, nobody is told")
+                    fields, example: "/usr/local/bin/tell", meanwhile: "until then the hook does not run")
             else { return nil }
             return .command(words)
         }
@@ -100,7 +100,7 @@ extension SettingsReading {
             }
             let word = entry.key.lowercased()
             if word == "content-type" || word == "content-length" || word.hasPrefix("webhook-") {
-                findings.error("is set by this program; take it out", at: entry.place, key: path)
+                findings.error("is set by Sluice; remove it", at: entry.place, key: path)
             } else if let value = secrets.value(entry.value, key: path, name: entry.key) {
                 headers[entry.key] = value
             }
@@ -119,7 +119,7 @@ extension SettingsReading {
         let timeout = before.take("timeout", as: .duration(.milliseconds(100) ... .seconds(600)))?.value
         before.require("command", "it is asked before each upload, like `command: [/usr/local/bin/may-go]`")
         guard
-            let words = program(before, example: "/usr/local/bin/may-go", meanwhile: "until it can be, uploads wait")
+            let words = program(before, example: "/usr/local/bin/may-go", meanwhile: "until then uploads wait")
         else { return nil }
         return BeforeUpload(command: words, timeout: timeout ?? .seconds(10))
     }

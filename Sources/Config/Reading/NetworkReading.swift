@@ -32,7 +32,7 @@ extension SettingsReading {
             isAllowed: fields.take("allowed", as: .flag)?.value)
         if !fields.has("metered"), !fields.has("allowed") {
             fields.error(
-                "says nothing of the network; add `metered: true` or `false`, or `allowed: true` or `false`", "metered")
+                "sets nothing; add `metered: true` or `false`, or `allowed: true` or `false`", "metered")
         }
         // Without an unreadable condition the rule would apply to every network.
         let conditions = ["interface", "ssid", "gateway", "subnet", "roaming"].filter(fields.has)
@@ -63,14 +63,14 @@ extension Reader where Value == MeteredRule {
 extension Reader where Value == String {
     /// A pattern for names of interfaces, of 15 bytes at most (`IFNAMSIZ`, linux/if.h).
     fileprivate static var interface: Reader {
-        let text = Reader.text("a name of an interface, or a pattern like `wwan*`", longest: 64)
+        let text = Reader.text("an interface name, or a pattern like `wwan*`", longest: 64)
         return Reader(expected: text.expected, isText: true) { written throws(Complaint) in
             let pattern = try text.read(written)
             let isPattern = pattern.contains { "*?[{\\".contains($0) }
             if !isPattern, pattern.utf8.count > 15 {
-                throw Complaint("is longer than the 15 bytes of a name of an interface")
+                throw Complaint("is longer than the 15 bytes of an interface name")
             }
-            if pattern.contains("/") { throw Complaint("has a `/` in it, which no name of an interface has") }
+            if pattern.contains("/") { throw Complaint("has a `/` in it, which no interface name has") }
             return try Reader.glob.read(written)
         }
     }
@@ -85,7 +85,7 @@ extension Reader where Value == HardwareAddress {
             guard let address = HardwareAddress(text) else {
                 if IPAddress(text) != nil {
                     throw Complaint(
-                        "is an IP address; the gateway is known by its hardware address, which `ip neigh` shows")
+                        "is an IP address; the gateway is identified by its hardware address, which `ip neigh` shows")
                 }
                 throw .plain
             }
@@ -100,11 +100,11 @@ extension Reader where Value == IPSubnet {
             guard let subnet = IPSubnet(text) else { throw .plain }
             if !text.contains("/") {
                 throw Complaint(
-                    "takes a network with its length, like `192.168.1.0/24`, not the address \(quoted(text)); for that alone "
-                        + "write `\(subnet)`")
+                    "takes a network with its length, like `192.168.1.0/24`, not the address \(quoted(text)); for "
+                        + "that address alone write `\(subnet)`")
             }
             if subnet.network != subnet {
-                throw Complaint("\(quoted(text)) has bits behind its length; the network is `\(subnet.network)`")
+                throw Complaint("\(quoted(text)) has host bits set; the network is `\(subnet.network)`")
             }
             return subnet
         }

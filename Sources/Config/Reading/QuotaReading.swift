@@ -31,14 +31,14 @@ extension SettingsReading {
     private enum Span: String, CaseIterable { case hour, day, week, month }
 
     private func quota(_ fields: Fields) -> Quota? {
-        fields.require("per", "say how long it counts: `hour`, `day`, `week` or `month`")
+        fields.require("per", "name its period: `hour`, `day`, `week` or `month`")
         let period = period(fields)
         let bytes = fields.take("bytes", as: .bytes)
         let files = fields.take("files", as: .whole(0...1_000_000_000))
         let network = fields.take("network", as: Reader<Quota.Network>.choice)
         let direction = fields.take("direction", as: Reader<Quota.Direction>.choice)
         if direction != nil, fields.has("files"), !fields.has("bytes") {
-            fields.error("is about `bytes`; files count when they are begun", "direction")
+            fields.error("applies to `bytes`; files count when they start", "direction")
         }
         if !fields.has("bytes"), !fields.has("files") {
             fields.findings.error(
@@ -47,12 +47,12 @@ extension SettingsReading {
         }
         if let bytes, bytes.value > 0, bytes.value < Quota.leastConfigured {
             fields.error(
-                "is too little for any file to begin; the least is \(Quota.leastConfigured >> 10) KiB, and 0 lets nothing go",
+                "is too little for any file to start; the minimum is \(Quota.leastConfigured >> 10) KiB, and 0 stops all transfers",
                 "bytes")
         }
         if network?.value ?? .any == .any {
             for (name, isZero) in [("bytes", bytes?.value == 0), ("files", files?.value == 0)] where isZero {
-                fields.warning("lets nothing go over any network; leave the quota out, or let it have some", name)
+                fields.warning("stops all transfers over every network; remove the quota, or raise it", name)
             }
         }
         guard let period, bytes != nil || files != nil else { return nil }
@@ -68,7 +68,7 @@ extension SettingsReading {
             if fields.has("starts_on") {
                 fields.error(
                     "belongs to `per: week` and `per: month`; "
-                        + (span == .day ? "a day begins at midnight" : "an hour begins when the clock shows one"),
+                        + (span == .day ? "a day begins at midnight" : "an hour begins at minute 0"),
                     "starts_on")
             }
             return span == .day ? .day : .hour

@@ -10,11 +10,11 @@ extension Reader where Value == Int64 {
             if text == "0" { return 0 }
             let amount = try Amount.single(text)
             guard !amount.unit.isEmpty else {
-                throw Complaint("takes \(expected), not a bare number: \(text) of what?")
+                throw Complaint("takes \(expected), not \(text) without a unit")
             }
             guard let factor = byteUnits.first(where: { $0.name == amount.unit })?.bytes else {
                 throw Complaint(
-                    "\(quoted(amount.unit)) is no unit of bytes"
+                    "\(quoted(amount.unit)) is not a unit of bytes"
                         + suggestion(
                             for: amount.unit, among: byteUnits.map(\.name),
                             else: "there are: \(byteUnits.map(\.name).joined(separator: ", "))"),
@@ -53,18 +53,18 @@ extension Reader where Value == Duration {
         repeat {
             let amount = try Amount.first(of: &rest)
             guard !amount.unit.isEmpty else {
-                throw Complaint("takes \(expected), not a bare number: \(text) of what?")
+                throw Complaint("takes \(expected), not \(text) without a unit")
             }
             guard let factor = timeUnits.first(where: { $0.name == amount.unit })?.milliseconds else {
                 throw Complaint(
-                    "\(quoted(amount.unit)) is no unit of time; there are: ms, s, m (minutes), h, d",
+                    "\(quoted(amount.unit)) is not a unit of time; there are: ms, s, m (minutes), h, d",
                     offset: amount.unitOffset)
             }
             guard factor < last else { throw Complaint("has its units out of order; write the larger one first") }
             last = factor
             guard let part = amount.times(factor), case let (sum, isTooMuch) = total.addingReportingOverflow(part),
                 !isTooMuch, sum < 1 << 53
-            else { throw Complaint("is longer than anybody waits") }
+            else { throw Complaint("is too long") }
             total = sum
             while rest.first == " " { rest.removeFirst() }
         } while !rest.isEmpty

@@ -12,15 +12,15 @@ extension Reader where Value == FilePath {
                 throw Complaint(
                     "takes \(expected), not \(quoted(text))"
                         + (text.hasPrefix("~") || text.hasPrefix("$")
-                            ? "; `~` and variables are not expanded, write the path out" : "; begin it with `/`"))
+                            ? "; `~` and variables are not expanded, write the full path" : "; begin it with `/`"))
             }
             let path = FilePath(text)
             guard !path.components.contains("..") else {
-                throw Complaint("has `..` in it, which means something else behind a symbolic link; write the path out")
+                throw Complaint("has `..` in it, which means something else after a symbolic link; write the full path")
             }
             // PATH_MAX of limits.h, including its NUL; and names of NAME_MAX bytes.
             guard path.bytes.count < 4096, path.components.allSatisfy({ $0.bytes.count <= 255 }) else {
-                throw Complaint("is longer than Linux takes (4095 bytes, 255 for each part)")
+                throw Complaint("is longer than Linux allows (4095 bytes, 255 for each part)")
             }
             return path.normalised
         }
@@ -39,7 +39,7 @@ extension Reader where Value == FilePath {
                 throw .plain
             }
             guard path.components.allSatisfy({ $0.bytes.count <= 255 }) else {
-                throw Complaint("has a part that is longer than Linux takes (255 bytes)")
+                throw Complaint("has a part that is longer than Linux allows (255 bytes)")
             }
             return FilePath(bytes: path.components.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
         }
@@ -80,7 +80,7 @@ extension Reader where Value == String {
                 throw Complaint("begins with `/`; patterns match the name, or the path below the folder")
             }
             guard !text.hasPrefix("!") else {
-                throw Complaint("begins with `!`; put what is not wanted under `exclude`")
+                throw Complaint("begins with `!`; put unwanted files under `exclude`")
             }
             for (offset, scalar) in text.unicodeScalars.enumerated() where scalar == "{" {
                 throw Complaint("has braces, which are not expanded; write one pattern for each form", offset: offset)
@@ -141,12 +141,12 @@ extension Reader where Value == String {
         let expected = "an origin like `https://uploads.example.com` or `https://uploads.example.com:8443`"
         return Reader(expected: expected) { text throws(Complaint) in
             guard !text.contains("*") else {
-                throw Complaint("has a `*`, which stands for no host here; write each origin out")
+                throw Complaint("has a `*`, but wildcards are not supported here; write each origin")
             }
             let count = try checkAddress(text, expected)
             guard text.utf8.count == count else {
                 throw Complaint(
-                    "has something behind its host, where an origin ends; write `\(text.prefix(count))`", offset: count)
+                    "has something after its host, where an origin ends; write `\(text.prefix(count))`", offset: count)
             }
             return text
         }
@@ -228,19 +228,19 @@ extension Reader where Value == Template {
         let template = template(needsName: true)
         return Reader(expected: template.expected, isText: true) { text throws(Complaint) in
             if !mayHaveFolders, text.contains("/") {
-                throw Complaint("takes a name without `/`; where it goes is a matter of `remote_name`")
+                throw Complaint("takes a name without `/`; `remote_name` sets the folder")
             }
             let parts = FilePath(text).components
             guard !text.hasPrefix("/"), !parts.contains(".."), !parts.contains(".") else {
                 throw Complaint(
                     mayHaveFolders
-                        ? "begins with `/`, or has `.` or `..` in it; names lie below the place of the destination, like "
-                            + "`{folder}/{relative}`" : "is no name; it takes one like `{stem}.mp4`")
+                        ? "begins with `/`, or has `.` or `..` in it; names are relative to the destination, like "
+                            + "`{folder}/{relative}`" : "is not a valid name; it takes one like `{stem}.mp4`")
             }
             // A bucket could keep an empty part, but folders cannot, and a person would wonder where it went.
             guard !text.contains("//"), !text.hasSuffix("/") else {
                 throw Complaint(
-                    "has an empty part, at `//` or behind its last `/`, and names have none; leave the `/` out")
+                    "has an empty part, at `//` or after its last `/`; remove the `/`")
             }
             return try template.read(text)
         }
@@ -257,7 +257,7 @@ extension Reader where Value == Template {
                         + "not \(quoted(text))")
             }
             guard !FilePath(text).components.contains("..") else {
-                throw Complaint("has `..` in it, which means something else behind a symbolic link; write the path out")
+                throw Complaint("has `..` in it, which means something else after a symbolic link; write the full path")
             }
             return try template.read(text)
         }

@@ -12,7 +12,7 @@ struct SecretReading {
     func secret(_ node: Node, key: String) -> SecretSource? {
         guard case .mapping = node.content else {
             findings.error(
-                "takes a secret as \(Self.forms); one that stands in this file must say so: `{literal: …}`",
+                "takes a secret as \(Self.forms); a secret in this file itself must be written as `{literal: …}`",
                 at: node.start, key: key)
             return nil
         }
@@ -61,7 +61,7 @@ struct SecretReading {
     private func object(_ node: Node, key: String) -> SecretSource? {
         if case .mapping(let entries) = node.content, entries.isEmpty {
             findings.error(
-                "is empty; name what stands in the object, like `{name: \"{name}\"}`", at: node.start, key: key)
+                "is empty; name its fields, like `{name: \"{name}\"}`", at: node.start, key: key)
             return nil
         }
         var object: [String: SecretSource] = [:]
@@ -83,7 +83,7 @@ struct SecretReading {
         }
         if let mode = disk.openMode(path.value, to: .others) {
             fields.warning(
-                "everybody on this machine can read `\(path.value.display)` (mode \(mode)); chmod it to 0600 or 0640",
+                "every user of this machine can read `\(path.value.display)` (mode \(mode)); chmod it to 0600 or 0640",
                 "file")
         }
         return .file(path.value)
@@ -106,7 +106,7 @@ struct SecretReading {
         guard disk.checks == .checked else { return .credential(name.value) }
         guard let folder = environment("CREDENTIALS_DIRECTORY"), folder.hasPrefix("/") else {
             fields.warning(
-                "cannot be looked at here, since no `$CREDENTIALS_DIRECTORY` is set; the daemon's unit needs "
+                "cannot be checked here, because `$CREDENTIALS_DIRECTORY` is not set; the daemon's unit needs "
                     + "`LoadCredential=\(name.value):…`", "credential")
             return .credential(name.value)
         }
@@ -143,11 +143,11 @@ struct SecretReading {
         let file = findings.sources[fields.start.file].file
         if let mode = disk.openMode(ofConfiguration: file) {
             fields.error(
-                "a secret stands in a file that others can read (mode \(mode)); keep it elsewhere: \(Self.forms), "
+                "a secret is in a file that others can read (mode \(mode)); keep it elsewhere: \(Self.forms), "
                     + "or chmod 0600 `\(file.display)`", "literal")
             return nil
         }
-        fields.warning("a secret stands in the configuration; keep it elsewhere: \(Self.forms)", "literal")
+        fields.warning("a secret is in the configuration; keep it elsewhere: \(Self.forms)", "literal")
         return .literal(text)
     }
 }

@@ -83,7 +83,7 @@ extension Settings {
             // Links are resolved first, because `Files.read` refuses a final link, and a configuration may well be one.
             let real = Files.real(file) ?? file
             guard try FileStatus(at: real).isRegular else {
-                findings.error("is no regular file", at: nil, in: file)
+                findings.error("is not a regular file", at: nil, in: file)
                 return nil
             }
             return try Files.read(real, limit: mostBytes)
@@ -91,7 +91,7 @@ extension Settings {
             switch error.code {
             case EFBIG: findings.error("is larger than 1 MiB, which no configuration is", at: nil, in: file)
             case ENOENT, ENOTDIR:
-                findings.error("is not there; name another with --config FILE or $SLUICE_CONFIG", at: nil, in: file)
+                findings.error("does not exist; name another with --config FILE or $SLUICE_CONFIG", at: nil, in: file)
             default: findings.error("cannot be read: \(error.reason)", at: nil, in: file)
             }
             return nil
@@ -111,13 +111,13 @@ extension Settings {
         guard let text = String(validating: bytes, as: UTF8.self) else {
             let good = String(decoding: bytes, as: UTF8.self).unicodeScalars.prefix { $0 != "\u{FFFD}" }
             let line = good.split(omittingEmptySubsequences: false) { $0 == "\n" }.count
-            findings.error("is not UTF-8: line \(line) has bytes that are no text", at: nil, in: file)
+            findings.error("is not UTF-8: line \(line) has bytes that are not text", at: nil, in: file)
             return nil
         }
         findings.sources.append(SourceText(file: file, text: text))
         do throws(YAMLMistake) {
             guard let root = try NodeReader.read(bytes, file: number) else {
-                findings.error("says nothing; it begins with `version: 1`", at: nil, in: file)
+                findings.error("is empty; a configuration begins with `version: 1`", at: nil, in: file)
                 return nil
             }
             covering.cover(root, in: &findings.sources[number])
@@ -137,7 +137,7 @@ extension Settings {
         let here = source.scalar(atLine: mistake.line, column: mistake.column)
         let before = source.scalar(atLine: mistake.line, column: max(1, mistake.column - 1))
         if here == "\t" || (before == "\t" && mistake.text.contains("token")) {
-            return "; indent with spaces, YAML takes no tabs there"
+            return "; indent with spaces, YAML allows no tabs there"
         }
         if mistake.text.contains("alphabetic or numeric") { return "; a text that begins with `*` or `&` needs quotes" }
         if mistake.text.contains("mapping values are not allowed") {

@@ -8,7 +8,7 @@ extension SettingsReading {
             return []
         }
         if items.isEmpty {
-            fields.error("names no window, so nothing could ever go; take it out for no limit", "windows")
+            fields.error("lists no window, so nothing would ever be sent; remove it for no limit", "windows")
         }
         return items.enumerated().compactMap { index, item in
             let key = "\(fields.path(of: "windows"))[\(index)]"
@@ -36,7 +36,7 @@ extension Reader where Value == CivilDay {
                 let year = Int(parts[0]), let month = Int(parts[1]), let day = Int(parts[2])
             else { throw .plain }
             guard let result = CivilDay(year: year, month: month, day: day) else {
-                throw Complaint("no calendar has a day \(quoted(text))")
+                throw Complaint("there is no day \(quoted(text))")
             }
             return result
         }
@@ -85,7 +85,8 @@ extension Reader where Value == Window {
             for end in ends {
                 guard let index = all.firstIndex(where: { $0.rawValue == end.lowercased() }) else {
                     throw Complaint(
-                        "\(quoted(String(end))) is no day; there are: \(all.map(\.rawValue).joined(separator: ", "))")
+                        "\(quoted(String(end))) is not a day; there are: \(all.map(\.rawValue).joined(separator: ", "))"
+                    )
                 }
                 found.append(index)
             }

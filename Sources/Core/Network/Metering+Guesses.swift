@@ -12,7 +12,7 @@ extension Metering {
             return says(.metered, "is a dialled connection: a modem, or DSL")
         }
         if link.name.hasPrefix("bnep") || link.deviceType == "bluetooth" {
-            return says(.metered, "goes through a phone by Bluetooth")
+            return says(.metered, "goes through a phone over Bluetooth")
         }
         if isCarried { return nil }
         if let driver = link.driver, let sign = link.signOfPhone {
@@ -20,19 +20,19 @@ extension Metering {
         }
         if let address = link.addressOfHotspot { return says(.metered, "is in a phone's hotspot (address \(address))") }
         if let driver = link.driver, NetworkLink.phoneDrivers.contains(driver) {
-            return says(.unknown, "is a phone on USB or an adapter (driver \(driver)), and nothing tells which")
+            return says(.unknown, "is a phone on USB or an adapter (driver \(driver)), and it is unknown which")
         }
-        if link.isWireless { return says(.unknown, "is Wi-Fi, and nothing tells what is behind it") }
-        if link.isTunnel { return says(.unknown, "is a tunnel, and nothing tells what carries it") }
+        if link.isWireless { return says(.unknown, "is Wi-Fi, and the network behind it is unknown") }
+        if link.isTunnel { return says(.unknown, "is a tunnel, and it is unknown what carries it") }
         if link.kind == "veth" {
-            return says(.unknown, "leads into a container or out of one, and nothing tells where to")
+            return says(.unknown, "leads into a container or out of one, and it is unknown where to")
         }
         if link.isMadeBySoftware {
-            return says(.unknown, "is made by software (\(link.kind ?? "")), and what carries it is not to be seen")
+            return says(.unknown, "is made by software (\(link.kind ?? "")), and it is unknown what carries it")
         }
         // Where /sys is not visible, Wi-Fi would look the same except for its driver.
         if link.medium == .ethernet, link.hasDevice || link.driver != nil { return says(.unmetered, "is wired") }
-        return says(.unknown, "is of a kind that tells nothing about its costs")
+        return says(.unknown, "is of a kind whose cost is unknown")
     }
 }
 
@@ -62,7 +62,7 @@ extension NetworkLink {
         if let address = address(in: Self.usbTethering) ?? addressOfHotspot { return ", address \(address)" }
         // Phones make up their address; adapters have their maker's. The kernel names the former usb0 and the latter
         // eth0 for the same reason (drivers/net/usb/usbnet.c).
-        if let hardwareAddress, hardwareAddress.isMadeUp { return ", made-up address \(hardwareAddress)" }
+        if let hardwareAddress, hardwareAddress.isMadeUp { return ", locally administered address \(hardwareAddress)" }
         if name.hasPrefix("usb") { return ", by its name" }
         return nil
     }

@@ -107,7 +107,7 @@ package struct Metering: Hashable, Sendable {
             return Judgement(
                 metered: .unknown, source: .guess,
                 reason:
-                    "unknown: nothing tells what carries \(step.carried), though every way out that is seen is free",
+                    "unknown: the carrier of \(step.carried) is not known, although every visible route is free",
                 remedy: remedy(for: Step(link: link), not: .unknown), forbidden: forbidden, isRoaming: false,
                 links: carrying.map(\.link.index))
         }
@@ -115,7 +115,7 @@ package struct Metering: Hashable, Sendable {
         guard let worst else {
             // Only interfaces that stand on each other in a circle have no end.
             return Judgement(
-                metered: .unknown, source: .guess, reason: "unknown: \(link.name) stands on itself alone",
+                metered: .unknown, source: .guess, reason: "unknown: \(link.name) runs only over itself",
                 remedy: remedy(for: Step(link: link, gateway: path.gateway), not: .unknown), forbidden: forbidden,
                 isRoaming: isRoaming, links: carrying.map(\.link.index))
         }
@@ -156,8 +156,8 @@ package struct Metering: Hashable, Sendable {
 
         func way(from asked: NetworkLink) -> String {
             if link.index == asked.index { return "" }
-            if isHere { return "\(carried) may leave by \(link.name), and " }
-            return "\(asked.name) \(isSupposed ? "may be carried by" : "stands on") \(link.name), and "
+            if isHere { return "\(carried) may leave through \(link.name), and " }
+            return "\(asked.name) \(isSupposed ? "may run over" : "runs over") \(link.name), and "
         }
     }
 
@@ -167,14 +167,15 @@ package struct Metering: Hashable, Sendable {
         var steps = [Step(link: link, gateway: path.gateway)]
         steps += path.others.compactMap { links[$0] }.map {
             Step(
-                link: $0, isSupposed: true, carried: "what a rule (`ip rule`) by mark or port takes from \(link.name)",
+                link: $0, isSupposed: true,
+                carried: "traffic that a rule (`ip rule`) by mark or port takes from \(link.name)",
                 isHere: true)
         }
         if path.isEncapsulated {
             // Only root may ask where its packets go. So they are assumed to leave by any route, including this one.
             steps += ends(besides: link).map {
                 Step(
-                    link: $0, isSupposed: true, carried: "what IPsec makes of packets for \(link.name)", isHere: true)
+                    link: $0, isSupposed: true, carried: "IPsec traffic of \(link.name)", isHere: true)
             }
         }
         var seen: Set<NetworkPath> = [NetworkPath(link: path.link, gateway: path.gateway)]
@@ -234,7 +235,7 @@ package struct Metering: Hashable, Sendable {
         if let rule = ruleOnCost(of: step) {
             return Opinion(
                 metered: rule.isMetered == true ? .metered : .unmetered, source: .rule,
-                text: "the rule \(rule.yaml) says so of \(link.name)", rule: rule)
+                text: "the rule \(rule.yaml) says so about \(link.name)", rule: rule)
         }
         let isCarried = !below(step).isEmpty
         switch managed[link.name] ?? .unknown {
@@ -293,7 +294,7 @@ package struct Metering: Hashable, Sendable {
             let way = carrying.first.map { step.way(from: $0.link) } ?? ""
             let isUnknown = rule.isRoaming != nil && modems[step.link.name]?.isRoaming == nil
             return "\(way)the rule \(rule.yaml) forbids \(step.link.name)"
-                + (isUnknown ? ", and nobody tells whether it roams" : "")
+                + (isUnknown ? ", and it is unknown whether it roams" : "")
         }
         return nil
     }

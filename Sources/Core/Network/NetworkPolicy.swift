@@ -34,10 +34,10 @@ extension PolicyRules {
         guard site.isFolder else { return [] }
         var words: [String] = []
         if !quotas.isEmpty, reachability == .local {
-            words.append("its quotas count nothing: what is copied to a disk of this machine is not sent anywhere")
+            words.append("its quotas count nothing: a copy to a disk of this machine sends nothing")
         }
         if bandwidth.contains(where: { $0.limit.map { $0 > 0 } ?? false }) {
-            words.append("its bandwidth slows nothing down: what is copied to a folder has no limit but 0")
+            words.append("its bandwidth slows nothing down: a copy to a folder has no limit but 0")
         }
         return words
     }
@@ -118,7 +118,7 @@ extension Admission {
         case .unseen(let text):
             if !depends { return .open(.any) }
             return .closed([
-                Hold(.metered, since: remote.reachabilitySince, text: "nobody can say what bytes cost: \(text)")
+                Hold(.metered, since: remote.reachabilitySince, text: "the cost of this network is unknown: \(text)")
             ])
         case .mount(let cost, let text):
             if !depends { return .open(.any) }
@@ -135,7 +135,7 @@ extension Admission {
         }
     }
 
-    package static let notLookedAt = "the networks were not looked at yet"
+    package static let notLookedAt = "the networks have not been examined yet"
 
     /// Among routes that no rule forbids, chooses the first free one, or else the first. If every route is forbidden,
     /// returns the prohibition of the first.
@@ -168,7 +168,9 @@ extension Admission {
         }
         if let route = open.first(where: { !$0.countsAsMetered }) ?? open.first { return .open(route) }
         guard let first else {
-            return .closed([Hold(.offline, since: remote.reachabilitySince, text: "there is no way to \(remote.name)")])
+            return .closed([
+                Hold(.offline, since: remote.reachabilitySince, text: "there is no route to \(remote.name)")
+            ])
         }
         return .closed(first.holds, countsAsMetered: first.route.countsAsMetered)
     }
@@ -192,14 +194,14 @@ extension Admission {
     ) -> [Hold] {
         guard route.countsAsMetered, folder?.exempt.contains(.metered) != true else { return [] }
         return places.filter { $0.rules.metered?.isPause == true }.map { place in
-            let strictly = route.cost == .unknown ? ", and what is unknown counts as metered (`metered_unknown`)" : ""
+            let strictly = route.cost == .unknown ? ", and an unknown cost counts as metered (`metered_unknown`)" : ""
             let remedy = route.remedy.map { "; `\($0)` under `networks` would change that" } ?? ""
             // In the words of the configuration: a limit of 0 is a pause.
             let said = if case .limit = place.rules.metered { "{limit: 0}" } else { "pause" }
             return Hold(
                 .metered, since: remote.reachabilitySince,
                 text: "`metered` of \(place.name) says \(said); \(route.reason)\(strictly)\(remedy)"
-                    + (mayBeAllowed ? "; `sluice allow --metered` lets an upload go all the same" : ""))
+                    + (mayBeAllowed ? "; `sluice allow --metered` exempts an upload" : ""))
         }
     }
 

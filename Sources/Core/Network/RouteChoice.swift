@@ -28,7 +28,7 @@ extension Admission {
         }
     }
 
-    package static let kernelsChoice = "no rule depends on networks, so the kernel's own choice stands"
+    package static let kernelsChoice = "no rule depends on networks, so the kernel chooses the route"
 
     /// The choice of ``way(to:from:in:)``, and its reasons; `nil` where there is nothing to choose.
     package func choice(to remote: DestinationState, from folder: FolderState? = nil, in inputs: PolicyInputs)
@@ -62,7 +62,7 @@ extension Admission {
                 reason: refusal(of: number, chosen, alone, paths, names))
         }
         guard let chosen, let route = open[chosen] else {
-            return RouteChoice(interface: nil, reason: "no way may be taken", refused: refused)
+            return RouteChoice(interface: nil, reason: "no route may be used", refused: refused)
         }
         return RouteChoice(
             interface: names[chosen], source: paths[chosen].source, reason: reason(chosen, route, paths, names),
@@ -73,10 +73,10 @@ extension Admission {
         let path = paths[chosen]
         let place =
             path.isOwn
-            ? "the kernel's own way" + (path.destination.map { " to \($0)" } ?? "")
-            : "equal to the kernel's own way by \(names[0]), of metric \(path.metric)"
+            ? "the kernel's own route" + (path.destination.map { " to \($0)" } ?? "")
+            : "equal to the kernel's own route through \(names[0]), with metric \(path.metric)"
         if !route.countsAsMetered { return "\(place), allowed and free (\(route.reason))" }
-        return "\(place), allowed; it counts as metered (\(route.reason)), and no free way is equal to it"
+        return "\(place), allowed; it counts as metered (\(route.reason)), and no free route is equal to it"
     }
 
     private func refusal(
@@ -93,6 +93,6 @@ extension Admission {
         }
         return paths[number].isOwn && paths[number].destination != paths[0].destination
             ? "it leads to \(paths[number].destination.map { "\($0)" } ?? "another address"), and \(best) comes first"
-            : "it is as good, of metric \(paths[number].metric), and \(best) comes first"
+            : "it is equally good, with metric \(paths[number].metric), and \(best) comes first"
     }
 }

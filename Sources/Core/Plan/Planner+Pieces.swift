@@ -58,7 +58,7 @@ extension Planner {
             .quota, since: now, until: line.stretch?.upperBound,
             text:
                 "too little is left of \(line.quota.byteWords ?? "") of \(line.place.words) (`quotas`), and the next piece, "
-                + "which goes whole or not at all, takes \(shownBytes(line.counted(cost(item)))) with what carries it")
+                + "which is sent whole or not at all, takes \(shownBytes(line.counted(cost(item)))) with its overhead")
     }
 
     /// A queue with unknown speed is not planned. Where a quota leaves too little for its smallest piece, the queue
@@ -119,7 +119,7 @@ extension Planner {
     // MARK: Reasons without an end
 
     func unknownSpeed(to destination: String) -> Hold {
-        Hold(.destination, since: start, text: "it is not known yet how fast bytes go to \(destination)")
+        Hold(.destination, since: start, text: "the rate to \(destination) is not known yet")
     }
 
     /// Why it is unknown when a queue is sent; empty where it is known.

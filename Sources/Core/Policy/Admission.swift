@@ -137,7 +137,7 @@ package struct Admission: Hashable, Sendable {
             holds.append(
                 Hold(
                     .global, since: still.since, until: still.until,
-                    text: "`sluice limit 0` lets nothing go; `sluice limit off` ends that"))
+                    text: "`sluice limit 0` stops all transfers; `sluice limit off` ends that"))
         }
         let exempt = folder?.exempt ?? []
         holds += rules.holds("policy", in: inputs, excusing: exempt)

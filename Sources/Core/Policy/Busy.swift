@@ -60,7 +60,7 @@ extension PolicyRules {
         guard let source = busy?.source else { return [] }
         let (name, rule) = (source.name, "`busy` of \(place)")
         guard let word = inputs.busy[source] else {
-            let verb = source.isFile ? "was not looked at yet" : "has not answered yet"
+            let verb = source.isFile ? "was not checked yet" : "has not answered yet"
             return [Hold(.busy, since: inputs.now, text: "`\(name)` \(verb): \(rule)")]
         }
         switch word.answer {

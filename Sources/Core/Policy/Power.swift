@@ -75,7 +75,7 @@ extension PolicyRules {
                 ))
         }
         if let minBattery, let percent = power.percent, let steady = power.steady, steady < minBattery {
-            let later = percent < minBattery ? "" : ", and it goes on at \(minBattery + Power.band) %"
+            let later = percent < minBattery ? "" : ", and uploads continue at \(minBattery + Power.band) %"
             holds.append(
                 Hold(
                     .power, since: power.since,

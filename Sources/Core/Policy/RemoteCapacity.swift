@@ -106,8 +106,8 @@ package struct RemoteCapacity: Sendable {
         var text = "\(space.shown(free)) free at \(destination)"
         switch space.unit {
         case .bytes:
-            if missing <= free { text += ", \(shownBytes(promised.bytes)) of that for what is under way" }
-            text += ", and \(name) needs \(shownBytes(missing)); what fits goes on"
+            if missing <= free { text += ", \(shownBytes(promised.bytes)) of that for running uploads" }
+            text += ", and \(name) needs \(shownBytes(missing)); uploads that fit continue"
         case .files:
             if free > 0 { text += ", and as many are under way" }
             text += ", and \(name) needs one more"

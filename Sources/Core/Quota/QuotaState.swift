@@ -346,7 +346,7 @@ extension QuotaState.Line {
             return [
                 Hold(
                     .quota, since: bytesUsedUp ?? filesUsedUp ?? WallTime(milliseconds: 0),
-                    text: "what was spent of the quota of \(place.words) has not been read yet")
+                    text: "the usage of the quota of \(place.words) has not been read yet")
             ]
         }
         var holds: [Hold] = []
@@ -377,7 +377,7 @@ extension QuotaState.Line {
             ? "the quota of \(place.words) allows nothing: \(words) (`quotas`)"
             : "the quota of \(place.words) is used up: \(words) (`quotas`), \(spent)"
                 + (reserved.map { ", \($0) under way" } ?? "")
-                + (left.map { "; the \($0) that are left are too little to begin with" } ?? "")
+                + (left.map { "; the \($0) that are left are too little to start with" } ?? "")
         return Hold(.quota, since: since, until: limit == 0 ? nil : stretch?.upperBound, text: text)
     }
 }

@@ -55,15 +55,16 @@ extension QuotaState.Line {
     ///   - destination: The destination of the piece.
     ///   - isWhole: It is the whole file.
     package func never(_ piece: UncutPiece, to destination: String, isWhole: Bool = false) -> String {
-        let what = isWhole ? "the file, which goes whole" : "a piece of \(shownBytes(piece.bytes)), which goes whole"
+        let what =
+            isWhole ? "the file, which is sent whole" : "a piece of \(shownBytes(piece.bytes)), which is sent whole"
         var remedies = ["raise the quota"]
         if !piece.keys.isEmpty {
             let keys = piece.keys.map { "`\($0)`" }.joined(separator: " and ")
             remedies.append("make \(keys) of destinations.\(destination) smaller")
         }
-        remedies.append("let it go once with `sluice allow --quota`")
+        remedies.append("exempt it once with `sluice allow --quota`")
         return
             "never under this quota: \(place.words) allows \(quota.byteWords ?? "") (`quotas`), and \(what) or not at all, "
-            + "takes \(shownBytes(counted(piece.cost))) with what carries it; \(remedies.joined(separator: ", or "))"
+            + "takes \(shownBytes(counted(piece.cost))) with its overhead; \(remedies.joined(separator: ", or "))"
     }
 }

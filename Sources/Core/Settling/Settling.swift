@@ -352,9 +352,9 @@ extension QuietTimes {
     package func words<Place>(for evidence: Settling<Place>.Evidence, _ time: Duration) -> String {
         switch evidence {
         case .closed where time == closed: "the default after a close"
-        case .closed: "the default where nobody can say whether a program has it open"
-        case .heard: "the default where no close was seen"
-        case .found: "the default where no event told of it"
+        case .closed: "the default if it is unknown whether a program has it open"
+        case .heard: "the default if no close was seen"
+        case .found: "the default if no event reported it"
         }
     }
 }

@@ -29,13 +29,14 @@ package struct CommandWords: Hashable, Sendable {
         self.words = words
         guard let program = words.first else { throw Mistake(word: 0, problem: "names no program") }
         guard !program.contains(where: { if case .placeholder = $0 { true } else { false } }) else {
-            throw Mistake(word: 0, problem: "the program itself is no matter of the file")
+            throw Mistake(word: 0, problem: "the program itself cannot depend on the file")
         }
         let named = words.joined().compactMap { if case .placeholder(let name) = $0 { name } else { nil } }
         for needed in [Placeholder.input, .output] where !named.contains(needed) {
             throw Mistake(
                 word: 0,
-                problem: "no word names `{\(needed.rawValue)}`: the command has to be told what to read and make")
+                problem:
+                    "no argument names `{\(needed.rawValue)}`: the command needs the paths of its input and its output")
         }
     }
 

@@ -26,7 +26,7 @@ package func checkJSON(_ bytes: some Sequence<UInt8>) throws(DecodingError) {
         case UInt8(ascii: "\""): isText = true
         case UInt8(ascii: "["), UInt8(ascii: "{"):
             depth += 1
-            if depth > 64 { throw corrupted("more than 64 lists and objects in each other") }
+            if depth > 64 { throw corrupted("more than 64 nested lists and objects") }
         case UInt8(ascii: "]"), UInt8(ascii: "}"): depth -= 1
         default: break
         }

@@ -27,7 +27,7 @@ package struct ClockTrust: Sendable {
             jump = nil
             // The text does not contain the time: otherwise it would change, and be reported, every second.
             return trouble(
-                wall, until: nil, "the clock is not set: it shows a time before \(oldest), when this program was made")
+                wall, until: nil, "the clock is not set: it shows a time before \(oldest), when this program was built")
         }
         let wasUnset = last.map { $0.wall < oldest } ?? false
         if let last, !wasUnset {
@@ -40,8 +40,8 @@ package struct ClockTrust: Sendable {
                     monotonic,
                     Hold(
                         .clock, since: wall, until: wall.advanced(by: Self.most),
-                        text: "the clock was set \(off > .zero ? "forward" : "back") by \(by) s: believed when it has "
-                            + "stayed so for a minute")
+                        text: "the clock was set \(off > .zero ? "forward" : "back") by \(by) s: trusted when it "
+                            + "has stayed so for a minute")
                 )
             }
         }

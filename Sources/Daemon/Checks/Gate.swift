@@ -36,18 +36,18 @@ struct DaemonGate: Gate {
         _ name: String, _ network: WebHook.Network, _ question: @escaping @Sendable () async -> R
     ) async -> Result<Asked<R>, Held> {
         let permit: TransferPermit
-        switch await scheduler.laneByHand(to: name, network) {
+        switch await scheduler.permit(byHand: name, network) {
         case .success(let open): permit = open
         case .failure(let held): return .failure(held)
         }
         let task = Task { await TransferPermit.$current.withValue(permit) { await question() } }
-        let errand = await scheduler.watchOver(name, network) { task.cancel() }
+        let request = await scheduler.requestBegins(name, network) { task.cancel() }
         let answer = await withTaskCancellationHandler {
             await task.value
         } onCancel: {
             task.cancel()
         }
-        let hold = await scheduler.isOver(errand)
+        let hold = await scheduler.requestEnded(request)
         if let account = permit.account {
             do { try await house.ledger.close(account) } catch let error as StoreError {
                 house.stateFailed(error)
@@ -100,7 +100,7 @@ struct GateByHand: Gate {
             now: clocks.wall(), monotonic: clocks.monotonic(), zone: .local, running: 0, everything: nil)
         inputs.network = survey.metering
         if network == .any { return inputs }
-        var trust = ClockTrust(oldest: Scheduler.oldestClock)
+        var trust = ClockTrust(oldest: ClockMonitor.oldestClock)
         inputs.clockTrouble = trust.evaluate(
             wall: inputs.now, monotonic: inputs.monotonic, isSynchronised: clocks.isSynchronised)
         let pause = (StateFiles.pauses(in: settings.state) ?? []).first {

@@ -233,3 +233,11 @@ final class ByteCounter: Sendable {
     var total: Int64 { sum.load(ordering: .relaxed) }
     func add(_ bytes: Int64) { sum.wrappingAdd(bytes, ordering: .relaxed) }
 }
+
+extension Counters {
+    /// Counts a failed attempt.
+    func add(_ failure: Failure, at destination: String) {
+        add(.failures, [destination, failure.kind.rawValue])
+        if failure.isOfVerification { add(.verifyFailures, [destination]) }
+    }
+}

@@ -231,7 +231,7 @@ actor Hooks {
             guard let line = lines[name], line.next(at: house.clocks.monotonic()) != nil else { continue }
             var permit: TransferPermit?
             if case .web(let web) = line.hook.target {
-                switch await scheduler.laneToHook(name, web.network) {
+                switch await scheduler.permit(toHook: name, web.network) {
                 case .success(let open): permit = open
                 case .failure(let closed):
                     lines[name]?.hold = closed.hold
@@ -253,12 +253,12 @@ actor Hooks {
             lastServed = name
             lines[name]?.begin(next.seq)
             tasks[name] = Task { [permit] in
-                var errand: Int?
+                var request: Int?
                 if case .web(let web) = line.hook.target, let own = self.tasks[name] {
-                    errand = await self.scheduler.watchOver(Hook.account(name), web.network) { own.cancel() }
+                    request = await self.scheduler.requestBegins(Hook.account(name), web.network) { own.cancel() }
                 }
                 await TransferPermit.$current.withValue(permit) { await self.tell(next, line.hook) }
-                await self.scheduler.isOver(errand)
+                await self.scheduler.requestEnded(request)
                 await self.close(permit)
                 self.house.hookSlots.give()
                 self.tasks[name] = nil

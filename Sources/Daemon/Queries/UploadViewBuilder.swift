@@ -72,7 +72,7 @@ struct UploadViewBuilder {
             createdAt: upload.createdAt.description, startedAt: upload.startedAt?.description,
             finishedAt: upload.finishedAt?.description, expiresAt: expiry(upload)?.description,
             staging: upload.state == .staging ? facts.copy.map(StagingRunView.init) : nil,
-            stagingMode: asset.shownKeeping,
+            keeping: asset.shownKeeping,
             headers: upload.headers.isEmpty ? nil : upload.headers.keys.sorted(),
             url: upload.url.map { redacted(printable($0)) })
     }

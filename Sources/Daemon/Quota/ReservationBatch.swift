@@ -1,3 +1,4 @@
+internal import Config
 internal import Core
 internal import Store
 internal import Synchronization
@@ -27,6 +28,33 @@ final class ReservationBatch: Sendable {
         self.origins = origins
         self.countsNotes = countsNotes
         self.ledger = ledger
+    }
+
+    /// - Parameter exemptions: The rules that a person waived for the one upload that is claimed.
+    convenience init(
+        _ snapshot: PolicySnapshot, to destination: String, exempting exemptions: Set<Exemption>, ledger: Ledger
+    ) {
+        let folders = snapshot.settings.folders.map { folder in
+            (folder.watch.name, snapshot.folder(folder.watch.name, exempting: exemptions))
+        }
+        self.init(
+            destination: destination, admission: snapshot.admission, inputs: snapshot.inputs,
+            remote: snapshot.destination(destination), origins: Dictionary(folders, uniquingKeysWith: { $1 }),
+            countsNotes: snapshot.configuration.destinations[destination]?.site.isFolder ?? false, ledger: ledger)
+    }
+
+    /// Whether a claim may still start, on the route that it was made for, with the reservations it needs: claiming
+    /// waits for the disk, and meanwhile a window may have closed.
+    ///
+    /// - Parameter now: What policy depends on now.
+    func allows(_ claim: Claim, _ now: PolicySnapshot) -> Bool {
+        let state = now.destination(destination)
+        let folder = origin(claim.upload.folder)
+        guard let route = route(for: claim.upload.folder), hasEnough(claim),
+            now.admission.hardBlockers(on: state, from: folder, in: now.inputs, isUnderWay: true).isEmpty,
+            case .open(let present) = now.admission.way(to: state, from: folder, in: now.inputs)
+        else { return false }
+        return route.isSame(as: present)
     }
 
     func origin(_ folder: String) -> Admission.FolderState { origins[folder] ?? Admission.FolderState(name: folder) }
@@ -90,5 +118,23 @@ final class ReservationBatch: Sendable {
         }
         if claims.count == 1 { permit.account = permit.accounts.values.first }
         return (permit, route)
+    }
+}
+
+extension TransferPermit {
+    /// For requests that belong to no file. The account has to be closed.
+    ///
+    /// - Parameter isExempt: Neither quotas nor a rate limit hold it. Its bytes are counted nevertheless.
+    init(
+        forRequestTo destination: String, by route: Admission.Route, isExempt: Bool, _ bandwidth: BandwidthLimiter,
+        _ ledger: Ledger
+    ) {
+        self =
+            isExempt
+            ? bandwidth.freeLane(to: destination, route) : bandwidth.permit(to: destination, from: nil, route)
+        account = QuotaAccount(
+            SpendingAccount(destination: destination, folder: nil, network: route.ledger),
+            QuotaState.Class(destination, from: nil, isMetered: route.countsAsMetered), step: nil,
+            isExempt: isExempt, isFree: route.ledger == .local, in: ledger)
     }
 }

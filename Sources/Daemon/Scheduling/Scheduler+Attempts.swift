@@ -6,140 +6,65 @@ internal import Store
 // A transfer from its start to the verdict of each of its uploads.
 
 extension Scheduler {
-    /// Runs a transfer until each of its uploads has a verdict.
-    func attempt(_ claims: [Claim], isBundle: Bool, _ destination: any Destination, _ change: Int?) async {
-        var left = claims
-        if isBundle { left = await together(claims, destination, change) }
-        var isHeld = false
-        var yielded: [(Claim, UploadAttempt.Verdict)] = []
-        for claim in left {
-            if isHeld || Task.isCancelled || house.live.isToPause(claim.upload.id) {
-                yielded.append((claim, UploadAttempt.Verdict(outcome: .yielded, wasAnswered: false)))
-            } else {
-                // An obstacle of the destination that stops one upload stops the rest too.
-                isHeld = await !alone(claim, destination, change)
-            }
-        }
-        await conclude(yielded, change)
-    }
-
-    /// - Returns: Whether the next upload has a chance.
-    private func alone(_ claim: Claim, _ destination: any Destination, _ change: Int?) async -> Bool {
-        do {
-            let verdict = try await UploadAttempt(house: house, claim: claim, destination: destination).run()
-            await conclude([(claim, verdict)], change)
-            return verdict.failure == nil || verdict.wasAnswered
-        } catch {
-            await unrecorded([await ending(claim.upload, .yielded)], error)
-            return false
-        }
-    }
-
-    /// - Returns: The uploads that have to be sent one by one.
-    private func together(_ claims: [Claim], _ destination: any Destination, _ change: Int?) async -> [Claim] {
-        let began = house.clocks.monotonic()
-        do {
-            let result = try await BundleAttempt(house: house, claims: claims, destination: destination).run()
-            let took = house.clocks.monotonic().since(began)
-            let done = claims.compactMap { claim -> (Claim, UploadAttempt.Verdict)? in
-                guard let remote = result.verified[claim.upload.id] else { return nil }
-                return (claim, UploadAttempt.Verdict(outcome: .verified(remote), wasAnswered: true, took: took))
-            }
-            await conclude(done, change)
-            return result.left
-        } catch {
-            var endings: [Store.Ending] = []
-            for claim in claims { endings.append(await ending(claim.upload, .yielded)) }
-            await unrecorded(endings, error)
-            return []
-        }
-    }
-
-    /// Records how attempts ended, and reports it.
-    private func conclude(_ ends: [(claim: Claim, verdict: UploadAttempt.Verdict)], _ change: Int?) async {
-        if ends.isEmpty { return }
+    /// What follows from how attempts ended, for their destinations and for themselves.
+    ///
+    /// - Parameter generation: The generation of the destination's settings that the attempts used.
+    func settle(
+        _ ends: [(claim: Claim, verdict: UploadAttempt.Verdict)], _ generation: Int
+    ) async -> [UploadAttempt.Verdict] {
         var verdicts: [UploadAttempt.Verdict] = []
-        var endings: [Store.Ending] = []
         for (claim, verdict) in ends {
             var verdict = verdict
-            if changes[claim.upload.destination] == change {
+            if destinations.generation(of: claim.upload.destination) == generation {
                 await settle(&verdict, claim.upload)
-                await limitFailing(&verdict, claim.upload)
             } else if verdict.failure != nil {
                 // The verdict is about the destination as it was before.
                 (verdict.outcome, verdict.failure) = (.yielded, nil)
             }
             verdicts.append(verdict)
-            endings.append(await ending(claim.upload, verdict.outcome))
         }
-        do {
-            let states = try await house.store.finish(endings)
-            paid(endings)
-            for ((end, verdict), state) in zip(zip(ends, verdicts), states) { ended(end.claim, verdict, state) }
-        } catch {
-            for index in endings.indices { endings[index].outcome = .yielded }
-            return await unrecorded(endings, error)
-        }
-        for name in Set(ends.map(\.claim.upload.destination)) {
-            await keepSpeed(to: name)
-            await keepRequestSize(of: name)
-        }
+        return verdicts
     }
 
-    /// Stores the speed for the plans of a later run; at most once a minute.
-    private func keepSpeed(to destination: String) async {
-        guard let speed = house.live.speed(to: destination) else { return }
-        let now = house.clocks.monotonic()
-        if let kept = keptSpeeds[destination] {
-            guard now.since(kept.at) > .seconds(60), abs(kept.speed - speed) > kept.speed / 10 else { return }
-        }
-        keptSpeeds[destination] = (speed, now)
-        do { try await house.store.keep(speed: speed, to: destination) } catch let error as StoreError {
-            house.stateFailed(error)
-        } catch {
-            house.log.debug("the speed is not kept", ["destination": destination, "reason": "\(error)"])
-        }
-    }
-
-    /// The ending of an upload, with its cost.
-    private func ending(_ upload: UploadRecord, _ outcome: AttemptOutcome) async -> Store.Ending {
-        let hasArrived = if case .verified = outcome { true } else { false }
-        let payment = await TransferPermit.current?.accounts[upload.id]?.closing(hasArrived: hasArrived)
-        return Store.Ending(
-            upload.id, outcome, payments: payment.map { [$0] } ?? [], sent: house.live.takeLeft(upload.id))
-    }
-
-    /// Called when the costs of the endings are on disk.
-    private func paid(_ endings: [Store.Ending]) {
-        for ending in endings {
-            guard let account = TransferPermit.current?.accounts[ending.id] else { continue }
-            for payment in ending.payments { house.ledger.entered(payment, for: account) }
-        }
-    }
-
-    private func ended(_ claim: Claim, _ verdict: UploadAttempt.Verdict, _ state: UploadState?) {
+    /// Called when the end of an attempt is on disk.
+    ///
+    /// - Parameters:
+    ///   - state: The state of the upload now; `nil` for one that was cancelled meanwhile.
+    ///   - account: What the attempt cost.
+    func ended(
+        _ claim: Claim, _ verdict: UploadAttempt.Verdict, _ state: UploadState?, _ account: QuotaAccount?
+    ) {
+        let (id, name) = (claim.upload.id, claim.upload.destination)
         if state == .completed {
             completed += 1
-            if let took = verdict.took { house.counters.took(took, to: claim.upload.destination) }
+            if let took = verdict.took { house.counters.took(took, to: name) }
             CrashPoint.reached("completed")
         }
-        noteShortfall(verdict.outcome, claim.upload)
-        if let failure = verdict.failure { count(failure, at: claim.upload.destination) }
-        tell(verdict, claim, state)
+        quotaWaits.ended(id, lacking: verdict.isShortOfQuota ? account?.quotaWait : nil)
+        if let failure = verdict.failure { house.counters.add(failure, at: name) }
+        AttemptLog(log: house.log).report(
+            verdict, of: claim, state, sent: account?.total ?? 0,
+            isFirstShortOfQuota: quotaWaits.count(at: name) == 1)
+        signal(verdict.outcome, claim.asset)
         // `nil`: ended by a cancel.
-        if state?.isTerminal ?? true {
-            consecutiveFailures[claim.upload.id] = nil
-            setbacks[claim.upload.id] = nil
-            wastedOnMetered[claim.upload.id] = nil
-            saidWaste[claim.upload.id] = nil
-            refusedForRoom[claim.upload.id] = nil
-            keyRefusals[claim.upload.destination]?.forget(claim.upload.id)
-        }
-        rooms[claim.upload.destination]?.ended(hasArrived: state == .completed)
+        let isOver = state?.isTerminal ?? true
+        if isOver { uploads.forget(id) }
+        destinations.ended(name, id, isOver: isOver, hasArrived: state == .completed)
         if state?.isTerminal == true { house.releaseSignal.signal() }
         if state == .staging { house.stagingSignal.signal() }
         // The upload waits again, and may be too old by now.
-        if state?.isTerminal == false { expiryLook = nil }
+        if state?.isTerminal == false { nextExpiry = nil }
+    }
+
+    /// Wakes the loops that go on with an asset after such an outcome.
+    private func signal(_ outcome: AttemptOutcome, _ asset: AssetRecord) {
+        switch outcome {
+        case .sourceChanged:
+            reconsiderSource(asset.folder, asset.identity.relative)
+            house.removalSignal.signal()
+        case .skipped: for signal in [house.removalSignal, house.stagingSignal] { signal.signal() }
+        default: break
+        }
     }
 
     private func count(_ failure: Failure, at destination: String) {
@@ -147,242 +72,116 @@ extension Scheduler {
         if failure.isOfVerification { house.counters.add(.verifyFailures, [destination]) }
     }
 
-    /// The uploads stay leased to this run: they are put back when the state can be written, or at the next start.
-    func unrecorded(_ endings: [Store.Ending], _ error: any Error) async {
-        let ids = endings.map(\.id).joined(separator: ",")
-        if let error = error as? StoreError {
-            house.stateFailed(error)
-            house.log.debug("attempts not recorded", ["ids": ids, "reason": "\(error)"])
-        } else {
-            house.log.error("attempts could not be recorded", ["ids": ids, "reason": "\(error)"])
-        }
-        await putBack(endings)
-    }
+    // MARK: The verdict
 
-    /// Puts back uploads that were claimed and did not begin.
-    func giveBack(_ claims: [Claim], as outcome: (Claim) async throws -> AttemptOutcome = { _ in .yielded })
-        async throws
-    {
-        if claims.isEmpty { return }
-        var endings: [Store.Ending] = []
-        for claim in claims {
-            let payments = claim.step.map { [Payment(settling: $0, .none)] } ?? []
-            endings.append(Store.Ending(claim.upload.id, try await outcome(claim), payments: payments))
-        }
-        try await house.store.finish(endings)
-        for payment in endings.flatMap(\.payments) { house.ledger.settled(payment) }
-    }
-
-    private func putBack(_ endings: [Store.Ending]) async {
-        while !isStopping && !Task.isCancelled {
-            do {
-                try await Alarms.shared.sleep(for: .seconds(5))
-                try await house.store.finish(endings)
-                paid(endings)
-                return
-            } catch {
-                house.log.debug(
-                    "still not recorded", ["ids": endings.map(\.id).joined(separator: " "), "reason": "\(error)"])
-            }
-        }
-        // Only the transfer was told to stop: without this its uploads would stay leased until the next start.
-        if !isStopping { await Task { await self.putBack(endings) }.value }
-    }
-
-    /// Updates the destination's health, and fills in when a held upload may be sent again.
+    /// Updates what is known of the destination, and fills in when a held upload may be sent again.
     private func settle(_ verdict: inout UploadAttempt.Verdict, _ upload: UploadRecord) async {
         house.refused(verdict.remedy, by: upload.destination)
         if await isForItself(&verdict, upload) { return }
         let name = upload.destination
-        let health = health[name] ?? DestinationHealth()
+        let trouble = destinations.trouble(of: name)
         let retry = house.retry(folder: upload.folder, destination: name)
         let monotonic = house.clocks.monotonic()
         // A full destination still answers where an upload stands, but accepts nothing.
         let isFull = if case .noRoom? = verdict.remedy { true } else { false }
         let isUp = verdict.wasAnswered && !isFull
         if case .again(let after)? = verdict.remedy, let failure = verdict.failure {
-            let times = verdict.wasAnswered ? 1 : setbacks[upload.id, default: 0] + 1
-            setbacks[upload.id] = times
+            let times = uploads.setBack(upload.id, wasAnswered: verdict.wasAnswered)
             let wait = max(after ?? .zero, retry.wait(afterFailures: times, jitter: Random.jitter()))
             verdict.outcome = .held(failure, until: monotonic.advanced(by: wait))
         }
-        if let failure = verdict.failure, let wait = ownWait(verdict, upload, health, retry) {
+        if let failure = verdict.failure,
+            let wait = uploads.ownWait(
+                upload.id, verdict.remedy, accepted: destinations.completedCount(of: name), isHeld: trouble != nil,
+                retry: retry, jitter: Random.jitter())
+        {
             verdict.outcome = .held(failure, until: monotonic.advanced(by: wait))
-            house.log.warning(
-                "waits alone, since others get through",
-                [
-                    "id": upload.id, "destination": name, "reason": failure.message,
-                    "next_try_in": "\(Int(wait.inSeconds.rounded(.up)))s",
-                ])
+            AttemptLog(log: house.log).reportAlone(
+                "waits alone, since others get through", upload, failure, wait: wait)
         } else if let remedy = verdict.remedy, let failure = verdict.failure,
             let wait = hold(
-                name, for: remedy, failure, isUp: isUp, retry: retry, atMost: await timeToTryKey(of: name, remedy))
+                name,
+                DestinationTracker.Fault(
+                    failure: failure, remedy: remedy, isUp: isUp, retry: retry,
+                    longestWait: await timeToTryKey(of: name, remedy)))
         {
             // After the next probe, so that another upload makes it: this file may be the one that makes the server
             // fail.
             verdict.outcome = .held(failure, until: monotonic.advanced(by: wait + .seconds(1)))
         } else if verdict.wasAnswered {
-            if case .verified = verdict.outcome {
-                took[name, default: 0] += 1
-                keyRefusals[name]?.accept()
-            }
-            if health.trouble != nil { house.log.notice("destination works again", ["destination": name]) }
-            self.health[name]?.succeeded()
+            if case .verified = verdict.outcome { destinations.accepted(name) }
+            if trouble != nil { house.log.notice("destination works again", ["destination": name]) }
+            destinations.succeeded(name)
         }
     }
 
-    /// Records why no upload is sent to a destination.
-    ///
-    /// - Parameters:
-    ///   - isUp: Whether it has answered, and is not full.
-    ///   - most: An upper limit for the wait, where other facts allow an earlier try.
-    /// - Returns: How long the destination is left alone; `nil` when only the upload is at fault.
-    func hold(
-        _ name: String, for remedy: Remedy, _ failure: Failure, isUp: Bool, retry: Backoff, atMost most: Duration? = nil
-    ) -> Duration? {
-        var health = health[name] ?? DestinationHealth()
-        let isFull = if case .noRoom = remedy { true } else { false }
-        guard
-            var hold = DestinationHealth.hold(
-                for: remedy, failures: isUp ? 1 : health.failures(isFull: isFull), backoff: retry,
-                jitter: Random.jitter())
-        else { return nil }
-        if let most { hold.wait = min(hold.wait, most) }
-        if isFull { rooms[name]?.changed() }
-        if isUp { health.succeeded() }
-        // Compared by code: the text may name another file each time.
-        let isNews = health.trouble?.kind != hold.kind || said[name] != failure.code
-        said[name] = failure.code
-        health.failed(
-            hold.kind, text: failure.message, by: rule(of: name, for: remedy, retry), wait: hold.wait,
-            now: house.clocks.wall(), monotonic: house.clocks.monotonic())
-        self.health[name] = health
-        if hold.kind == .destination { doubtNetwork() }
-        if isNews {
-            house.log.warning(
-                "destination held",
-                [
-                    "destination": name, "hold": hold.kind.rawValue, "reason": failure.message,
-                    "next_try_in": "\(Int(hold.wait.inSeconds.rounded(.up)))s",
-                ])
+    /// Whether a refusal of a key leaves its destination alone; in that case only the upload waits.
+    private func isForItself(_ verdict: inout UploadAttempt.Verdict, _ upload: UploadRecord) async -> Bool {
+        guard case .authenticate? = verdict.remedy, let failure = verdict.failure,
+            failure.http == 401 || failure.http == 403
+        else { return false }
+        let name = upload.destination
+        let text: String
+        let times: Int
+        let othersWait = await othersWait(at: name)
+        switch destinations.refuseKey(of: name, for: upload.id, othersWait: othersWait) {
+        case .key: return false
+        case .unknown: (text, times) = ("refused; the next upload shows whether its key or the file is at fault", 1)
+        case .file(let count): (text, times) = ("waits alone, since others are taken with the same key", count)
         }
-        return hold.wait
+        let retry = house.retry(folder: upload.folder, destination: name)
+        let wait = retry.wait(afterFailures: times, jitter: Random.jitter())
+        verdict.outcome = .held(failure, until: house.clocks.monotonic().advanced(by: wait))
+        AttemptLog(log: house.log).reportAlone(text, upload, failure, wait: wait)
+        return true
     }
 
-    /// The configuration key that determines when a held destination is tried again, for people.
-    private func rule(of name: String, for remedy: Remedy, _ retry: Backoff) -> String? {
-        switch remedy {
-        case .holdDestination(nil):
-            let most = DestinationHealth.longestSilence
-            let longest = retry.ceiling > most ? ", \(writtenTime(most)) apart at most" : ""
-            return "the next try waits by `\(retry.written)`\(longest)"
-        case .noRoom(nil):
-            let patience = DestinationHealth.patience(retry)
-            return
-                "the next try waits for \(writtenTime(patience.first)) at first, \(writtenTime(patience.ceiling)) at most "
-                + "(`\(retry.written)`)"
-        case .rateLimit(nil), .misconfigured: return "the next try waits by `\(retry.written)`"
-        case .holdDestination, .noRoom, .rateLimit: return "the destination named the time of the next try"
-        case .authenticate:
-            let again = "every \(writtenTime(DestinationHealth.betweenCredentials))"
-            let keys = house.settings(ofDestination: name)?.credentialKeys ?? []
-            if keys.isEmpty { return "it is tried again \(again)" }
-            let named = keys.map { "`\($0)`" }.joined(separator: ", ")
-            return "\(named) of destinations.\(name) \(keys.count == 1 ? "is" : "are") read again \(again)"
-        case .again, .refused, .pending, .restage, .giveUp: return nil
-        }
-    }
+    // MARK: Uploads that keep failing
 
-    /// How long an upload waits that the destination refuses again while it accepts others: one file that makes a
-    /// server fail must not stop the rest. `nil` when the destination is to be held, as after every first failure.
-    private func ownWait(
-        _ verdict: UploadAttempt.Verdict, _ upload: UploadRecord, _ health: DestinationHealth, _ retry: Backoff
-    ) -> Duration? {
-        if case .noRoom(let after)? = verdict.remedy {
-            let before = refusedForRoom.updateValue(took[upload.destination, default: 0], forKey: upload.id)
-            consecutiveFailures[upload.id, default: 0] += 1
-            // The destination has accepted others since it last refused this one: it has space, but less than this
-            // upload needs.
-            guard let before, before < took[upload.destination, default: 0], health.trouble == nil else { return nil }
-            return after
-                ?? DestinationHealth.patience(retry).wait(
-                    afterFailures: consecutiveFailures[upload.id] ?? 1, jitter: Random.jitter())
-        }
-        let after: Duration?
-        switch verdict.remedy {
-        case .holdDestination(let time): after = time
-        // The method or address works for other uploads.
-        case .misconfigured: after = nil
-        default: return nil
-        }
-        let before = consecutiveFailures[upload.id] ?? 0
-        consecutiveFailures[upload.id] = before + 1
-        // A status concerns the server as a whole; a broken connection may be caused by this file.
-        guard before > 0, health.trouble == nil, after == nil else { return nil }
-        return retry.wait(afterFailures: before + 1, jitter: Random.jitter())
-    }
+    /// Whether this number of bytes sent in vain is to be logged for an upload.
+    func isToLog(waste: Int64, of id: String) -> Bool { uploads.isToLog(waste: waste, of: id) }
 
-    private func tell(_ verdict: UploadAttempt.Verdict, _ claim: Claim, _ state: UploadState?) {
-        let upload = claim.upload
-        switch verdict.outcome {
-        case .verified(let remote) where state == nil:
-            house.log.info(
-                "cancelled when it was uploaded already",
+    /// Gives back uploads that were sent in vain over a metered network twice within a day: a third time needs a
+    /// person's permission.
+    func passOverWasted(_ claims: [Claim], _ reservations: ReservationBatch) async throws -> [Claim] {
+        var back: [(claim: Claim, waste: Waste)] = []
+        let snapshot = snapshot
+        for claim in claims where reservations.route(for: claim.upload.folder)?.countsAsMetered == true {
+            let exempt = reservations.origin(claim.upload.folder).exempt.union(
+                snapshot.overrides.exemptions(.upload, claim.upload.id, at: snapshot.inputs.now))
+            if exempt.contains(.metered) { continue }
+            let waste = try await house.store.waste(of: claim.upload.id)
+            if waste.isMuch(forSize: claim.upload.size) { back.append((claim, waste)) }
+        }
+        if back.isEmpty { return claims }
+        let now = (wall: house.clocks.wall(), monotonic: house.clocks.monotonic())
+        let waits = Dictionary(
+            back.map { ($0.claim.upload.id, WasteRules.wait($0.claim.upload, $0.waste, now)) }, uniquingKeysWith: { $1 }
+        )
+        try await AttemptRecords(house: house).giveBack(back.map(\.claim)) { waits[$0.upload.id] ?? .yielded }
+        // Other uploads may be sent in their place.
+        house.schedulingSignal.signal()
+        for (claim, _) in back where uploads.waitForUnmetered(claim.upload) {
+            guard case .held(let failure, _, _, _)? = waits[claim.upload.id] else { continue }
+            house.log.notice(
+                "waits for a network that costs nothing",
                 [
-                    "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
-                    "at": remote.url,
-                ])
-        case .verified(let remote):
-            house.log.info(
-                "uploaded and verified",
-                [
-                    "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
-                    "size": "\(claim.asset.stagedSize)", "verified_by": remote.verifiedBy,
-                    "sent": "\(TransferPermit.current?.accounts[upload.id]?.total ?? 0)",
-                ])
-        case .again(let failure, _):
-            tellAgain(failure, upload)
-        case .refused(let failure):
-            house.log.error(
-                "upload failed",
-                [
-                    "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
+                    "id": claim.upload.id, "destination": reservations.destination, "hold": "metered",
                     "reason": failure.message,
                 ])
-        case .copyLost(let failure):
-            let what =
-                claim.asset.stagingMode == .inPlace
-                ? "source lost, looked for again" : "staged copy lost, staging again"
-            house.log.warning(what, ["id": upload.id, "reason": failure.message])
-        case .sourceChanged(let failure, _):
-            house.log.warning("given up", ["id": upload.id, "reason": failure.message])
-            reconsiderSource(claim.asset.folder, claim.asset.identity.relative)
-            house.removalSignal.signal()
-        case .skipped(let failure):
-            house.log.notice(
-                "skipped, not sent",
-                [
-                    "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
-                    "reason": failure.message,
-                ])
-            for signal in [house.removalSignal, house.stagingSignal] { signal.signal() }
-        case .held(let failure, _, _, _) where failure.code == Failure.shortOfQuota:
-            // Reported for the first of many.
-            if short?.values.filter({ $0.kind.destination == upload.destination }).count != 1 { break }
-            house.log.notice(
-                "waits for more of a quota",
-                ["id": upload.id, "destination": upload.destination, "hold": "quota", "reason": failure.message])
-        case .held(let failure, _, _, _):
-            if case .again? = verdict.remedy { return tellAgain(failure, upload) }
-            house.log.debug("held", ["id": upload.id, "reason": failure.message])
-        case .yielded:
-            house.log.debug("stopped", ["id": upload.id])
         }
+        return claims.filter { waits[$0.upload.id] == nil }
     }
+}
 
-    private func tellAgain(_ failure: Failure, _ upload: UploadRecord) {
-        house.log.warning(
-            "attempt failed, will be tried again",
-            ["id": upload.id, "destination": upload.destination, "reason": failure.message])
+extension UploadAttempt.Verdict {
+    /// Whether the attempt ended because its quotas leave too little for the next piece.
+    fileprivate var isShortOfQuota: Bool {
+        if case .held(let failure, _, _, _) = outcome { failure.code == Failure.shortOfQuota } else { false }
     }
+}
+
+extension QuotaAccount {
+    /// What the work lacked at its end; `nil` for nothing.
+    fileprivate var quotaWait: QuotaWait? { lacked.map { QuotaWait(kind: kind, bytes: $0) } }
 }

@@ -8,190 +8,123 @@ internal import Store
 /// The scheduler: decides which uploads are sent next, by asking `Core.Admission`, and runs each attempt to its
 /// verdict.
 ///
-/// It wakes when a bell rings or at the earliest deadline, and never otherwise.
+/// It wakes when it is signalled or at the earliest deadline, and never otherwise. It owns the components that policy
+/// depends on; ``snapshot`` is what they know at one moment.
 actor Scheduler {
     let house: House
-    var health: [String: DestinationHealth] = [:]
-    /// Running transfers by number. A transfer carries one file or a bundle of small ones.
-    var transfers: [Int: Transfer] = [:]
-    /// The transfer of each running upload.
-    private var runs: [String: Int] = [:]
-    private var lastTransfer = 0
-    /// When the last pass began, by both clocks.
-    var lookedAt = MonotonicTime(nanoseconds: 0)
-    var lookedAtWall: WallTime?
-    var pauses: [PauseRecord] = []
-    /// The pauses that cut no running transfer.
-    var draining: Set<PausedPlace> = []
-    /// The exceptions that a person has made for a while.
-    var exceptions: [OverrideRecord] = []
-    static let oldestClock = Zone.utc.start(of: sluiceIsYoungerThan)
-    var trust = ClockTrust(oldest: oldestClock)
-    /// No upload gets too old before this time; `nil`: not determined yet, or no longer valid.
-    var expiryLook: WallTime?
-    /// The state of the power supply, as far as a rule depends on it.
-    var power: Power?
-    var powerWatch = PowerWatch()
+    var transfers = RunningTransfers()
+    var destinations = DestinationTracker()
+    var uploads = UploadTracker()
+    var quotaWaits = QuotaWaitlist()
+    var pauseSet = PauseSet()
+    var overrideSet = OverrideSet()
+    var clock = ClockMonitor()
+    var power = PowerMonitor()
+    var busy = BusyMonitor()
+    var network = NetworkMonitor()
+    var requests = BackgroundRequests()
     /// The holds that were logged.
-    var holdNews = HoldLog<UploadClass>()
-    /// The state of each source of `busy`.
-    var busy = BusyStates()
-    var busyProbe = BusyProbe()
-    /// Reports when files of `busy` appear and disappear; `nil` while there is none.
-    var fileNews: FileEvents?
-    var listenedTo: Set<FilePath> = []
-    /// Questions to sources of `busy` that are under way.
-    var busyAsks: [BusySource: Task<Void, Never>] = [:]
-    /// How long new settings wait for the first inspection of the files that `busy` names.
-    var busyPatience: Duration = .milliseconds(500)
-    /// The trouble with the clock that was logged.
-    var clockTrouble: Hold?
-    /// Destinations that no byte may be sent to, and where a removal waits.
-    var closedToRemovals: Set<String> = []
-    /// Requests besides transfers that policy applies to.
-    var errands: [Int: BackgroundRequest] = [:]
-    var lastErrand = 0
-    /// How many passes there were since the start, and how many evaluations of policy for a class in them.
-    private(set) var looks = 0
-    var evaluations = 0
+    var holdLog = HoldLog<UploadClass>()
+    /// No upload gets too old before this time; `nil`: not determined yet, or no longer valid.
+    var nextExpiry: WallTime?
+    var cycles = Cycles()
     var isStopping = false
     /// Uploads that were completed since the start.
     var completed = 0
-    /// How often transfers were told to stop. A claim is given back if this changed meanwhile.
-    var stops = 0
     /// The destination that something was started to last.
     private var lastServed = ""
-    /// How often a destination changed: the verdict of an attempt counts only for the version that the attempt used.
-    var changes: [String: Int] = [:]
-    /// Failures of the network or the server that an upload has met, until it is over.
-    var consecutiveFailures: [String: Int] = [:]
-    /// Consecutive attempts that failed because of the upload alone, until it is over.
-    var setbacks: [String: Int] = [:]
-    /// The bytes sent in vain that were logged, by upload, until it is over.
-    var saidWaste: [String: Int64] = [:]
-    /// Uploads that wait for an unmetered network, since so many of their bytes were sent in vain.
-    var wastedOnMetered: [String: UploadRecord] = [:]
-    /// The code of the failure that was logged last, by destination.
-    var said: [String: String] = [:]
-    /// How many uploads each destination has accepted since the start.
-    var took: [String: Int] = [:]
-    /// The value of ``took`` when an upload was last refused for lack of space, until it is over.
-    var refusedForRoom: [String: Int] = [:]
-    /// The refusals of each destination's key.
-    var keyRefusals: [String: KeyRefusals] = [:]
-    /// Uploads that wait for more of a quota than was left; `nil` until the waits of an earlier run were forgotten.
-    var short: [String: QuotaWait]?
-    /// Uploads with such a wait until a person waived their quotas: in their turn they would only wait again.
-    var shortAndExcused: Set<String> = []
-    /// The known space at each destination.
-    var rooms: [String: RemoteCapacity] = [:]
-    /// The speed of each destination, as stored for the next run, and the time of storing it.
-    var keptSpeeds: [String: (speed: Int64, at: MonotonicTime)] = [:]
-    /// The bytes in one request to each destination, as stored, and the value of ``changes`` at which that was read.
-    var requestSizes: [String: (change: Int, size: RequestSize?)] = [:]
-    /// Questions for the free space that are under way.
-    var roomLooks: [String: Task<Void, Never>] = [:]
-
-    /// The source of the time zone as it was read last.
-    var zoneSource: FileStatus?
 
     let networks: Networks
-    /// The state of the networks; `nil` while no rule depends on it.
-    var network: Metering?
-    /// The route to each destination.
-    var reached: [String: Reached] = [:]
-    var isLooking = false
-    var looksAgain = false
-    var isNetworkDue = false
-    /// Consecutive inspections that have not found out everything.
-    var unfinishedLooks = 0
-    /// Whether it will check again in a while for another DNS server.
-    var looksForNameServer = false
-    /// Connections being closed because nothing may leave by that interface any more.
-    var closing: Task<Void, Never>?
-    /// Ends all transfers over an interface, and returns when nothing is sent there any more.
-    let closeInterface: @Sendable (String) async -> Void
-    let loseAddresses: @Sendable (Set<IPAddress>) -> Void
-    /// Interfaces that something was sent over since they were closed.
-    var lent: Set<String> = []
-    /// The addresses of this machine at the last inspection of the networks.
-    var addresses: Set<IPAddress> = []
-
-    struct Transfer {
-        let destination: String
-        /// The way that it uses.
-        let route: Admission.Route
-        /// The folder of each upload, by its id.
-        let folders: [String: String]
-        /// Uploads that read their sources in place.
-        let inPlace: Set<String>
-        let task: Task<Void, Never>
-    }
-
+    let connections: Connections
     /// Tells `Watch` that a file has to settle again.
     let reconsiderSource: @Sendable (_ folder: String, _ relative: FilePath) -> Void
 
+    /// What the scheduler has done since the start, and when.
+    struct Cycles: Sendable {
+        var count = 0
+        /// How many evaluations of policy for a class there were.
+        var evaluations = 0
+        /// When the last cycle began, by both clocks.
+        var began = MonotonicTime(nanoseconds: 0)
+        var beganWall: WallTime?
+    }
+
+    /// The connections of all destinations.
+    struct Connections: Sendable {
+        /// Ends all transfers over an interface, and returns when nothing is sent there any more.
+        var closeInterface: @Sendable (String) async -> Void = { _ in }
+        /// Ends all connections from addresses that the machine has lost.
+        var loseAddresses: @Sendable (Set<IPAddress>) -> Void = { _ in }
+    }
+
     init(
-        house: House, busAddress: String = NetworkManagerEvents.systemBus,
-        closeInterface: @escaping @Sendable (String) async -> Void = { _ in },
-        loseAddresses: @escaping @Sendable (Set<IPAddress>) -> Void = { _ in },
+        house: House, busAddress: String = NetworkManagerEvents.systemBus, connections: Connections = Connections(),
         reconsiderSource: @escaping @Sendable (String, FilePath) -> Void = { _, _ in }
     ) {
         self.house = house
-        self.closeInterface = closeInterface
-        self.loseAddresses = loseAddresses
+        self.connections = connections
         self.reconsiderSource = reconsiderSource
         networks = Networks(clocks: house.clocks, names: house.addresses, busAddress: busAddress)
     }
 
-    /// Dispatches until the task is cancelled; then stops every transfer and returns when each has ended.
+    /// What policy depends on, as it is known now.
+    var snapshot: PolicySnapshot {
+        PolicySnapshot(
+            house.setup, clocks: house.clocks, quotas: house.ledger.book, clockTrouble: clock.trouble,
+            power: power.power, busy: busy.states, pauses: pauseSet, overrides: overrideSet,
+            destinations: destinations, transfers: transfers, network: network, quotaWaits: quotaWaits)
+    }
+
+    // MARK: The loop
+
+    /// Schedules until the task is cancelled; then stops every transfer and returns when each has ended.
     func run() async throws {
-        let news = listenToClock()
+        let clockListener = listenToClock()
         await beginNetwork()
         defer {
-            if let news { ClockEvents.shared.forget(news) }
+            if let clockListener { ClockEvents.shared.forget(clockListener) }
             networks.stop()
-            fileNews?.stop()
-            powerWatch.news?.stop()
+            busy.stop()
+            power.stop()
         }
         while !Task.isCancelled {
             do {
                 // No byte is sent unless its checkpoint can be stored.
                 if house.troubles["state"] != nil { try await house.store.prove() }
-                try await pass()
+                try await runCycle()
                 await house.schedulingSignal.wait(atMost: try await nextDeadline())
             } catch let error as StoreError {
                 house.stateFailed(error)
-                // Not the bell, which rings for every file: the disk is tried every few seconds and not more often.
+                // Not the signal, which comes with every file: the disk is tried every few seconds and not more often.
                 // Only a stop ends the sleep early, and the loop with it.
                 try? await Alarms.shared.sleep(for: .seconds(5))
             }
         }
         isStopping = true
         house.live.isStopping = true
-        let tasks = transfers.values.map(\.task) + roomLooks.values + busyAsks.values
+        let tasks = transfers.all.map(\.task) + destinations.capacityQueries + busy.tasks
         for task in tasks { task.cancel() }
         for task in tasks { await task.value }
     }
 
     /// Starts the uploads that may start.
-    private func pass() async throws {
-        (lookedAt, lookedAtWall) = (house.clocks.monotonic(), house.clocks.wall())
-        looks += 1
+    private func runCycle() async throws {
+        (cycles.began, cycles.beganWall) = (house.clocks.monotonic(), house.clocks.wall())
+        cycles.count += 1
         try await expirePauses()
-        try await expireExceptions()
-        lookAtClock()
-        await lookAtPower()
-        try await lookAtBusy()
-        try await expire()
+        try await expireOverrides()
+        refreshClock()
+        await refreshPower()
+        try await refreshBusy()
+        try await expireUploads()
         try await stopSuperseded()
         try await house.ledger.refresh()
-        try await wakeWhatWasShort()
-        try await wakeWhatWasWasted()
+        try await wakeQuotaWaits()
+        try await wakeUnmetered()
         setLimits()
         stopForbidden()
         try await tryKeysWithOthers()
-        try await startExcused()
+        try await startExempt()
         // Destinations take turns, so that one with many files does not use all slots: the last one served is tried
         // last.
         let folders = try await openFolders()
@@ -209,48 +142,102 @@ actor Scheduler {
         }
     }
 
+    /// The time until something may become free by itself.
+    func nextDeadline() async throws -> Duration? {
+        // A deadline that passed since the last cycle began counts too: nothing else would wake the loop for it.
+        var times = destinations.probes.filter { $0 > cycles.began }
+        if let backoff = try await house.store.nextBackoff(after: cycles.began) { times.append(backoff) }
+        let (now, wall) = (house.clocks.monotonic(), house.clocks.wall())
+        var waits = times.map { $0.since(now) }
+        // So does a window that closed during a cycle: transfers that it started meanwhile have to be stopped.
+        var snapshot = snapshot
+        if let began = cycles.beganWall { snapshot.inputs.now = min(snapshot.inputs.now, began) }
+        let change = snapshot.admission.nextChange(
+            house.settings.destinations.map { snapshot.destination($0.name) },
+            house.settings.folders.map { snapshot.folder($0.watch.name) }, in: snapshot.inputs)
+        if let next = try await nextPowerCheck() { waits.append(next) }
+        waits += destinations.capacities.values.compactMap(\.nextCheck).filter { $0 > cycles.began }
+            .map { $0.since(now) }
+        if let next = busy.states.nextCheck(at: now) { waits.append(next) }
+        waits += (pauseSet.ends + overrideSet.ends + [change, nextExpiry].compactMap { $0 }).map {
+            .milliseconds($0.milliseconds - wall.milliseconds)
+        }
+        return waits.min().map { max($0, .milliseconds(10)) }
+    }
+
+    // MARK: Starting uploads
+
+    /// The folders whose files may be sent now, by destination. Policy is evaluated once for each class that waits,
+    /// however many uploads the class has.
+    private func openFolders() async throws -> [String: OpenFolders] {
+        let classes = try await house.store.waitingClasses()
+        let snapshot = snapshot
+        var states: [String: Admission.DestinationState] = [:]
+        var open: [String: OpenFolders] = [:]
+        var holds: [UploadClass: Hold?] = [:]
+        for (one, _) in classes where house.destinations[one.destination] != nil {
+            let state = states[one.destination] ?? snapshot.destination(one.destination)
+            states[one.destination] = state
+            cycles.evaluations += 1
+            let blockers = snapshot.admission.hardBlockers(
+                on: state, from: snapshot.folder(one.folder), in: snapshot.inputs)
+            if blockers.allSatisfy(\.sparesBegun) {
+                open[one.destination, default: OpenFolders()].all.insert(one.folder)
+                if !blockers.isEmpty { open[one.destination]?.begunOnly.insert(one.folder) }
+            }
+            // An untrusted clock is reported once for all of them.
+            holds[one] = .some(blockers.filter { $0.kind != .clock }.binding)
+        }
+        AttemptLog(log: house.log).report(holdLog.update(holds, at: house.clocks.monotonic()))
+        return open
+    }
+
     /// - Parameters:
     ///   - folders: The folders whose files may be sent there.
     ///   - count: Destinations that share the free slots.
     /// - Returns: Whether anything was started, so that more may follow.
     private func startNext(to name: String, from folders: OpenFolders, sharing count: Int) async throws -> Bool {
-        guard let destination = house.destinations[name],
-            case .go(let free) = admission.room(at: remote(name), in: inputs)
-        else { return false }
-        let open = folders.all.subtracting(fullFolders())
-        guard case .known(let left) = try await roomForNew(at: name, destination, from: open) else { return false }
-        let before = stops
+        let snapshot = snapshot
+        guard let destination = house.destinations[name], case .go(let free) = snapshot.slots(at: name) else {
+            return false
+        }
+        let open = folders.all.subtracting(snapshot.fullFolders)
+        guard case .known(let left) = try await capacityForNew(at: name, destination, from: open) else { return false }
+        let epoch = transfers.stopEpoch
         let isAsked =
             house.settings.policy.beforeUpload != nil || house.settings(ofDestination: name)?.policy.beforeUpload != nil
-        let goesTogether = health[name]?.trouble == nil && !isAsked
+        let goesTogether = destinations.trouble(of: name) == nil && !isAsked
         // All uploads that may start share a transaction. A probe of a destination is one file.
-        let room = BatchLimits(
+        let limits = BatchLimits(
             slots: max(1, free / count), bundling: goesTogether ? destination.bundling : nil,
             counted: Set(house.settings.folders.filter(\.policy.goesAlone).map(\.watch.name)))
-        let reservations = reservations(for: name)
+        let reservations = ReservationBatch(self.snapshot, to: name, exempting: [], ledger: house.ledger)
         var claims: [Claim] = []
         do {
             defer { reservations.took(claims) }
             claims = try await house.store.claim(
-                filling: room, name, from: { open.contains($0) }, begunOnly: folders.begunOnly, within: left,
-                skippingDuplicatesOf: alike, reserving: { reservations.reserve($0) }, onRepeat: { self.tellRepeat($0) })
+                filling: limits, name, from: { open.contains($0) }, begunOnly: folders.begunOnly, within: left,
+                skippingDuplicatesOf: house.settings.foldersWithoutDuplicates,
+                reserving: { reservations.reserve($0) }, onRepeat: { self.reportDuplicate($0) })
         }
         claims = try await passOverRefused(claims, at: name)
         claims = try await passOverWasted(claims, reservations)
         if claims.isEmpty {
-            try await noteWhatWaitsForRoom(name, from: open.subtracting(folders.begunOnly))
+            try await noteCapacityWait(name, from: open.subtracting(folders.begunOnly))
             // The reported space is newer than the last refusal, and no upload would probe the destination.
-            if rooms[name]?.waiting != nil, health[name]?.trouble?.kind == .quota { health[name]?.succeeded() }
+            if destinations.capacity(of: name)?.waiting != nil, destinations.trouble(of: name)?.kind == .quota {
+                destinations.succeeded(name)
+            }
             return false
         }
-        let going = try await fit(claims, reservations, before)
-        rooms[name]?.begun(missing: going.map(\.upload.missing))
-        try await noteWhatWaitsForRoom(name, from: open.subtracting(folders.begunOnly))
+        let going = try await fit(claims, reservations, epoch)
+        destinations.begun(name, missing: going.map(\.upload.missing))
+        try await noteCapacityWait(name, from: open.subtracting(folders.begunOnly))
         let isSmall: (Claim) -> Bool = {
             let goesAlone = $0.checkpoint != nil || $0.asset.stagingMode == .inPlace
-            return room.isBundled(size: $0.asset.stagedSize, isBegun: goesAlone, of: $0.upload.folder)
+            return limits.isBundled(size: $0.asset.stagedSize, isBegun: goesAlone, of: $0.upload.folder)
         }
-        for share in room.shared(going, isBundled: isSmall) {
+        for share in limits.shared(going, isBundled: isSmall) {
             start(share, isBundle: share.allSatisfy(isSmall), name, destination, reservations)
         }
         if !going.isEmpty { lastServed = name }
@@ -258,88 +245,78 @@ actor Scheduler {
     }
 
     /// Starts single uploads whose holds a person waived.
-    private func startExcused() async throws {
-        for (id, exemptions) in excusedUploads {
-            guard runs[id] == nil, let upload = try await house.store.upload(id),
-                let destination = house.destinations[upload.destination], !fullFolders().contains(upload.folder),
-                !goesInTurn(upload, without: exemptions)
+    private func startExempt() async throws {
+        for (id, exemptions) in snapshot.exemptUploads {
+            guard transfers.carrying(id) == nil, let upload = try await house.store.upload(id),
+                let destination = house.destinations[upload.destination]
             else { continue }
-            var origin = origin(upload.folder)
-            origin.exempt.formUnion(exemptions)
-            guard case .go = admission.verdict(for: remote(upload.destination), from: origin, in: inputs) else {
-                continue
-            }
-            let before = stops
-            let reservations = reservations(for: upload.destination, excusing: exemptions)
+            let snapshot = snapshot
+            guard !snapshot.fullFolders.contains(upload.folder),
+                !goesInTurn(upload, without: exemptions, snapshot),
+                case .go = snapshot.verdict(
+                    for: upload.destination, from: snapshot.folder(upload.folder, exempting: exemptions))
+            else { continue }
+            let epoch = transfers.stopEpoch
+            let reservations = ReservationBatch(
+                snapshot, to: upload.destination, exempting: exemptions, ledger: house.ledger)
             var claims: [Claim] = []
             do {
                 defer { reservations.took(claims) }
                 claims =
                     try await house.store.claim(
-                        only: id, skippingDuplicatesOf: alike, reserving: { reservations.reserve($0) }
+                        only: id, skippingDuplicatesOf: house.settings.foldersWithoutDuplicates,
+                        reserving: { reservations.reserve($0) }
                     ).map { [$0] } ?? []
             }
             claims = try await passOverWasted(claims, reservations)
-            for claim in try await fit(claims, reservations, before) {
+            for claim in try await fit(claims, reservations, epoch) {
                 start([claim], isBundle: false, upload.destination, destination, reservations)
             }
         }
     }
 
-    /// Returns the claims that may start, and gives the others back.
-    ///
-    /// - Parameter before: ``stops`` before they were claimed.
-    private func fit(_ claims: [Claim], _ reservations: ReservationBatch, _ before: Int) async throws -> [Claim] {
-        await recallRequestSize(of: reservations.destination)
-        // If a stop came meanwhile, it may have been for one of these uploads, which was not running yet.
-        let going = stops == before ? claims.filter { mayGo(reservations, $0) } : []
-        let ids = Set(going.map(\.upload.id))
-        try await giveBack(claims.filter { !ids.contains($0.upload.id) })
-        return going
+    /// Whether the upload may be sent without its own exemption, and so in its turn.
+    private func goesInTurn(
+        _ upload: UploadRecord, without exemptions: Set<Exemption>, _ snapshot: PolicySnapshot
+    ) -> Bool {
+        if exemptions.contains(.quota), snapshot.lacksQuota(upload) { return false }
+        if case .go = snapshot.verdict(for: upload.destination, from: snapshot.folder(upload.folder)) { return true }
+        return false
     }
 
-    /// Whether a claim may still start, on the way that it was made for, with the reservations it needs: claiming waits
-    /// for the disk, and meanwhile a window may have closed.
-    private func mayGo(_ reservations: ReservationBatch, _ claim: Claim) -> Bool {
-        let (remote, origin) = (remote(reservations.destination), reservations.origin(claim.upload.folder))
-        guard let route = reservations.route(for: claim.upload.folder), reservations.hasEnough(claim),
-            admission.hardBlockers(on: remote, from: origin, in: inputs, isUnderWay: true).isEmpty,
-            case .open(let now) = admission.way(to: remote, from: origin, in: inputs)
-        else { return false }
-        return route.isSame(as: now)
+    /// Returns the claims that may start, and gives the others back.
+    ///
+    /// - Parameter epoch: ``RunningTransfers/stopEpoch`` before they were claimed.
+    private func fit(_ claims: [Claim], _ reservations: ReservationBatch, _ epoch: Int) async throws -> [Claim] {
+        await recallRequestSize(of: reservations.destination)
+        // If a stop came meanwhile, it may have been for one of these uploads, which was not running yet.
+        let snapshot = snapshot
+        let going = transfers.stopEpoch == epoch ? claims.filter { reservations.allows($0, snapshot) } : []
+        let ids = Set(going.map(\.upload.id))
+        try await AttemptRecords(house: house).giveBack(claims.filter { !ids.contains($0.upload.id) })
+        return going
     }
 
     private func start(
         _ claims: [Claim], isBundle: Bool, _ name: String, _ destination: any Destination, _ paid: ReservationBatch
     ) {
-        let change = changes[name]
-        for claim in claims {
-            house.log.info(
-                "uploading",
-                [
-                    "id": claim.upload.id, "destination": name, "path": claim.asset.path.display,
-                    "size": "\(claim.asset.stagedSize)", "from": "\(claim.upload.acked)",
-                ])
-        }
-        lastTransfer += 1
-        let number = lastTransfer
+        for claim in claims { AttemptLog(log: house.log).reportStart(claim) }
+        let number = transfers.nextNumber()
         var (permit, route) = paid.permit(for: claims, house.bandwidth)
-        if let interface = permit.interface { lent.insert(interface) }
+        network.use(permit.interface)
         permit.onAddressLost = { [weak self] in Task { await self?.addressLost(number) } }
+        let runner = TransferRunner(
+            house: house, scheduler: self, destination: destination,
+            generation: destinations.generation(of: name),
+            records: AttemptRecords(house: house, accounts: permit.accounts))
         let task = Task { [permit] in
             // A bundle is sent only where no request has headers.
             await UploadHeaders.$current.withValue(claims.count == 1 ? claims[0].upload.headers : [:]) {
                 await TransferPermit.$current.withValue(permit) {
-                    await self.attempt(claims, isBundle: isBundle, destination, change)
+                    await runner.run(claims, isBundle: isBundle)
                 }
             }
-            self.transfers[number] = nil
-            for claim in claims {
-                self.runs[claim.upload.id] = nil
-                self.house.live.goOn(claim.upload.id)
-            }
-            self.house.schedulingSignal.signal()
-            self.house.removalSignal.signal()
+            self.transferEnded(number, claims)
         }
         for account in permit.accounts.values {
             account.whenOver { [house] error in
@@ -352,49 +329,31 @@ actor Scheduler {
                 task.cancel()
             }
         }
-        for claim in claims { runs[claim.upload.id] = number }
-        transfers[number] = Transfer(
-            destination: name, route: route,
-            folders: Dictionary(
-                claims.map { ($0.upload.id, $0.upload.folder) }, uniquingKeysWith: { first, _ in first }),
-            inPlace: Set(claims.filter { $0.asset.stagingMode == .inPlace }.map(\.upload.id)), task: task)
+        transfers.add(
+            RunningTransfers.Transfer(
+                destination: name, route: route,
+                folders: Dictionary(
+                    claims.map { ($0.upload.id, $0.upload.folder) }, uniquingKeysWith: { first, _ in first }),
+                inPlace: Set(claims.filter { $0.asset.stagingMode == .inPlace }.map(\.upload.id)), task: task),
+            number)
     }
 
-    // MARK: For the verbs
-
-    /// Stops the running transfers with an upload that matches `isMeant`, at once; they go back to the queue by
-    /// themselves.
-    func stop(where isMeant: (_ id: String, _ destination: String, _ folder: String) -> Bool) {
-        stops += 1
-        for transfer in transfers.values {
-            if transfer.folders.contains(where: { isMeant($0.key, transfer.destination, $0.value) }) {
-                transfer.task.cancel()
-            }
-        }
+    private func transferEnded(_ number: Int, _ claims: [Claim]) {
+        transfers.remove(number)
+        for claim in claims { house.live.goOn(claim.upload.id) }
+        house.schedulingSignal.signal()
+        house.removalSignal.signal()
     }
 
-    /// Stops the transfers of cancelled uploads. An upload that is being created at the destination finishes that
-    /// first: only the answer shows what there is to remove, and no byte follows it.
-    func cancel(_ ids: Set<String>) {
-        stops += 1
-        for id in ids {
-            guard let transfer = runs[id].flatMap({ transfers[$0] }) else { continue }
-            house.live.whenOpened(id) { transfer.task.cancel() }
-        }
-        // The exceptions for these uploads are over.
-        if exceptions.contains(where: { $0.scope == .upload && ids.contains($0.name) }) {
-            house.schedulingSignal.signal()
-        }
+    nonisolated private func reportDuplicate(_ asset: AssetRecord) {
+        AttemptLog(log: house.log).reportDuplicate(asset)
+        house.releaseSignal.signal()
     }
+}
 
-    /// Stops a transfer and returns when it has ended, so that a new generation does not meet the old one.
-    func end(_ id: String) async {
-        guard let transfer = runs[id].flatMap({ transfers[$0] }) else { return }
-        transfer.task.cancel()
-        await transfer.task.value
-    }
-
-    var isIdle: Bool { transfers.isEmpty && roomLooks.isEmpty && !busy.isAsking }
-    func isRunning(_ id: String) -> Bool { runs[id] != nil }
-    func running(to destination: String) -> Int { transfers.values.count { $0.destination == destination } }
+/// Folders whose files may be sent to a destination.
+struct OpenFolders {
+    var all: Set<String> = []
+    /// The folders whose files may only be continued, not begun.
+    var begunOnly: Set<String> = []
 }

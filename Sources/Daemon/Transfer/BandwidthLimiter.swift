@@ -145,6 +145,20 @@ final class BandwidthLimiter: Sendable {
         }
     }
 
+    /// Sets the present limits of the policy.
+    func apply(_ snapshot: PolicySnapshot) {
+        let (settings, inputs) = (snapshot.settings, snapshot.inputs)
+        func limits(_ all: [(name: String, rules: PolicyRules)]) -> [String: Int64?] {
+            Dictionary(all.map { ($0.name, $0.rules.limit(in: inputs)) }, uniquingKeysWith: { $1 })
+        }
+        let personal = snapshot.overrides.rateLimit(at: inputs.now)
+        set(
+            everything: [settings.policy.rules.limit(in: inputs), personal].compactMap { $0 }.min(),
+            destinations: limits(settings.destinations.map { ($0.name, $0.policy.rules) }),
+            folders: limits(settings.folders.map { ($0.watch.name, $0.policy.rules) }),
+            metered: settings.meteredLimits)
+    }
+
     /// In bytes a second; `nil` for no limit.
     var rate: Int64? { everything.rate }
     func rate(ofDestination name: String) -> Int64? { limits.withLock { $0.destinations[name]?.rate } }

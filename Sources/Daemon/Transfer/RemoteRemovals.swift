@@ -64,7 +64,7 @@ actor RemoteRemovals {
         do {
             let isDone = try answer.get()
             try await end(deletion, isDone ? "done" : "unsupported", nil)
-            if isDone { await scheduler.madeRoom(at: deletion.destination) }
+            if isDone { await scheduler.freedSpace(at: deletion.destination) }
         } catch let error as UploadError {
             house.refused(error.remedy, by: deletion.destination)
             // More questions would not find out more.

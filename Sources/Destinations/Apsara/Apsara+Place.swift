@@ -147,7 +147,7 @@ extension Apsara {
                     throw UploadError(
                         client.failure(
                             .config, "media_shared",
-                            "the medium \(ticket.medium.id ?? "") was given for this file, and for another one before: look at who gives it",
+                            "the medium \(ticket.medium.id ?? "") was given for this file, and for another one before: check the service that gives it",
                             retryable: true), remedy: .misconfigured)
                 }
                 let left = life(of: ticket)
@@ -159,7 +159,7 @@ extension Apsara {
         }
         throw UploadError(
             client.failure(
-                .protocol, "references_taken", "VOD has \(Self.mostReferences) media of this file, and none is of use",
+                .protocol, "references_taken", "VOD has \(Self.mostReferences) media of this file, and none is usable",
                 retryable: true), remedy: .refused(after: nil))
     }
 
@@ -168,7 +168,7 @@ extension Apsara {
         throw UploadError(
             client.failure(
                 .transient, "name_in_use",
-                "the same file under the same name is on its way in another upload; this one waits for its end",
+                "another upload of the same file under the same name is running; this one waits for its end",
                 retryable: true), remedy: .pending(after: .seconds(30)))
     }
 

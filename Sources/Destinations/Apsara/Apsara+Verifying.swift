@@ -74,14 +74,14 @@ extension Apsara {
         case .ready:
             var warnings = checkpoint["warnings"]?.split(separator: "\n").map(String.init) ?? []
             if waited > settings.verifyTimeout {
-                warnings.append("VOD worked on it for \(waited.inWords), longer than `verify_timeout`")
+                warnings.append("VOD processed it for \(waited.inWords), longer than `verify_timeout`")
             }
             return .done(object(medium, "playable", warnings))
         case .failed(let words):
             _ = try await begunAnew(medium, checkpoint, "failed_media", reporter)
             throw refusal(
                 "transcoding_failed",
-                "VOD has every byte, and can make no medium of them: it says \(FilePath(words).display)")
+                "VOD has every byte, but cannot make a medium of them: it says \(FilePath(words).display)")
         case .gone where checkpoint.count("missing") < Self.mostMissing: status = "it is not found; asking again"
         case .gone:
             if let seen = checkpoint[Self.missingIn].flatMap({ Int($0) }), seen < order.generation {
@@ -91,11 +91,11 @@ extension Apsara {
             try await reporter.record(checkpoint)
             throw refusal(
                 "medium_deleted",
-                "the medium \(name(of: medium)) was not found there \(Self.mostMissing) times after its bytes had come: it was deleted"
+                "the medium \(name(of: medium)) was not found there \(Self.mostMissing) times after its bytes had arrived: it was deleted"
             )
         case .working(let word): status = word
         case .untold(let right): status = "the key lacks the right `\(right)`, so that it cannot be asked"
-        case nil: status = noWord ?? "it does not say how the medium stands"
+        case nil: status = noWord ?? "it does not report the state of the medium"
         }
         switch state {
         case .working: for field in ["missing", Self.missingIn] { checkpoint[field] = nil }
@@ -117,7 +117,7 @@ extension Apsara {
             result.verdict = .warning
             result.detail +=
                 "; it lacks the right `\(right)`, without which it is not known whether VOD can use a file: "
-                + "where sources are to go, uploads wait for that"
+                + "where sources are deleted or moved, uploads wait for that"
         }
         return result
     }

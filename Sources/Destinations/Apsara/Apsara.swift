@@ -90,7 +90,8 @@ struct Apsara: Destination {
         guard let sort = ApsaraMediaKind.of(order.name) else {
             throw refusal(
                 "not_media",
-                "its name does not end like a video, a sound or a picture that VOD takes; `include` can leave it out")
+                "its name has no extension of a video, audio or image file that VOD accepts; `include` can leave it out"
+            )
         }
         guard order.file.size > 0 else {
             throw refusal("empty_file", "an empty file makes no medium; it is not sent")
@@ -287,7 +288,7 @@ struct Apsara: Destination {
     }
 
     func find(_ order: UploadOrder) async throws(UploadError) -> Finding {
-        .unknown("VOD names no digest of what it holds, and two media may have one title")
+        .unknown("VOD gives no digest of its media, and two media may have one title")
     }
 
     // MARK: Words
@@ -302,18 +303,20 @@ struct Apsara: Destination {
         let left = checkpoint.number("left_media")
         var words: [String] = []
         if count > 0 {
-            words.append("\(count) question(s) for a medium got no answer: VOD may hold as many empty ones")
+            words.append("\(count) request(s) for a medium got no answer: VOD may hold as many empty ones")
         }
         if left > 0 {
             let media = left == 1 ? "1 medium is left empty" : "\(left) media are left empty"
-            words.append("the right ended before the file was there, and VOD gave another medium: \(media)")
+            words.append("the credential expired before the file was complete, and VOD gave another medium: \(media)")
         }
         if let failed = checkpoint["failed_media"] {
             words.append(
-                "VOD could make nothing of what was sent before, which is still there: \(FilePath(failed).display)")
+                "VOD could not process the file that was sent before, which is still there: \(FilePath(failed).display)"
+            )
         }
         if let lost = checkpoint["twice_media"] {
-            words.append("it was sent again since \(FilePath(lost).display) was not found there: it may be there twice")
+            words.append(
+                "it was sent again because \(FilePath(lost).display) was not found there: it may be there twice")
         }
         return words
     }
@@ -338,7 +341,7 @@ extension AuthorizedClient {
     func moved() -> UploadError {
         UploadError(
             failure(
-                .transient, ApsaraKeys.moved, "VOD has given the file another address; it begins anew there",
+                .transient, ApsaraKeys.moved, "VOD has given the file another address; it starts again there",
                 retryable: true), remedy: .again(after: .zero))
     }
 }

@@ -50,7 +50,7 @@ struct ApsaraAPI: ApsaraAuthority {
     func renew(_ medium: ApsaraMedium, _ request: ApsaraUploadRequest) async throws -> ApsaraUploadTicket {
         guard let id = medium.id else {
             throw UploadError(
-                client.failure(.protocol, "InvalidVideo.NotFound", "nobody knows its media id", retryable: true),
+                client.failure(.protocol, "InvalidVideo.NotFound", "its media id is not known", retryable: true),
                 remedy: .again(after: nil))
         }
         let json = try await call("RefreshUploadVideo", [("VideoId", id)], region: medium.region)
@@ -121,7 +121,7 @@ struct ApsaraAPI: ApsaraAuthority {
         guard let state = info?["Status"]?.string.map({ ApsaraState($0) }) else { return nil }
         let there = info?[medium.sort == .image ? "Mezzanine" : "Size"]
         if state == .ready, let there = there?["FileSize"]?.whole ?? there?.whole, there != size {
-            return .working("it speaks of \(there) bytes, and the file has \(size)")
+            return .working("it reports \(there) bytes, and the file has \(size)")
         }
         return state
     }
@@ -200,7 +200,7 @@ struct ApsaraAPI: ApsaraAuthority {
                     throw UploadError(
                         client.failure(
                             .protocol, AuthorizedClient.unusableAnswer,
-                            "\(client.host(base)) answers \(action) with something else than a JSON object",
+                            "\(client.host(base)) answers \(action) with something other than a JSON object",
                             retryable: true), remedy: .holdDestination(after: nil))
                 }
                 return json

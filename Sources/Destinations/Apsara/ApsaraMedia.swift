@@ -132,21 +132,22 @@ extension ApsaraFields {
         switch key {
         case "media.category":
             return Int64(text).map { $0 > 0 } == true && text.utf8.first != UInt8(ascii: "+")
-                ? nil : "is no number of a category"
+                ? nil : "is not a category number"
         case "media.cover":
             let isAddress =
                 (text.hasPrefix("http://") || text.hasPrefix("https://")) && text.utf8.count > 8
                 && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
-            return isAddress ? nil : "is no http or https address"
+            return isAddress ? nil : "is not an http or https address"
         case "media.template_group", "media.workflow":
-            return isWord("-_", 64) ? nil : "is no id: letters, digits, `-` and `_`, at most 64"
+            return isWord("-_", 64) ? nil : "is not an id: letters, digits, `-` and `_`, at most 64"
         case "media.app_id":
-            return text.hasPrefix("app-") && isWord("-", 64) ? nil : "is no id of an application, like `app-1000000`"
+            return text.hasPrefix("app-") && isWord("-", 64)
+                ? nil : "is not an id of an application, like `app-1000000`"
         case "media.storage_location":
-            return isWord("-_.", 256) ? nil : "is no storage address, like `outin-….oss-cn-shanghai.aliyuncs.com`"
+            return isWord("-_.", 256) ? nil : "is not a storage address, like `outin-….oss-cn-shanghai.aliyuncs.com`"
         case "media.user_data":
             if case .object? = JSONValue.read(Array(text.utf8)) { return nil }
-            return "is no JSON object"
+            return "is not a JSON object"
         default: return nil
         }
     }

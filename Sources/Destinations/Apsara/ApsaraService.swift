@@ -10,11 +10,11 @@ struct ApsaraService: ApsaraAuthority {
 
     /// The service may have made a medium for the same reference before, and then returns that one.
     func begin(_ request: ApsaraUploadRequest, again: Bool) async throws -> ApsaraTicketAnswer {
-        .given(try await ask("create", request, nil, "the question for an upload address"), isNew: !again)
+        .given(try await ask("create", request, nil, "the request for an upload address"), isNew: !again)
     }
 
     func renew(_ medium: ApsaraMedium, _ request: ApsaraUploadRequest) async throws -> ApsaraUploadTicket {
-        try await ask("refresh", request, medium, "the question for a new credential")
+        try await ask("refresh", request, medium, "the request for a new credential")
     }
 
     /// The service decides how it handles pictures: it may answer with another picture.
@@ -31,7 +31,7 @@ struct ApsaraService: ApsaraAuthority {
             let answer = JSONValue.read(
                 try await service.answer(to: question, "the check") { refusal($0, "the check") })
             guard let answer, case .object = answer else {
-                return CheckResult(.failed, "\(service.name) gives something else than a JSON object")
+                return CheckResult(.failed, "\(service.name) gives something other than a JSON object")
             }
             if let problem = said(answer) { return CheckResult(.warning, problem.asFound(right: nil)) }
             return CheckResult(.ok, "\(service.name) answers; whether VOD does is seen with the first file")
@@ -55,7 +55,7 @@ struct ApsaraService: ApsaraAuthority {
         if let id = medium?.id { fields["media"] = .text(id) }
         let bytes = try await service.answer(to: .object(fields), what) { refusal($0, what) }
         guard let json = JSONValue.read(bytes), case .object = json else {
-            throw service.problem("gives something else than a JSON object", .holdDestination(after: nil))
+            throw service.problem("gives something other than a JSON object", .holdDestination(after: nil))
         }
         // Some services wrap their answer in an object with a code of its own.
         let inner = json["UploadAddress"] == nil ? json["data"] ?? json : json

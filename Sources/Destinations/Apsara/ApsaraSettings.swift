@@ -43,7 +43,7 @@ extension Apsara {
                     "A service or a program of yours that asks VOD for an upload address and credential.")
             ] + S3Access.keysOfAlibaba + [
                 SettingKey("region", .text, "The region of VOD; `\(ApsaraAPI.defaultRegion)` by default."),
-                SettingKey("endpoint", .url, "Where VOD is called; that of the region by default."),
+                SettingKey("endpoint", .url, "The address of VOD's API; that of the region by default."),
                 SettingKey(
                     "call_signature", .choice(ApsaraSignature.Version.allCases.map(\.rawValue)),
                     "How calls are signed: `acs3` by default, or the older `rpc`."),
@@ -53,37 +53,38 @@ extension Apsara {
                 ),
                 SettingKey(
                     "upload_endpoint", .url,
-                    "In place of the storage in the upload address: a service before it, without the bucket."),
+                    "Used instead of the storage in the upload address: a service in front of it, without the bucket."),
                 SettingKey(
                     "signature", .choice([BucketWire.Signing.v4.rawValue, BucketWire.Signing.v1.rawValue]),
-                    "How requests to the storage are signed: `v4` by default, `v1` where its region is not known."),
+                    "How requests to the storage are signed: `v4` by default, `v1` if its region is not known."),
                 SettingKey(
-                    "part_size", .size, "Bytes of a part, 16 MiB by default; more where a file would have too many."),
-                SettingKey("single_up_to", .size, "Files of up to so many bytes go in one request; 16 MiB by default."),
-                SettingKey("parallel", .whole(1...16), "Parts of one file that go at once; 4 by default."),
+                    "part_size", .size, "Bytes of a part, 16 MiB by default; more if a file would have too many parts."),
+                SettingKey("single_up_to", .size, "Files up to this size are sent in one request; 16 MiB by default."),
+                SettingKey("parallel", .whole(1...16), "Parts of one file that are sent at once; 4 by default."),
                 SettingKey(
                     "resume", .flag,
-                    "Whether an upload goes on where it was; `true` by default. `false` removes what is there when the daemon stops, and begins anew."
+                    "Whether an upload continues where it stopped; `true` by default. `false` removes the sent bytes when the daemon stops, and starts again."
                 ),
                 SettingKey(
                     "traffic_limit", .flag,
-                    "Whether the service is told of the limit that policy sets, and keeps it too; `false` by default."),
+                    "Whether the service gets the rate limit of the policy, and enforces it too; `false` by default."),
                 SettingKey("ca_file", .path, "Certificates to trust instead of the system's (PEM)."),
-                SettingKey("stall_timeout", .duration, "For how long the server may take no byte; 60 s by default."),
+                SettingKey("stall_timeout", .duration, "How long the server may accept no byte; 60 s by default."),
                 SettingKey(
-                    "reply_timeout", .duration, "For how long it may think after the last byte; 10 min by default."),
+                    "reply_timeout", .duration, "How long it may take to answer after the last byte; 10 min by default."
+                ),
                 SettingKey(
                     "verify", .choice(ApsaraVerification.allCases.map(\.rawValue)),
-                    "When an upload is complete: when the storage has it whole (`transfer`), or when VOD can use it (`playable`); the latter by default where sources are deleted or moved."
+                    "When an upload is complete: when the storage has every byte (`transfer`), or when VOD can use it (`playable`); the latter by default if sources are deleted or moved."
                 ),
                 SettingKey(
                     "verify_timeout", .duration,
-                    "For how long VOD may work on a file before a warning says so; 24 h by default. Nothing is released by time."
+                    "How long VOD may process a file before a warning; 24 h by default. No source is released because of the time."
                 ),
                 SettingKey(
                     "poll", .duration,
-                    "Until VOD is asked again whether a file is ready; 15 s by default, and more each time."),
-                SettingKey("media", .section(media), "What is said of each file."),
+                    "Time until VOD is asked again whether a file is ready; 15 s by default, and more each time."),
+                SettingKey("media", .section(media), "Properties of each file."),
             ], releaseDoubts: { releaseDoubts($0) }, objections: { objections($0) })
     ) { values, tools in try Apsara(values, tools) }
 
@@ -100,13 +101,13 @@ extension Apsara {
         SettingKey("storage_location", .template, "Where it is kept, as the console shows it."),
         SettingKey(
             "user_data", .templateOfJSON,
-            "JSON that VOD passes on with its events; braces of it are written `{{` and `}}`."),
+            "JSON that VOD passes on with its events; write its braces as `{{` and `}}`."),
         SettingKey("app_id", .template, "The application that it belongs to, like `app-1000000`."),
-        SettingKey("image_type", .choice(["default", "cover"]), "What pictures are; `default` by default."),
-        SettingKey("transcode", .flag, "`false`: it is kept as it is, where no `template_group` is set."),
-        SettingKey("process", .flag, "Whether VOD works on it when it is there."),
+        SettingKey("image_type", .choice(["default", "cover"]), "The type of pictures; `default` by default."),
+        SettingKey("transcode", .flag, "`false`: it is kept without transcoding, if no `template_group` is set."),
+        SettingKey("process", .flag, "Whether VOD processes it after the upload."),
         SettingKey("watermark", .flag, "Whether it gets the watermark of its templates."),
-        SettingKey("priority", .whole(1...10), "Of its transcoding, 10 first; VOD takes 6 by default."),
+        SettingKey("priority", .whole(1...10), "Priority of its transcoding, 10 first; 6 by default."),
     ]
 
     static func settings(_ values: [String: SettingValue]) -> ApsaraSettings {
@@ -137,13 +138,13 @@ extension Apsara {
     static func releaseDoubts(_ values: [String: SettingValue]) -> [String] {
         if OwnService.way(values, in: "authorisation") != nil {
             return [
-                "whether VOD can use a file cannot be verified beside `authorisation`, since nobody may ask it, and an upload "
-                    + "is complete when the storage has it; give an `access_key` or `sts` in its place"
+                "with `authorisation` Sluice has no key to ask VOD whether it can use a file, so an upload is "
+                    + "complete when the storage has it; set `access_key` or `sts` instead"
             ]
         }
         guard settings(values).verify == .transfer else { return [] }
         return [
-            "`verify: transfer` takes an upload for complete before VOD knows whether it can use it; leave `verify` out, or "
+            "`verify: transfer` regards an upload as complete before VOD knows whether it can use it; leave `verify` out, or "
                 + "set `playable`"
         ]
     }
@@ -165,18 +166,18 @@ extension Apsara {
             }
         }
         if values["upload_endpoint"] != nil, values["endpoint_kind"] != nil {
-            object("endpoint_kind", "has no effect beside `upload_endpoint`")
+            object("endpoint_kind", "has no effect with `upload_endpoint`")
         }
         let isOwn = OwnService.isSet(values, in: "authorisation")
         if isOwn {
             for key in ["endpoint", "call_signature", "region"] where values[key] != nil && key != "region" {
-                object(key, "has no effect beside `authorisation`, which calls VOD itself")
+                object(key, "has no effect with `authorisation`, which calls VOD itself")
             }
         }
         if isOwn, text("verify") == ApsaraVerification.playable.rawValue {
-            object("verify", "is `playable`, and beside `authorisation` VOD cannot be asked for that: it has no key")
+            object("verify", "is `playable`, and with `authorisation` there is no key to ask VOD for that")
         }
-        all += OwnService.objections(values, in: "authorisation", lacking: "does not say who is asked")
+        all += OwnService.objections(values, in: "authorisation", lacking: "names no service")
         all += S3Access.objections(values, further: ["authorisation", "sts"], at: "authorisation")
         for (key, _) in ApsaraFields.named {
             guard case .template(let template)? = values[key] else { continue }
@@ -202,11 +203,11 @@ extension Apsara {
         }
         if values["media.user_data"] != nil, values["media.watermark"] != nil || values["media.priority"] != nil {
             for key in ["media.watermark", "media.priority"] where values[key] != nil {
-                object(key, "has no effect beside `user_data`, which takes its place")
+                object(key, "has no effect with `user_data`, which replaces it")
             }
         }
         if case .flag(false)? = values["media.transcode"], values["media.template_group"] != nil {
-            object("media.transcode", "is `false`, and has no effect beside `template_group`")
+            object("media.transcode", "is `false`, and has no effect with `template_group`")
         }
         return all + S3Settings.objections(values, settings(values).bucket.preset, of: kindName)
     }

@@ -53,31 +53,31 @@ struct ApsaraUploadTicket: Hashable, Sendable {
             brackets.isEmpty || brackets == "[]",
             web.path.isEmpty || web.path == "/", web.query == nil,
             web.authority?.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !"?#%\\".utf8.contains($0) }) == true
-        else { throw Unusable(words: "an `UploadAddress` whose `Endpoint` is no host") }
+        else { throw Unusable(words: "an `UploadAddress` whose `Endpoint` is not a host") }
         guard (3...63).contains(bucket.utf8.count), bucket.utf8.allSatisfy({ S3ValueChecks.isOfHosts($0) }) else {
-            throw Unusable(words: "an `UploadAddress` whose `Bucket` is no name of one")
+            throw Unusable(words: "an `UploadAddress` whose `Bucket` is not a bucket name")
         }
         // The name is used unchanged: another name would be another file.
         guard (1...1023).contains(name.utf8.count), !name.hasPrefix("/"), !name.hasPrefix("\\"),
             name.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }),
             !name.split(separator: "/", omittingEmptySubsequences: false).contains(where: { $0 == "." || $0 == ".." })
-        else { throw Unusable(words: "an `UploadAddress` whose `FileName` is no key of an object") }
+        else { throw Unusable(words: "an `UploadAddress` whose `FileName` is not an object key") }
         guard let id = auth["AccessKeyId"]?.string, let secret = auth["AccessKeySecret"]?.string, !id.isEmpty,
             !secret.isEmpty
         else { throw Unusable(words: "an `UploadAuth` without `AccessKeyId` or `AccessKeySecret`") }
         let token = auth["SecurityToken"]?.string.flatMap { $0.isEmpty ? nil : $0 }
         guard (id + (token ?? "")).utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-            throw Unusable(words: "an `UploadAuth` with a key that no header can carry")
+            throw Unusable(words: "an `UploadAuth` with a key that is not allowed in a header")
         }
         // `Expiration` is a duration in seconds, although some clients read it otherwise. A right without an end counts
         // as long as the longest.
         let end = auth["ExpireUTCTime"]?.string
-        if let end, WallTime(rfc3339: end) == nil { throw Unusable(words: "an `ExpireUTCTime` that is no time") }
+        if let end, WallTime(rfc3339: end) == nil { throw Unusable(words: "an `ExpireUTCTime` that is not a time") }
         grant = ApsaraGrant(
             key: S3Key(id: id, secret: secret, token: token), end: end.flatMap { WallTime(rfc3339: $0) })
         let written = ["VideoId", "ImageId", "MediaId"].lazy.compactMap { json[$0] }.first
         let given = written?.text
-        if let written, !(written.text.map(Self.isID) ?? false) { throw Unusable(words: "a media id that is none") }
+        if let written, !(written.text.map(Self.isID) ?? false) { throw Unusable(words: "an invalid media id") }
         if let given, let before = medium?.id, given != before {
             throw Unusable(words: "another medium than the one that it was asked about")
         }

@@ -33,7 +33,7 @@ struct ChunkedForm: Destination {
     }
 
     func find(_ order: UploadOrder) async throws(UploadError) -> Finding {
-        .unknown("a chunked form has no words to ask for a file")
+        .unknown("a chunked form has no request to look up a file")
     }
 
     func check() async -> CheckResult {
@@ -49,13 +49,13 @@ struct ChunkedForm: Destination {
             switch status {
             case 401, 403: return CheckResult(.failed, words + ": check the credential and the headers")
             case 404, 410: return CheckResult(.failed, words + ": nothing is there; check the address")
-            case 300..<400: return CheckResult(.failed, words + ", which sends elsewhere; check the address")
-            case 500, 502...: return CheckResult(.failed, words + "; uploads wait until it is well")
+            case 300..<400: return CheckResult(.failed, words + ", which redirects elsewhere; check the address")
+            case 500, 502...: return CheckResult(.failed, words + "; uploads wait until it works")
             default:
                 return CheckResult(
                     .ok,
-                    "somebody answers there; whether it takes forms as `\(dialect.settings.preset)` has them, the "
-                        + "first upload shows")
+                    "a server answers there; the first upload shows whether it accepts the forms of "
+                        + "`\(dialect.settings.preset)`")
             }
         } catch let error as UploadError {
             return CheckResult(.failed, error.failure.message)
@@ -78,15 +78,15 @@ extension ChunkedForm {
     private static let part = SettingKey(
         "file_part",
         .section([
-            SettingKey("name", .text, "What the part with the bytes is called."),
+            SettingKey("name", .text, "The name of the part with the bytes."),
             SettingKey("filename", .text, "The file name in it; `{name}` unless the preset says otherwise."),
             SettingKey("content_type", .text, "Its type; `application/octet-stream` by default."),
         ]), "The part of the form with the bytes.")
     private static let address = SettingKey(
-        "url", .text, "Another path on the same server; templates may stand in it.")
+        "url", .text, "Another path on the same server; it may contain templates.")
     private static let fields = SettingKey(
         "fields", .fields, "Fields of the form: names to texts with `{names}`, secrets, or objects (`{json: …}`).")
-    private static let query = SettingKey("query", .map, "Parameters of the address, in the same manner.")
+    private static let query = SettingKey("query", .map, "Parameters of the address, in the same form.")
     private static let ownHeaders = SettingKey("headers", .headers, "More headers for this request.")
     private static let method = SettingKey("method", .choice(["POST", "PUT", "GET", "DELETE"]), "The method.")
     private static let bodyMethod = SettingKey("method", .choice(["POST", "PUT"]), "The method.")
@@ -109,8 +109,8 @@ extension ChunkedForm {
                 SettingKey(
                     "preset", .choice(FormPreset.names), required: true, "Which client's forms the server understands."),
                 SettingKey("headers", .headers, "More headers for every request, to this server only."),
-                SettingKey("credential", .secret, "What `{credential}` stands for."),
-                SettingKey("secrets", .secrets, "What `{secret:NAME}` stands for, by its name."),
+                SettingKey("credential", .secret, "The value of `{credential}`."),
+                SettingKey("secrets", .secrets, "The values of `{secret:NAME}`, by name."),
                 SettingKey("ca_file", .path, "Certificates to trust instead of the system's (PEM)."),
                 SettingKey(
                     "block",
@@ -118,18 +118,20 @@ extension ChunkedForm {
                         SettingKey("size", .size, "Bytes of a block; the preset's, or 1 MiB."),
                         SettingKey(
                             "rule", .choice(PartPlan.Rule.allCases.map(\.rawValue)),
-                            "What becomes of the rest: a `short` block of its own, or the last one takes it (`merge`)."),
+                            "How the rest of a file is sent: as a `short` block of its own, or with the last block (`merge`)."
+                        ),
                         SettingKey(
                             "announce", .choice(FormSettings.Announcement.allCases.map(\.rawValue)),
-                            "What `{block_size}` says of a file that is smaller than a block."),
-                    ]), "How files are cut."),
-                SettingKey("parallel_blocks", .whole(1...16), "Blocks of one file that go together; 1 by default."),
+                            "The value of `{block_size}` for a file that is smaller than a block."),
+                    ]), "How files are split."),
+                SettingKey(
+                    "parallel_blocks", .whole(1...16), "Blocks of one file that are sent at once; 1 by default."),
                 SettingKey(
                     "id", .choice(FormSettings.IDRule.allCases.map(\.rawValue)),
                     "How `{id}` is made: at random, or of size, path and content."),
                 SettingKey(
                     "repeat_safe", .flag,
-                    "Whether a block that comes twice replaces itself. If not, one without an answer starts the file over."
+                    "Whether a block may be sent twice. If not, a block without an answer starts the file again."
                 ),
                 SettingKey("gone", .choice(GonePolicy.allCases.map(\.rawValue)), GonePolicy.summary),
                 SettingKey(
@@ -141,11 +143,12 @@ extension ChunkedForm {
                         SettingKey(
                             "file_part",
                             .section([
-                                SettingKey("name", .text, "What the part is called."),
+                                SettingKey("name", .text, "The name of the part."),
                                 SettingKey("filename", .text, "The file name in it."),
                                 SettingKey("content_type", .text, "Its type."),
                                 SettingKey(
-                                    "body", .choice(["empty", "absent"]), "Whether it is there, without a byte in it."),
+                                    "body", .choice(["empty", "absent"]),
+                                    "Whether the part is sent without a byte in it, or left out."),
                             ]), "The file's part of this request."),
                         SettingKey("token", .text, "Where the answer names the upload, as a JSON pointer."),
                     ]), "A first request, for servers that give each upload a name."),
@@ -157,26 +160,26 @@ extension ChunkedForm {
                         SettingKey("omit_when_single", .texts, "The same for files of one block."),
                         SettingKey(
                             "only_when_resumed", .texts,
-                            "Those that only the first block has with which an upload is taken up again."),
+                            "Those that only the first block has when an upload is resumed."),
                     ]), "The request with a block."),
                 SettingKey("success", .section([status, json]), "Which answers acknowledge: all of it must hold."),
                 SettingKey("permanent", .section([status, json]), "Which answers are final: any of it is enough."),
                 SettingKey(
-                    "restart", .section([status, json]), "Which answers want the file from its first block on."),
+                    "restart", .section([status, json]), "Which answers ask for the file from its first block on."),
                 SettingKey(
                     "done", .text,
-                    "Where the answer to the last block has the file's address, as a JSON pointer; `none` where none comes."
+                    "Where the answer to the last block has the file's address, as a JSON pointer; `none` if there is none."
                 ),
                 SettingKey("new_id", .text, "Where an answer gives the upload another id, as a JSON pointer."),
                 SettingKey(
                     "probe",
                     .section([
                         client, address, query,
-                        SettingKey("status", .texts, "Statuses that say that the block is there."),
+                        SettingKey("status", .texts, "Statuses that mean that the server has the block."),
                         SettingKey("list", .text, "Where one answer lists all blocks that are there."),
                         SettingKey("base", .whole(0...1), "The first block's number in that list; 1 by default."),
-                        SettingKey("header", .text, "A header of each answer that says how far the server got."),
-                    ]), "How the server is asked what it has."),
+                        SettingKey("header", .text, "A header of each answer that shows how much the server has."),
+                    ]), "How to ask the server which blocks it has."),
                 SettingKey(
                     "finish",
                     .section([
@@ -189,11 +192,12 @@ extension ChunkedForm {
                     "abort",
                     .section([
                         method, address, fields, query, ownHeaders, encoding,
-                        SettingKey("status", .texts, "Statuses that say that nothing is left."),
-                    ]), "A request that removes what a cancelled upload left."),
-                SettingKey("stall_timeout", .duration, "For how long the server may take no byte; 60 s by default."),
+                        SettingKey("status", .texts, "Statuses that mean that nothing is left."),
+                    ]), "A request that removes the data of a cancelled upload."),
+                SettingKey("stall_timeout", .duration, "How long the server may accept no byte; 60 s by default."),
                 SettingKey(
-                    "reply_timeout", .duration, "For how long it may think after the last byte; 10 min by default."),
+                    "reply_timeout", .duration, "How long it may take to answer after the last byte; 10 min by default."
+                ),
             ], presets: FormPreset.summaries,
             releaseDoubts: { $0["preset"] == nil ? [] : ChunkedForm.releaseDoubts($0) },
             objections: { $0["preset"] == nil ? [] : ChunkedForm.read($0).objections }
@@ -205,7 +209,7 @@ extension ChunkedForm {
         guard read(values).settings.success.conditions.isEmpty else { return ends }
         return ends + [
             "any answer with one of the statuses of `success` acknowledges a block, whatever its body says, also "
-                + "an error in a 200; say under `success.json` which bodies are a success, like `[\"/error empty\"]`"
+                + "an error in a 200; list the bodies of a success under `success.json`, like `[\"/error empty\"]`"
         ]
     }
 

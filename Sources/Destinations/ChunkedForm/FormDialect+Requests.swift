@@ -81,8 +81,8 @@ extension FormDialect {
             throw UploadError(
                 failure(
                     .auth, "secret_unfit",
-                    "the header `\(name)` cannot carry the secret in it, which has a line end or another character that "
-                        + "no header has", retryable: true), remedy: .authenticate)
+                    "the header `\(name)` cannot carry the secret in it, which has a line end or another character "
+                        + "that is not allowed in a header", retryable: true), remedy: .authenticate)
         }
         var request = Request(
             message.method, address(message, values, filled(message.query)), headers: headers,
@@ -195,9 +195,10 @@ extension FormDialect {
         UploadError(
             failure(
                 .permanent, "name_unfit",
-                "the header `\(header)` cannot carry what would stand in it for `\(order.name.display)`, a line end, "
-                    + "a blank at its beginning or end, or another character that no header has; write `{name:uri}` where the name stands, and its "
-                    + "characters go as %0D and %20", retryable: false), remedy: .giveUp)
+                "the header `\(header)` cannot carry its value for `\(order.name.display)`: a line end, a space at "
+                    + "its beginning or end, or another character that is not allowed in a header; write "
+                    + "`{name:uri}` for the name, and its characters are sent as %0D and %20", retryable: false),
+            remedy: .giveUp)
     }
 
     /// Runs before anything is begun, so that no upload is begun for a file that cannot be sent.

@@ -93,7 +93,7 @@ struct FormDialect: PartsDialect {
                 throw UploadError(
                     failure(
                         .protocol, "no_token",
-                        "\(host) answered \(answer.response.status) to the opening, and nothing stands at "
+                        "\(host) answered \(answer.response.status) to the opening, and its answer has nothing at "
                             + "\(open.token.source): \(FilePath(excerpt(answer.response)).display)", retryable: true),
                     remedy: .again(after: nil))
             }
@@ -128,12 +128,12 @@ struct FormDialect: PartsDialect {
         case nil, .header: return .parts([])
         case .list(let message, let pointer, let base):
             let answer = try await ask(message, piece, nil)
-            guard case .success = answer.verdict else { throw refused("the question for its blocks", answer) }
+            guard case .success = answer.verdict else { throw refused("the list of its blocks", answer) }
             guard case .list(let items)? = answer.document?[pointer] else {
                 throw UploadError(
                     failure(
                         .protocol, "no_list",
-                        "\(host) was asked for its blocks, and no list stands at \(pointer.source): "
+                        "\(host) was asked for its blocks, and its answer has no list at \(pointer.source): "
                             + FilePath(excerpt(answer.response)).display, retryable: true), remedy: .again(after: nil))
             }
             let numbers = items.compactMap { item -> Int? in
@@ -152,7 +152,7 @@ struct FormDialect: PartsDialect {
                 if says(answer, statuses) {
                     held.append(AcknowledgedPart(index: index, size: part.length))
                 } else if case .stop(let remedy) = answer.verdict, remedy.isOfServer {
-                    throw refused("the question for block \(index + 1)", answer)
+                    throw refused("the lookup of block \(index + 1)", answer)
                 }
             }
             // A server that says yes to every question, like a page that any address returns, proves nothing.
@@ -224,7 +224,7 @@ struct FormDialect: PartsDialect {
                     UploadError(
                         failure(
                             .protocol, "other_position",
-                            "the server stands at byte \(end) after block \(part.index + 1), which ends at \(part.end)",
+                            "the server is at byte \(end) after block \(part.index + 1), which ends at \(part.end)",
                             retryable: true), remedy: .again(after: nil))))
         }
         var changes: [String: String] = [:]
@@ -280,8 +280,8 @@ struct FormDialect: PartsDialect {
             UploadError(
                 failure(
                     .protocol, "not_confirmed",
-                    "\(host) took all \(piece.plan.count) block(s) and did not confirm that the file is there: nothing "
-                        + "stood at \(done.source)", retryable: true), remedy: .giveUp))
+                    "\(host) took all \(piece.plan.count) block(s) and did not confirm that the file is there: its "
+                        + "answer has nothing at \(done.source)", retryable: true), remedy: .giveUp))
     }
 
     /// Each block was acknowledged, and the staged copy was read once more before the last of them.

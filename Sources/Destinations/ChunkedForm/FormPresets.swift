@@ -27,7 +27,7 @@ struct FormPreset: Sendable {
         case "plupload": "Plupload: a server that appends, so no block may come twice"
         case "webuploader": "WebUploader; with a `finish` of the server's own, or `finish: none`"
         case "blueimp": "jQuery File Upload: blocks by Content-Range, to a server that appends"
-        default: "nothing is set but what you set"
+        default: "no preset values: only your own settings"
         }
     }
 

@@ -15,7 +15,7 @@ extension FormReading {
         judgeHeaders(settings)
         for section in ["open", "finish", "abort"] { judgeMethod(section, settings) }
         if let url = text("url"), url.contains(where: { $0 == "{" || $0 == "}" }) {
-            object("url", "is taken as it is, and no names in braces are filled in; those may stand in `send.url`")
+            object("url", "is used as it is: names in braces are not replaced; use them in `send.url`")
         }
     }
 
@@ -26,7 +26,8 @@ extension FormReading {
         guard case .whole(let parallel)? = values["parallel_blocks"], parallel > 1 else { return }
         if !settings.repeatsSafely {
             object(
-                "parallel_blocks", "must be 1: this server puts blocks together as they come (`repeat_safe: false`)")
+                "parallel_blocks",
+                "must be 1: this server joins blocks in the order of their arrival (`repeat_safe: false`)")
         } else if case .header = settings.probe {
             object("parallel_blocks", "must be 1: this server answers each block with how far it got")
         }
@@ -72,7 +73,7 @@ extension FormReading {
         if !namesBlock(left.map(\.template)) {
             object(
                 "send",
-                "does not say which block it carries: a field, `query`, `headers` or `url` is to name `{index0}`, `{index1}`, "
+                "does not say which block it carries: a field, `query`, `headers` or `url` must contain `{index0}`, `{index1}`, "
                     + "`{offset}`, `{end}` or `{last}`")
         }
         let headers = placed("headers", settings.headers)
@@ -129,7 +130,7 @@ extension FormReading {
         {
             object(
                 "success.status",
-                "takes statuses from 200 to 299, like `[200, 201]`: with another no server says that it has a block")
+                "takes statuses from 200 to 299, like `[200, 201]`: no other status means that the server has a block")
         }
         for (section, rule) in [("permanent", settings.permanent), ("restart", settings.restart)] {
             let both = (200...599).first { rule.statuses.contains($0) && settings.success.statuses.contains($0) }
@@ -150,7 +151,7 @@ extension FormReading {
         guard case .text(let name)? = part?.name.pieces.first, part?.name.pieces.count == 1,
             message.fields[name] != nil, !omitted.contains(name)
         else { return }
-        object("\(section).file_part.name", "is `\(name)`, and a field is called so too: give one another name")
+        object("\(section).file_part.name", "is `\(name)`, and a field has the same name: rename one of them")
     }
 
     private mutating func judgeHeaders(_ settings: FormSettings) {
@@ -176,7 +177,8 @@ extension FormReading {
             let earlier = known.filter { !names[index...].contains($0) }
             if let other = earlier.first(where: { $0 != name && $0.lowercased() == name.lowercased() }) {
                 object(
-                    "\(key).\(name)", "differs from `\(other)` in case alone, and headers do not: write it like that")
+                    "\(key).\(name)",
+                    "differs from `\(other)` only in case, which headers ignore: write it the same way")
             }
         }
     }

@@ -77,7 +77,8 @@ struct FormReading {
         }
         if let name = text("probe.header") {
             if list != nil {
-                object("probe.header", "cannot stand beside `list`: a server tells in one way what it has")
+                object(
+                    "probe.header", "cannot be set together with `list`: a server reports its blocks in one way only")
             }
             if !isToken(name) { object("probe.header", "takes the name of a header, like `Range`, and not `\(name)`") }
             return .header(name)
@@ -90,14 +91,14 @@ struct FormReading {
         if !namesBlock([message.url] + message.query.values) {
             object(
                 "probe",
-                "does not say what to ask: `query` or `url` is to name the block (`{index0}`, `{index1}`, `{offset}`, "
-                    + "`{end}` or `{last}`), or `list` or `header` says where the server tells what it has")
+                "does not say which block to ask for: `query` or `url` must contain it (`{index0}`, `{index1}`, `{offset}`, "
+                    + "`{end}` or `{last}`), or `list` or `header` names where the server lists its blocks")
             return nil
         }
         let known = statuses("probe.status", otherwise: ["200"])
         if texts("probe.status") == [] {
             object(
-                "probe.status", "is empty, so that no answer would say that a block is there; list some, like `[200]`")
+                "probe.status", "is empty, so no answer would confirm a block; list some, like `[200]`")
         }
         return .each(message, known)
     }
@@ -129,7 +130,7 @@ struct FormReading {
         let found = statuses("\(section).status", otherwise: otherwise)
         if section == "success", texts("success.status") == [] {
             object(
-                "success.status", "is empty, so that no answer would acknowledge a block; list some, like `[200-299]`")
+                "success.status", "is empty, so no answer would acknowledge a block; list some, like `[200-299]`")
         }
         var conditions: [FormCondition] = []
         for text in texts("\(section).json") ?? [] {

@@ -81,10 +81,10 @@ struct Directory: Destination {
         let told = RemoteSpace(space)
         words += ", \(told?.words ?? "\(shownBytes(space.free)) free")"
         if space.isMemory {
-            return CheckResult(.warning, words + "; it is in memory, and a reboot forgets it", space: told)
+            return CheckResult(.warning, words + "; it is in memory, and a reboot erases it", space: told)
         }
         if space.free == 0 || space.filesFree == 0 {
-            return CheckResult(.warning, words + ": uploads wait for room", space: told)
+            return CheckResult(.warning, words + ": uploads wait for free space", space: told)
         }
         if target.mount == nil, target.marker == nil, try FileStatus(at: "/").device == status.device {
             return CheckResult(
@@ -113,21 +113,21 @@ extension Directory {
         type: DestinationType(
             name: "directory", summary: "a folder of this machine, such as a NAS that is mounted",
             keys: [
-                SettingKey("path", .path, required: true, "The folder. It must be there, and is never made."),
+                SettingKey("path", .path, required: true, "The folder. It must exist, and is never created."),
                 SettingKey(
                     "mount", .path,
-                    "What must be mounted before anything is written; by default what /etc/fstab names for `path`, `/` for nothing."
+                    "The mount point that must be mounted before anything is written; by default that of `path` in /etc/fstab, `/` for none."
                 ),
                 SettingKey("marker", .text, "A file that must be in the folder before anything is written."),
                 SettingKey(
                     "taken", .choice(TakenRule.allCases.map(\.rawValue)),
-                    "What to do when another file has the name: `suffix`, which is the default, `replace` or `fail`."),
+                    "What to do if another file has the name: `suffix` (default), `replace` or `fail`."),
                 SettingKey(
-                    "mode", .text, "Permission bits of files, like `\"0640\"`; by default what the umask leaves."),
+                    "mode", .text, "Permission bits of files, like `\"0640\"`; by default those that the umask allows."),
                 SettingKey(
                     "network", .choice([Metered.metered, .unmetered].map(\.rawValue)),
-                    "What bytes cost on the way to a folder of another machine (NFS, SMB, FUSE); unknown by default."),
-                SettingKey("stall_timeout", .duration, "For how long the folder may not answer; 60 s by default."),
+                    "What bytes to a folder on another machine cost (NFS, SMB, FUSE); unknown by default."),
+                SettingKey("stall_timeout", .duration, "How long the folder may take to answer; 60 s by default."),
             ])
     ) { values, tools in try Directory(values, tools) }
 

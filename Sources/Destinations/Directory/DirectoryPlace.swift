@@ -211,7 +211,7 @@ final class DirectoryPlace: WholePlace {
     private func gone(_ part: FilePath) -> UploadError {
         UploadError(
             target.failure(
-                .transient, "part_gone", "\(address(of: part)) is gone: somebody removed it", retryable: true),
+                .transient, "part_gone", "\(address(of: part)) is gone: it was removed there", retryable: true),
             remedy: .again(after: nil))
     }
 

@@ -42,15 +42,15 @@ struct DirectoryTarget: WholeDialect {
         if let mount, mount.path != "/", try !mount.holds(root, named: path) {
             throw refusal(
                 "not_mounted",
-                "nothing is mounted at \(mount.path.display), so nothing is written to \(path.display): mount what belongs "
-                    + "there, or set `mount` of the destination",
+                "nothing is mounted at \(mount.path.display), so nothing is written to \(path.display): mount the "
+                    + "file system that belongs there, or set `mount` of the destination",
                 .holdDestination(after: nil))
         }
         if let marker, try FileStatus.ifPresent(at: marker, in: root) == nil {
             throw refusal(
                 "no_marker",
-                "\(path.appending(marker).display) is not there, so nothing is written: mount what belongs there, or "
-                    + "make that file", .holdDestination(after: nil))
+                "\(path.appending(marker).display) does not exist, so nothing is written: mount the file system "
+                    + "that belongs there, or create that file", .holdDestination(after: nil))
         }
         return root
     }
@@ -61,7 +61,7 @@ struct DirectoryTarget: WholeDialect {
         let now = try FileStatus(of: try Descriptor.open(path, for: .folder), named: path)
         guard now.device == opened.device, now.inode == opened.inode else {
             throw refusal(
-                "target_replaced", "\(path.display) became another folder while a file was written",
+                "target_replaced", "\(path.display) was replaced by another folder while a file was written",
                 .holdDestination(after: nil))
         }
     }
@@ -105,7 +105,7 @@ struct DirectoryTarget: WholeDialect {
             throw UploadError(
                 failure(
                     .permanent, "name_refused",
-                    "`\(name.display)` is no name below \(path.display): set `remote_name` of the folder",
+                    "`\(name.display)` is not a valid name below \(path.display): set `remote_name` of the folder",
                     retryable: false),
                 remedy: .giveUp)
         }
@@ -123,7 +123,7 @@ struct DirectoryTarget: WholeDialect {
         } catch let error as SlowDisk.Silent {
             throw refusal(
                 "target_silent",
-                "\(path.display) has not answered for \(error.patience.inMilliseconds / 1000) s; is its server there?",
+                "\(path.display) has not answered for \(error.patience.inMilliseconds / 1000) s; is its server running?",
                 .holdDestination(after: nil))
         }
     }

@@ -21,7 +21,7 @@ struct DirectoryVerdict: Hashable, Sendable {
         let hold = Remedy.holdDestination(after: nil)
         switch (error, subject) {
         case (ENOSPC, _), (EDQUOT, _):
-            self.init(.noRoom(after: nil), .quota, error == ENOSPC ? "target_full" : "target_quota", "make room there")
+            self.init(.noRoom(after: nil), .quota, error == ENOSPC ? "target_full" : "target_quota", "free space there")
         case (EROFS, _):
             self.init(
                 .misconfigured, .config, "target_read_only",
@@ -33,25 +33,25 @@ struct DirectoryVerdict: Hashable, Sendable {
             self.init(
                 .giveUp, .permanent, "name_refused", "set `remote_name` of the folder to names that fit there")
         case (EFBIG, _):
-            self.init(.giveUp, .permanent, "file_too_large", "that file system takes no file of this size")
+            self.init(.giveUp, .permanent, "file_too_large", "that file system does not support files of this size")
         case (ELOOP, .name), (ENOTDIR, .name), (EISDIR, .name):
             self.init(
                 .refused(after: nil), .config, "folder_in_the_way",
-                "something else has the name of a folder, and links are not followed: move it away")
+                "a file or a link has the name of a folder, and links are not followed: move it away")
         case (ENOTDIR, _):
             self.init(
                 hold, .transient, "target_missing",
-                "what has its name is no folder: move it away, or set another `path`")
+                "the path is not a folder: move it away, or set another `path`")
         case (ENOENT, _), (ELOOP, _), (ENODEV, _), (ENXIO, _):
-            self.init(hold, .transient, "target_missing", "mount it, or make the folder")
+            self.init(hold, .transient, "target_missing", "mount it, or create the folder")
         case (ESTALE, _), (ENOTCONN, _), (EHOSTDOWN, _), (EHOSTUNREACH, _), (ENETDOWN, _), (ENETUNREACH, _),
             (ETIMEDOUT, _), (ECONNREFUSED, _), (ECONNRESET, _), (ECONNABORTED, _), (ESHUTDOWN, _), (ENOLINK, _):
-            self.init(hold, .transient, "target_away", "the mount does not answer; uploads go on when it does")
+            self.init(hold, .transient, "target_away", "the mount does not answer; uploads continue when it does")
         case (EIO, _), (EREMOTEIO, _), (EUCLEAN, _):
-            self.init(hold, .transient, "target_broken", "look at the disk there, and at the way to it")
+            self.init(hold, .transient, "target_broken", "check the disk there, and the connection to it")
         case (ENOLCK, _), (EOPNOTSUPP, _), (ENOSYS, _), (EXDEV, _):
             self.init(
-                .misconfigured, .config, "target_unable", "that file system cannot do what is needed; see the manual")
+                .misconfigured, .config, "target_unable", "that file system lacks a needed feature; see the manual")
         case (EBUSY, _), (EAGAIN, _), (ETXTBSY, _), (EEXIST, _), (EINTR, _):
             self.init(.again(after: nil), .transient, "target_busy", "")
         default:

@@ -19,10 +19,10 @@ struct Contradiction {
         case conflict
         /// The remote accepts nothing: a lock that does not end. Counted with ``conflict``.
         case standstill
-        case status
+        case unknownOffset
 
-        var count: String { self == .status ? "blind_looks" : "conflicts" }
-        var since: String { self == .status ? "blind_since" : "conflict_since" }
+        var count: String { self == .unknownOffset ? "blind_looks" : "conflicts" }
+        var since: String { self == .unknownOffset ? "blind_since" : "conflict_since" }
     }
 
     /// Up to this many times, everything that is left is sent all the same.
@@ -36,7 +36,7 @@ struct Contradiction {
     private var code: String? {
         switch kind {
         case .conflict: "server_contradicts"
-        case .status: "offset_unknown"
+        case .unknownOffset: "offset_unknown"
         case .standstill: nil
         }
     }
@@ -65,7 +65,7 @@ struct Contradiction {
     static func end(_ kind: Kind, in checkpoint: inout Checkpoint) {
         checkpoint[kind.count] = nil
         checkpoint[kind.since] = nil
-        if kind != .status { checkpoint["conflict_peak"] = nil }
+        if kind != .unknownOffset { checkpoint["conflict_peak"] = nil }
     }
 
     /// 2 s after the first, doubled each time.
@@ -88,10 +88,10 @@ struct Contradiction {
         error.failure.kind = .protocol
         error.failure.code = code ?? error.failure.code
         error.failure.message +=
-            "; \(kind == .conflict ? "the server contradicts itself" : "that is so"), \(times) times in a row\(long): \(words). "
+            "; \(kind == .conflict ? "the server contradicts itself" : "this happened"), \(times) times in a row\(long): \(words). "
             + "It is asked again every \(wait.inWords)"
-            + (kind != .status ? ", with \(Self.probe >> 10) KiB at most" : "")
-            + "; look at the server or at a proxy in front of it, or cancel the upload"
+            + (kind != .unknownOffset ? ", with \(Self.probe >> 10) KiB at most" : "")
+            + "; check the server or a proxy in front of it, or cancel the upload"
         return error
     }
 }

@@ -92,7 +92,7 @@ enum FinalAnswer {
     static let unanswered = "offset_unanswered"
 
     /// The warning for a file that was taken for complete without confirmation from the remote.
-    static let assumption = "taken for complete: the upload was gone after its last byte was acknowledged"
+    static let assumption = "regarded as complete: the upload was gone after its last byte was acknowledged"
 
     /// Warnings for a file that is complete nevertheless.
     ///
@@ -103,11 +103,11 @@ enum FinalAnswer {
             words.append(assumption)
         }
         if way == unanswered, checkpoint["unclear_end"] == nil, checkpoint["refused_status"] == nil {
-            words.append("no answer to the last bytes was seen; asked again, the server has every byte")
+            words.append("no answer to the last bytes arrived; asked again, the server has every byte")
         }
         if let unclear = checkpoint["unclear_end"] {
             let status = checkpoint["assumed"] == nil ? "; asked again, the server has every byte" : ""
-            words.append("the last request was not taken (\(unclear))" + status)
+            words.append("the last request was not accepted (\(unclear))" + status)
         }
         if checkpoint["refused_status"] != nil, let refused = checkpoint["refused_words"] {
             words.append("the server refused the file at its end (\(refused)), which `final_error: accept` accepts")
@@ -132,13 +132,13 @@ enum FinalAnswer {
             words.append("\(orphans) creation(s) got no answer: the remote may hold as many unfinished uploads")
         }
         if checkpoint["reuploaded"] != nil {
-            words.append("sent twice: whether the first time had worked could not be found out")
+            words.append("sent twice: it is not known whether the first time worked")
         }
         let lost = checkpoint.number("whole_lost")
         if lost > 0 {
             words.append(
-                "begun again \(lost) time(s) after every byte had left, since the server said again and again that it lacks some: it may "
-                    + "hold the file more than once")
+                "started again \(lost) time(s) after every byte was sent, because the server reported each time "
+                    + "that it lacks some: it may hold the file more than once")
         }
         if let status = checkpoint["refused_before"] {
             words.append(
@@ -150,13 +150,17 @@ enum FinalAnswer {
             )
         }
         if checkpoint["doubled"] != nil {
-            words.append("its end was sent again after it may have arrived: the remote may hold the file twice")
+            words.append(
+                "the request to complete it was sent again after it may have arrived: the remote may hold the file twice"
+            )
         }
         if let left = checkpoint[leftToOthers] {
-            words.append("another writer had sent bytes to what was begun for this file: it was left there (\(left))")
+            words.append(
+                "another writer had sent bytes to the unfinished upload of this file: it was left there (\(left))")
         }
         if let old = checkpoint[Checkpoint.perhapsTwice] {
-            words.append("it was sent again since \(FilePath(old).display) was not found there: it may be there twice")
+            words.append(
+                "it was sent again because \(FilePath(old).display) was not found there: it may be there twice")
         }
         return words
     }

@@ -33,7 +33,7 @@ extension StagedFile {
         }
         switch found {
         case .success(sha256): return
-        case .success: throw changed("does not have the content any more that was staged", failure)
+        case .success: throw changed("no longer has the content that was staged", failure)
         case .failure(let error):
             throw UploadError(failure(.local, "staged_unreadable", "\(error)", true), remedy: .restage)
         }

@@ -28,7 +28,7 @@ enum OSS {
         type: DestinationType(
             name: "oss", summary: "a bucket at Alibaba Cloud OSS",
             keys: [
-                SettingKey("bucket", .text, required: true, "The bucket. It must be there, and is never made."),
+                SettingKey("bucket", .text, required: true, "The bucket. It must exist, and is never created."),
                 SettingKey("region", .text, "The region, like `cn-shanghai`; by default that in `endpoint`."),
                 SettingKey(
                     "endpoint", .url, "The service's address, without the bucket; that of the region by default."),
@@ -38,34 +38,35 @@ enum OSS {
                 ),
                 SettingKey(
                     "addressing", .choice(Addressing.allCases.map(\.rawValue)),
-                    "Where the bucket is named: in the host (`virtual`, default), in the `path`, or nowhere, since `endpoint` is the bucket's own `domain`."
+                    "Where the bucket is named: in the host (`virtual`, default), in the `path`, or nowhere, if `endpoint` is the bucket's own `domain`."
                 ),
                 SettingKey(
                     "signature", .choice([BucketWire.Signing.v4.rawValue, BucketWire.Signing.v1.rawValue]),
-                    "How requests are signed: `v4` by default, `v1` where the region is not known."),
+                    "How requests are signed: `v4` by default, `v1` if the region is not known."),
             ] + S3Access.keysOfAlibaba + [
                 SettingKey(
-                    "part_size", .size, "Bytes of a part, 16 MiB by default; more where a file would have too many."),
-                SettingKey("single_up_to", .size, "Files of up to so many bytes go in one request; 16 MiB by default."),
-                SettingKey("parallel", .whole(1...16), "Parts of one file that go at once; 4 by default."),
+                    "part_size", .size, "Bytes of a part, 16 MiB by default; more if a file would have too many parts."),
+                SettingKey("single_up_to", .size, "Files up to this size are sent in one request; 16 MiB by default."),
+                SettingKey("parallel", .whole(1...16), "Parts of one file that are sent at once; 4 by default."),
                 SettingKey(
                     "traffic_limit", .flag,
-                    "Whether the service is told of the limit that policy sets, and keeps it too; `false` by default."),
+                    "Whether the service gets the rate limit of the policy, and enforces it too; `false` by default."),
                 SettingKey(
                     "taken", .choice(TakenRule.allCases.map(\.rawValue)),
-                    "What is done when the key holds another file: a number is added (`suffix`, default), it is replaced, or the upload fails."
+                    "What to do if the key holds another file: add a number (`suffix`, default), `replace` it, or `fail`."
                 ),
                 SettingKey("storage_class", .text, "`Standard`, `IA`, `Archive` … as the service names them."),
                 SettingKey(
                     "acl", .choice(["default", "private", "public-read", "public-read-write"]),
-                    "Who may read each object; as the bucket has it by default."),
+                    "Who may read each object; as for the bucket by default."),
                 SettingKey("encryption", .choice(["AES256", "KMS", "SM4"]), "Encryption at the service."),
                 SettingKey("kms_key", .text, "The key for `KMS`; the account's own by default."),
                 SettingKey("tags", .labels, "Tags of each object."),
                 SettingKey("ca_file", .path, "Certificates to trust instead of the system's (PEM)."),
-                SettingKey("stall_timeout", .duration, "For how long the server may take no byte; 60 s by default."),
+                SettingKey("stall_timeout", .duration, "How long the server may accept no byte; 60 s by default."),
                 SettingKey(
-                    "reply_timeout", .duration, "For how long it may think after the last byte; 10 min by default."),
+                    "reply_timeout", .duration, "How long it may take to answer after the last byte; 10 min by default."
+                ),
             ], objections: { objections($0) })
     ) { values, tools in
         if let objection = objections(values).first {
@@ -174,7 +175,7 @@ enum OSS {
             if !address.path.isEmpty, address.path != "/" {
                 object("endpoint", "ends with its host: the bucket is named in `bucket`, and folders in names")
             }
-            if values["endpoint_kind"] != nil { object("endpoint_kind", "has no effect beside `endpoint`") }
+            if values["endpoint_kind"] != nil { object("endpoint_kind", "has no effect with `endpoint`") }
             let isNumber = IPAddress(address.host.filter { $0 != "[" && $0 != "]" }) != nil
             if isNumber, (text("addressing") ?? "virtual") == "virtual" {
                 object(

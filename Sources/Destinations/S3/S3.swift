@@ -130,12 +130,12 @@ struct S3: Destination {
             do {
                 let page = try await api.objects(after: nil)
                 let count = page.next == nil ? "\(page.items.count)" : "more than \(page.items.count)"
-                let right = api.isPresigned ? "what the signer gives is good" : "the key is good"
+                let right = api.isPresigned ? "the signer's addresses work" : "the key is good"
                 return CheckResult(.ok, "\(right), and the bucket has \(count) object(s)")
             } catch let error as UploadError where error.failure.code == S3Presigner.refusal {
                 // Uploads work without the list.
                 _ = try await api.status(at: "sluice-check")
-                return CheckResult(.ok, "what the signer gives is good; \(error.failure.message)")
+                return CheckResult(.ok, "the signer's addresses work; \(error.failure.message)")
             } catch let error as UploadError where S3API.isOfNoRight(error) {
                 return try await checkWriting()
             }
@@ -152,29 +152,29 @@ struct S3: Destination {
             _ = try await api.glance(at: place)
             return CheckResult(
                 .ok,
-                "the key is good; it may look at objects, and not list them (\(api.listRight)): `sluice remote` needs that"
+                "the key is good; it may read objects, and not list them (\(api.listRight)): `sluice remote` needs that"
             )
         } catch is S3API.MissingPermission {
             _ = try await api.hasUpload("sluice-check", place)
         }
         let dialect = S3Dialect(api: api, isSingle: false)
         let lacking =
-            "the key may write, and neither list (\(api.listRight)) nor, as far as can be seen, look at objects (\(api.lookRights)): "
+            "the key may write, and neither list (\(api.listRight)) nor, it seems, read objects (\(api.lookRights)): "
         if api.settings.taken == .replace {
-            return CheckResult(.ok, lacking + "what is there is written over without a look (`taken: replace`)")
+            return CheckResult(.ok, lacking + "existing objects are overwritten without a check (`taken: replace`)")
         }
         if dialect.isGuarded {
             return CheckResult(
                 .ok,
                 lacking
-                    + "names are kept by conditional writes, and a file whose name is taken is found so at its end only; after a lost answer "
-                    + "some doubt may stay, which a warning tells")
+                    + "conditional writes protect existing names, and a taken name is found only at the end of an "
+                    + "upload; a warning follows if a lost answer leaves doubt")
         }
         let which = api.settings.preset.conditions == .put ? "files above `single_up_to` wait" : "uploads wait"
         return CheckResult(
             .warning,
             lacking
-                + "of `preset: \(api.settings.preset.name)` not enough conditional writes are known, so that \(which) (`names_unseen`): give it "
+                + "of `preset: \(api.settings.preset.name)` too few conditional writes are known, so \(which) (`names_unseen`): give it "
                 + "these rights, set the service's own `preset`, or `taken: replace`")
     }
 

@@ -59,7 +59,7 @@ extension S3API {
     /// - Throws: Also ``MissingPermission``.
     func glance(at key: FilePath) async throws -> Object? {
         let response: Response
-        let request = S3Request(method: "HEAD", key: key, what: "the question for an object")
+        let request = S3Request(method: "HEAD", key: key, what: "the lookup of an object")
         do { response = try await send(request) } catch let error as AuthorizedClient.Unanswered { throw error.error }
         if response.status == 404 || response.status == 410 { return nil }
         guard (200..<300).contains(response.status) else {
@@ -69,7 +69,7 @@ extension S3API {
             if response.status == 403, verdict(response).isMute {
                 // Amazon gives the same answer for a missing object when the key may not list.
                 error.failure.message +=
-                    "; it gives no reason: the key is refused, or may not read there. Look at \(rights), and whether "
+                    "; it gives no reason: the key is refused, or may not read there. Check \(rights), and whether "
                     + "the bucket's policy allows `s3:GetObject` and `s3:ListBucket`"
             }
             if response.status == 403, Self.isOfNoRight(error) { throw MissingPermission(error: error) }
@@ -79,7 +79,7 @@ extension S3API {
         let varies = response.headers["Vary"]?.lowercased().contains("accept-encoding") == true
         if varies, response.headers["Content-Encoding"].map({ $0.lowercased() != "identity" }) == true {
             throw unusable(
-                "an object in an encoding that nobody asked for, by a proxy or server that compresses answers")
+                "an object in an encoding that was not requested: a proxy or server compresses answers")
         }
         // Every service gives one of these headers for each object. An intermediary that answers every request does
         // not.
@@ -116,7 +116,7 @@ extension S3API {
         var found: [Int: Part] = [:]
         var marker: String?
         while true {
-            var request = S3Request(method: "GET", key: key, what: "the question for parts")
+            var request = S3Request(method: "GET", key: key, what: "the list of parts")
             request.isForList = true
             request.query = [("uploadId", upload), ("max-parts", "1000")]
             if let marker { request.query.append(("part-number-marker", marker)) }
@@ -150,7 +150,7 @@ extension S3API {
         var markers: [(name: String, value: String)] = []
         var isCoded = false
         while true {
-            var request = S3Request(method: "GET", what: "the question for unfinished uploads")
+            var request = S3Request(method: "GET", what: "the list of unfinished uploads")
             request.isForList = true
             request.query = [("uploads", ""), ("prefix", prefix.text ?? prefix.display), ("max-uploads", "1000")]
             if isCoded { request.query.append(Self.coded) }
@@ -232,14 +232,14 @@ extension S3API {
     }
 
     private func noList(_ request: S3Request) -> UploadError {
-        unusable("an answer to \(request.what) that is no list")
+        unusable("an answer to \(request.what) that is not a list")
     }
 
     private func isTruncated(_ list: XMLValue) -> Bool { list["IsTruncated"]?.text == "true" }
 
     /// It is unknown what such a server has, and following the pages would never end.
     private func endless(_ request: S3Request) -> UploadError {
-        unusable("an answer to \(request.what) that says there is more, and leads to nothing new")
+        unusable("an answer to \(request.what) that announces more, and the next page has nothing new")
     }
 
     private func unusable(_ words: String) -> UploadError {

@@ -58,7 +58,7 @@ extension S3Dialect {
                 throw UploadError(
                     failure(
                         .protocol, Self.otherThere,
-                        "\(api.address(of: assignedObject.key)), which was given for this file, has another content",
+                        "\(api.address(of: assignedObject.key)), which was given for this file, has other content",
                         retryable: true), remedy: .refused(after: nil))
             }
         }
@@ -68,7 +68,7 @@ extension S3Dialect {
     func unseen(_ key: FilePath) -> UploadError {
         refusal(
             "outcome_unknown",
-            "\(api.address(of: key)) is there, and the right that was given is not one to look at it: it may be this file, of which an "
-                + "answer was lost. Look there; `sluice cancel` ends the upload, and the source stays")
+            "\(api.address(of: key)) exists, and the given right does not allow reading it: it may be this file, "
+                + "after a lost answer. Check it there; `sluice cancel` ends the upload, and the source stays")
     }
 }

@@ -8,7 +8,7 @@ extension S3Dialect {
     func complete(_ parts: [AcknowledgedPart], _ piece: PartsPiece) async -> PartsCompletion {
         if isSingle {
             guard piece.checkpoint["done"] != nil else {
-                return .unconfirmed(strange("nothing was said of the file"))
+                return .unconfirmed(strange("the answer says nothing about the file"))
             }
             return .done(object(piece, piece.checkpoint["done_by"] ?? "etag"))
         }
@@ -20,7 +20,7 @@ extension S3Dialect {
             {
                 return .failed(error.error)
             }
-            let error = api.refusal(response, "the wish for the whole object")
+            let error = api.refusal(response, "the request to complete the upload")
             let body = XMLValue.read(response.body)
             let verdict = api.verdict(response)
             if (200..<300).contains(response.status), verdict.isStored || body?.name != "Error" {
@@ -89,7 +89,7 @@ extension S3Dialect {
         return S3Request(
             method: "POST", key: key(piece.checkpoint), query: [("uploadId", piece.checkpoint["upload"] ?? "")],
             headers: headers, body: .bytes(bytes), payload: hexadecimal(Hasher.digest(.sha256, of: bytes)),
-            limits: settings.limits.ending, what: "the wish for the whole object")
+            limits: settings.limits.ending, what: "the request to complete the upload")
     }
 
     /// The service says that it has the object. The object is looked at, unless the answer already describes the
@@ -121,7 +121,7 @@ extension S3Dialect {
             if settings.assignedObject == nil {
                 guard body?.name == "CompleteMultipartUploadResult" else {
                     return .failed(
-                        strange("an answer to the wish for the whole object that does not say that it is there"))
+                        strange("an answer to the request to complete the upload that does not confirm it"))
                 }
                 if api.tags(ofWhole: false) == .md5, api.joinsTags, !S3API.hidesTags(response),
                     let told = Self.joinedTag(body?["ETag"]?.text, parts.count), told != joined
@@ -130,7 +130,7 @@ extension S3Dialect {
                 }
             }
             if response.isWebPageForXML {
-                return .failed(api.client.answeredByPage("the wish for the whole object", response))
+                return .failed(api.client.answeredByPage("the request to complete the upload", response))
             }
             return .done(object(piece, "parts"))
         case .nothing:
@@ -141,7 +141,7 @@ extension S3Dialect {
             {
                 return .done(object(piece, "parts"))
             }
-            return .failed(strange("the object was made, and is not there"))
+            return .failed(strange("the object was created, and does not exist"))
         }
         guard there.size == piece.order.file.size else {
             return .failed(damaged(key, "it has \(there.size) bytes, and the file has \(piece.order.file.size)"))
@@ -206,7 +206,7 @@ extension S3Dialect {
     /// - Throws: ``UploadError``, with ``Failure/removalUnknown`` when it cannot be found out; `CancellationError`.
     private func isWhole(_ checkpoint: Checkpoint) async throws -> Bool {
         let key = key(checkpoint)
-        var words = "the right that was given is not one to look at it"
+        var words = "the given right does not allow reading it"
         do {
             switch try await sight(of: key) {
             case .nothing: return false
@@ -219,7 +219,7 @@ extension S3Dialect {
         throw UploadError(
             failure(
                 .protocol, Failure.removalUnknown,
-                "it was given up at its end, and whether the object is there could not be found out: \(words); look at \(api.address(of: key))",
+                "it was cancelled at its end, and it is not known whether the object exists: \(words); check \(api.address(of: key))",
                 retryable: false), remedy: .giveUp)
     }
 }

@@ -48,7 +48,7 @@ extension S3Dialect {
         // A key may be longer than a file name, in which a number needs space.
         let key = number == 1 && name.bytes.count <= longest ? name : name.numbered(number)
         guard key.bytes.count <= longest else {
-            throw refusal("name_too_long", "its key has \(key.bytes.count) bytes, and \(longest) are the most")
+            throw refusal("name_too_long", "its key has \(key.bytes.count) bytes, and the maximum is \(longest)")
         }
         return key
     }
@@ -99,7 +99,7 @@ extension S3Dialect {
         return UploadError(
             failure(
                 .transient, "names_taken",
-                "\(order.name.display) and \(next - 1) names after it are other files'; further ones are looked at in a moment",
+                "\(order.name.display) and \(next - 1) names after it belong to other files; the next names are tried in a moment",
                 retryable: true), remedy: .pending(after: .seconds(30)))
     }
 
@@ -110,7 +110,7 @@ extension S3Dialect {
         throw UploadError(
             failure(
                 .config, "all_names_taken",
-                "\(api.client.host(settings.endpoint)) says that an object is there, whatever name it is asked for: a login portal or a proxy "
+                "\(api.client.host(settings.endpoint)) reports an object for every name: a login portal or a proxy "
                     + "answers, or the address is wrong", retryable: true), remedy: .misconfigured)
     }
 
@@ -121,7 +121,7 @@ extension S3Dialect {
         throw UploadError(
             failure(
                 .transient, "name_in_use",
-                "\(api.address(of: key)) is where another upload is on its way to; this one waits for its end",
+                "\(api.address(of: key)) is the target of another running upload; this one waits for its end",
                 retryable: true), remedy: .pending(after: .seconds(30)))
     }
 
@@ -144,9 +144,9 @@ extension S3Dialect {
         case .same:
             // The parts were never asked to be assembled, so they did not become this object. They are removed.
             return isSingle || isPerhapsThere
-                ? .finished(object(piece, "held")) : .lost("\(api.address(of: key)) is there meanwhile")
+                ? .finished(object(piece, "held")) : .lost("\(api.address(of: key)) exists by now")
         }
         return settings.taken == .replace || isGuarded
-            ? .goesOn : .lost("\(api.address(of: key)) is another file's meanwhile")
+            ? .goesOn : .lost("\(api.address(of: key)) belongs to another file by now")
     }
 }

@@ -41,7 +41,7 @@ extension S3Dialect {
 
     func nameTaken(_ key: FilePath) -> UploadError {
         refusal(
-            "name_taken", "\(api.address(of: key)) is there already with another content, and `taken: fail` is set")
+            "name_taken", "\(api.address(of: key)) exists already with other content, and `taken: fail` is set")
     }
 
     /// The error when neither a look nor a condition protects existing objects from being overwritten.
@@ -52,9 +52,10 @@ extension S3Dialect {
         return UploadError(
             failure(
                 .config, "names_unseen",
-                "whether a name is free cannot be known: the key may not look at objects (\(api.lookRights)), and of `preset: \(preset)` no "
-                    + "conditional write \(isSingle ? "" : "of an upload in parts ")is known; give the key these rights, set the service's own "
-                    + "`preset`, or `taken: replace`, by which what is there is written over",
+                "it cannot be known whether a name is free: the key may not read objects (\(api.lookRights)), and "
+                    + "for `preset: \(preset)` no conditional write \(isSingle ? "" : "of an upload in parts ")is "
+                    + "known; give the key these rights, set the service's own `preset`, or `taken: replace`, "
+                    + "which overwrites existing objects",
                 retryable: true), remedy: .misconfigured)
     }
 
@@ -143,16 +144,16 @@ extension S3Dialect {
         switch verifiedBy {
         case Self.unseen:
             [
-                "the answer to its end was lost, and the key may not look at objects: the service does not know the upload any more, or "
-                    + "has an object of this name, as behind an end"
+                "the answer to its completion was lost, and the key may not read objects: the service no longer "
+                    + "knows the upload, or has an object of this name, as after a completion"
             ]
         case Self.byName:
             [
-                "an object is there whose name has this content's digest in it, and the key may not look at it: it is taken for an earlier "
-                    + "upload of the same content"
+                "an object exists whose name contains the digest of this content, and the key may not read it: it "
+                    + "is regarded as an earlier upload of the same content"
             ]
         case Self.byAnswer:
-            ["nothing that the service answered tells of the bytes, and the key may not look at the object"]
+            ["no answer of the service confirms the bytes, and the key may not read the object"]
         default: []
         }
     }
@@ -169,7 +170,7 @@ extension S3API {
     func hasUpload(_ upload: String, _ key: FilePath) async throws -> Bool {
         let request = S3Request(
             method: "PUT", key: key, query: [("partNumber", "1"), ("uploadId", upload)], body: .bytes([]),
-            what: "the question for an unfinished upload")
+            what: "the lookup of an unfinished upload")
         let response: Response
         do { response = try await send(request) } catch let error as AuthorizedClient.Unanswered { throw error.error }
         if (200..<300).contains(response.status), !response.isWebPageForXML { return true }

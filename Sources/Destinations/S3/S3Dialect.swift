@@ -110,10 +110,11 @@ struct S3Dialect: PartsDialect {
             headers.append(("x-amz-checksum-type", settings.checksum.kind == nil ? "COMPOSITE" : "FULL_OBJECT"))
         }
         let request = S3Request(
-            method: "POST", key: key, query: [("uploads", "")], headers: headers, what: "the beginning of an upload")
+            method: "POST", key: key, query: [("uploads", "")], headers: headers,
+            what: "the request to start a multipart upload")
         let response = try await answer(request)
         guard let id = XMLValue.read(response.body)?["UploadId"]?.text, id.utf8.count <= 4096 else {
-            throw strange("an answer to the beginning of an upload that does not name it")
+            throw strange("an answer to the request to start a multipart upload that does not name it")
         }
         return id
     }
@@ -207,7 +208,7 @@ struct S3Dialect: PartsDialect {
             let checksum = checksum(of: piece)
             let proof = try await proof(of: part, piece, checksum)
             if isSingle, proof.sha256 != piece.order.file.sha256 {
-                throw piece.order.file.changed("does not have the content any more that was staged", failure)
+                throw piece.order.file.changed("no longer has the content that was staged", failure)
             }
             // For a part the digest is computed when all are there.
             let digest = isSingle ? SentDigest(of: piece.order.file) : nil

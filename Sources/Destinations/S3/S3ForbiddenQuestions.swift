@@ -29,8 +29,8 @@ final class S3ForbiddenQuestions: Sendable {
         state.withLock { $0.until = now.advanced(by: Self.pause) }
         say(
             .object,
-            "the key may not look at objects (\(right)): names are kept by conditional writes alone, what was made is not looked at, and "
-                + "after a lost answer the service's word on the upload decides")
+            "the key may not read objects (\(right)): only conditional writes protect existing names, completed "
+                + "objects are not checked, and after a lost answer the state of the upload at the service decides")
     }
 
     /// Records an answer that described the object.
@@ -40,7 +40,7 @@ final class S3ForbiddenQuestions: Sendable {
     func refusedParts(right: String) {
         say(
             .parts,
-            "the key may not list parts (\(right)): what goes on after a stop believes the parts that were acknowledged"
+            "the key may not list parts (\(right)): an upload that continues after a stop trusts the parts that were acknowledged"
         )
     }
 

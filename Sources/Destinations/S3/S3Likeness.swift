@@ -46,7 +46,7 @@ extension S3Dialect {
         UploadError(
             failure(
                 .config, "etag_unclear",
-                "\(words); look whether the object is whole, and set `etag: opaque` if the service's ETags are something else",
+                "\(words); check whether the object is complete, and set `etag: opaque` if the service's ETags are something else",
                 retryable: true), remedy: .misconfigured)
     }
 
@@ -81,7 +81,7 @@ extension S3Dialect {
         if isSingle {
             guard let digits = digits(of: object.etag, isHidden: object.hidesTag) else {
                 guard object.etag == nil, settings.tags == .md5 else { return .same }
-                return .damaged(damaged(key, "nothing is said of its bytes, as this service otherwise does"))
+                return .damaged(damaged(key, "the answer does not confirm its bytes, as this service otherwise does"))
             }
             switch word(of: digits, isHidden: false, against: try await md5(of: file)) {
             case .same, .silent: return .same
@@ -102,7 +102,7 @@ extension S3Dialect {
         UploadError(
             failure(
                 .protocol, "object_damaged",
-                "\(api.address(of: key)) is what was made of this file, and is not whole: \(words); remove it there, and the file goes again",
+                "\(api.address(of: key)) was made of this file, and is not complete: \(words); remove it there, and the file is sent again",
                 retryable: true), remedy: .refused(after: nil))
     }
 
@@ -161,7 +161,7 @@ extension S3Dialect {
             return (sha256.finish(), md5.finish())
         }
         guard sha256 == file.sha256 else {
-            throw file.changed("does not have the content any more that was staged", failure)
+            throw file.changed("no longer has the content that was staged", failure)
         }
         return md5
     }

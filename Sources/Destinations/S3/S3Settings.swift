@@ -47,7 +47,7 @@ extension S3 {
         type: DestinationType(
             name: "s3", summary: "a bucket at Amazon S3, or at a service or server that speaks its protocol",
             keys: [
-                SettingKey("bucket", .text, required: true, "The bucket. It must be there, and is never made."),
+                SettingKey("bucket", .text, required: true, "The bucket. It must exist, and is never created."),
                 SettingKey(
                     "preset", .choice(S3Preset.all.map(\.name)),
                     "The service; `other` by default, `aws` without `endpoint`."),
@@ -55,23 +55,23 @@ extension S3 {
                 SettingKey("region", .text, "The region that requests are signed for; the preset's, or `us-east-1`."),
                 SettingKey(
                     "addressing", .choice(["path", "virtual"]),
-                    "Where the bucket is named: in the path, or as a part of the host; as the preset has it."),
+                    "Where the bucket is named: in the path, or as a part of the host; the preset's by default."),
             ] + S3Access.keys + [
                 SettingKey(
-                    "part_size", .size, "Bytes of a part, 16 MiB by default; more where a file would have too many."),
-                SettingKey("single_up_to", .size, "Files of up to so many bytes go in one request; 16 MiB by default."),
-                SettingKey("parallel", .whole(1...16), "Parts of one file that go at once; 4 by default."),
+                    "part_size", .size, "Bytes of a part, 16 MiB by default; more if a file would have too many parts."),
+                SettingKey("single_up_to", .size, "Files up to this size are sent in one request; 16 MiB by default."),
+                SettingKey("parallel", .whole(1...16), "Parts of one file that are sent at once; 4 by default."),
                 SettingKey(
                     "checksum", .choice(S3Preset.Checksum.allCases.filter { $0 != .crc64 }.map(\.rawValue)),
-                    "What is sent along to be compared: of the whole object (`crc64nvme`, `crc32c`), of each part (`sha256`, `md5`), or `none`; the preset's by default."
+                    "The checksum that is sent for comparison: of the whole object (`crc64nvme`, `crc32c`), of each part (`sha256`, `md5`), or `none`; the preset's by default."
                 ),
                 SettingKey(
                     "etag", .choice([S3Preset.Tags.md5.rawValue, S3Preset.Tags.opaque.rawValue]),
-                    "What the service's ETags of 32 digits are: the `md5` of what it got, or `opaque`; as the preset has it, and found out for `other`."
+                    "What the service's ETags of 32 digits are: the `md5` of the bytes, or `opaque`; the preset's by default, detected for `other`."
                 ),
                 SettingKey(
                     "taken", .choice(TakenRule.allCases.map(\.rawValue)),
-                    "What is done when the key holds another file: a number is added (`suffix`, default), it is replaced, or the upload fails."
+                    "What to do if the key holds another file: add a number (`suffix`, default), `replace` it, or `fail`."
                 ),
                 SettingKey("storage_class", .text, "`STANDARD_IA`, `GLACIER_IR` … as the service names them."),
                 SettingKey("acl", .text, "A canned ACL, like `bucket-owner-full-control`."),
@@ -79,9 +79,10 @@ extension S3 {
                 SettingKey("kms_key", .text, "The key for `aws:kms`; the account's own by default."),
                 SettingKey("tags", .labels, "Tags of each object."),
                 SettingKey("ca_file", .path, "Certificates to trust instead of the system's (PEM)."),
-                SettingKey("stall_timeout", .duration, "For how long the server may take no byte; 60 s by default."),
+                SettingKey("stall_timeout", .duration, "How long the server may accept no byte; 60 s by default."),
                 SettingKey(
-                    "reply_timeout", .duration, "For how long it may think after the last byte; 10 min by default."),
+                    "reply_timeout", .duration, "How long it may take to answer after the last byte; 10 min by default."
+                ),
             ], presets: S3Preset.all.map { ($0.name, $0.summary) }, objections: { objections($0) })
     ) { values, tools in try S3(values, tools) }
 
@@ -189,13 +190,13 @@ extension S3Settings {
             if tags.count > 10 { object("tags", "are at most 10") }
             for (name, source) in tags.sorted(by: { $0.key < $1.key }) {
                 guard case .literal(let text) = source else {
-                    object("tags.\(name)", "is a plain text: everybody who sees the object sees it")
+                    object("tags.\(name)", "is plain text: every reader of the object sees it")
                     continue
                 }
                 if (name + text).contains(where: { $0 == "{" || $0 == "}" }) {
                     object(
                         "tags.\(name)",
-                        "has braces, and tags are the same for each object: placeholders are for `metadata` of the folder, "
+                        "has braces, and tags are the same for each object; use placeholders in `metadata` of the folder, "
                             + "which goes with each object")
                 }
             }

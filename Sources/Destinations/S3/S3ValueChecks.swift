@@ -32,7 +32,7 @@ enum S3ValueChecks {
         var all = marked(values)
         func text(_ key: String) -> String? { if case .text(let text)? = values[key] { text } else { nil } }
         if let acl = text("acl"), !acls.contains(acl) {
-            let problem = "is no canned ACL: `\(acl)`; there are: \(acls.joined(separator: ", "))"
+            let problem = "is not a canned ACL: `\(acl)`; there are: \(acls.joined(separator: ", "))"
             all.append(SettingObjection(key: "acl", problem: problem))
         }
         if text("addressing") == "virtual", let host = text("endpoint").map({ WebAddress($0).host }),

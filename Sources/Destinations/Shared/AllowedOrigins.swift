@@ -95,7 +95,7 @@ struct AllowedOrigins: Sendable {
     /// is shown, since an upload's address gives a right to the upload.
     func objection(to url: String) -> String {
         let target = WebAddress(url)
-        let shown = target.isOfPlainHost ? target.shownOrigin : "an address that no host can have"
+        let shown = target.isOfPlainHost ? target.shownOrigin : "an invalid address"
         let own = homes.map(\.shownOrigin) + named.map(\.shownOrigin)
         var words = shown
         if own.isEmpty, !domains.isEmpty {
@@ -112,9 +112,9 @@ struct AllowedOrigins: Sendable {
         case .allowOrigins:
             words += " If the server may send uploads there, write at this destination: `\(line(for: target))`"
         case .inPlace(let key):
-            words += " If the bytes are to go through a host of yours, set `\(key)` at this destination"
+            words += " To send the bytes through a host of yours, set `\(key)` at this destination"
         }
-        if target.scheme == "http" { words += ". What goes there is not encrypted" }
+        if target.scheme == "http" { words += ". That connection is not encrypted" }
         return words
     }
 

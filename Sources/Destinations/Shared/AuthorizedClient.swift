@@ -177,7 +177,7 @@ struct AuthorizedClient: Sendable {
                 failure(
                     .protocol, Self.unreadableAnswer,
                     "\(host(request.url)) answered \(response.status) to \(request.method), and its body \(words); "
-                        + "gzip and deflate can be read: look at the proxy or server that compresses its answers",
+                        + "gzip and deflate can be read: check the proxy or server that compresses its answers",
                     retryable: true), remedy: .again(after: nil))
             throw Broken(error: error, delivery: response.delivery, bytesSent: response.bytesSent)
         }
@@ -222,7 +222,7 @@ struct AuthorizedClient: Sendable {
         case .resolve, .connect, .interface:
             let proxy = request.mayUseProxy ? WebAddress(request.url).proxy : nil
             let through = proxy.map {
-                "; what goes there goes through the proxy \($0), as `\(WebAddress(request.url).scheme ?? "http")_proxy` of the environment "
+                "; connections to it use the proxy \($0), as `\(WebAddress(request.url).scheme ?? "http")_proxy` of the environment "
                     + "says, and that cannot be reached"
             }
             return UploadError(
@@ -231,7 +231,7 @@ struct AuthorizedClient: Sendable {
         case .tls:
             let hint =
                 error.isOfHandshake
-                ? "; whoever answers there hung up before a certificate was shown: it may have no TLS, or none for this name or version"
+                ? "; the server closed the connection before it showed a certificate: it may have no TLS, or none for this name or version"
                 : "; a certificate that is not trusted means a wrong address, a missing ca_file, or a portal in between"
             return UploadError(
                 failure(.config, "tls", what + hint, retryable: true), remedy: .misconfigured)

@@ -112,8 +112,8 @@ extension AuthorizedClient {
         UploadError(
             failure(
                 .protocol, Self.creationsUnknown,
-                "what earlier creations made there is not known, since no answer to them could be used; the next one waits "
-                    + "\(Int(left.inSeconds.rounded(.up))) s more, so that no heap of empty uploads is made",
+                "the results of earlier creations are not known, because their answers could not be used; the next one waits "
+                    + "\(Int(left.inSeconds.rounded(.up))) s more, to avoid many empty uploads",
                 retryable: true), remedy: .holdDestination(after: left))
     }
 }

@@ -132,7 +132,7 @@ extension OwnService {
         SettingKey("token", .secret, "Sent to it as `Authorization: Bearer …`."),
         SettingKey("headers", .headers, "More headers for it."),
         SettingKey("ca_file", .path, "Certificates to trust for it instead of the system's (PEM)."),
-        SettingKey("command", .texts, "In place of a service, a program and its arguments."),
+        SettingKey("command", .texts, "Instead of a service, a program and its arguments."),
     ]
 
     /// Lower-case. Set twice, they would break the framing.

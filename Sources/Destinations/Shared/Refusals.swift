@@ -20,13 +20,13 @@ extension AuthorizedClient {
         // A caller that read the message does not depend on the type.
         let isPage = said == nil && response.headers["Content-Type"]?.lowercased().hasPrefix("text/html") == true
         if let unreadable = response.unreadable {
-            message += "; why is not known, since its body \(unreadable)"
+            message += "; the reason is not known, because its body \(unreadable)"
         } else if isPage {
             message += " with a web page"
         } else if !words.isEmpty {
             message += ": " + FilePath(words).display
         }
-        if case .noRoom = remedy { message += "; there is no room, or a quota is used up there" }
+        if case .noRoom = remedy { message += "; there is no free space, or a quota is used up there" }
         if (300..<400).contains(status) { message += "; it redirects: a login portal, or the wrong address" }
         let kind: Failure.Class
         switch remedy {

@@ -21,16 +21,16 @@ extension AuthorizedClient {
             return UploadError(
                 failure(
                     .transient, "remote_works",
-                    "every byte is there, and the service is still at work on \(thing) (\(status))", retryable: true),
+                    "every byte is there, and the service is still processing \(thing) (\(status))", retryable: true),
                 remedy: .pending(after: poll))
         }
         let rare = min(max(poll, waited / 24), max(poll, .seconds(3600)))
         return UploadError(
             failure(
                 .transient, Self.verifyTimeout,
-                "every byte has been there for \(waited.inWords), and the service still does not say that \(thing) can be used "
+                "every byte has been there for \(waited.inWords), and the service still does not report that \(thing) can be used "
                     + "(\(status)): the source and the copy stay until it does, and it is asked again every "
-                    + "\(rare.inWords); look at it there, or cancel it", retryable: true),
+                    + "\(rare.inWords); check it there, or cancel it", retryable: true),
             remedy: .pending(after: rare))
     }
 }

@@ -45,7 +45,7 @@ struct Tus: Destination {
         let there = order.url.map { dialect.elsewhere($0) } ?? dialect
         do { return try await there.find(order) } catch let error as UploadError { throw error } catch {
             throw UploadError(
-                dialect.failure(.cancelled, "cancelled", "the question was stopped", retryable: true),
+                dialect.failure(.cancelled, "cancelled", "the request was stopped", retryable: true),
                 remedy: .again(after: nil))
         }
     }
@@ -55,7 +55,7 @@ struct Tus: Destination {
     func space() async throws(UploadError) -> RemoteSpace? {
         do { return try await dialect.space() } catch let error as UploadError { throw error } catch {
             throw UploadError(
-                dialect.failure(.cancelled, "cancelled", "the question was stopped", retryable: true),
+                dialect.failure(.cancelled, "cancelled", "the request was stopped", retryable: true),
                 remedy: .again(after: nil))
         }
     }
@@ -110,14 +110,14 @@ struct Tus: Destination {
         switch status {
         case 401, 403: return CheckResult(.failed, answer + ": check the token")
         case 404, 410: return CheckResult(.failed, answer + ": nothing is there; check the address")
-        case 300..<400: return CheckResult(.failed, answer + ", which sends elsewhere; check the address")
+        case 300..<400: return CheckResult(.failed, answer + ", which redirects elsewhere; check the address")
         // Servers that do not know OPTIONS may still speak tus.
         case 501: break
-        case 500...: return CheckResult(.failed, answer + "; uploads wait until it is well")
+        case 500...: return CheckResult(.failed, answer + "; uploads wait until it works")
         default: break
         }
         return CheckResult(
-            .warning, answer + " and did not say that it speaks tus; uploads are tried all the same: check the address")
+            .warning, answer + " and did not announce tus; uploads are tried anyway: check the address")
     }
 }
 
@@ -139,18 +139,20 @@ extension Tus {
                     "headers", .headers,
                     "More headers for every request, to this server and to `allow_origins` only."),
                 SettingKey("ca_file", .path, "Certificates to trust instead of the system's (PEM)."),
-                SettingKey("chunk_size", .size, "The most bytes of one request, 64 MiB by default; 0 for no bound."),
+                SettingKey("chunk_size", .size, "Maximum bytes of one request, 64 MiB by default; 0 for no limit."),
                 SettingKey(
                     "checksum", .choice(["none", "sha1", "sha256"]),
-                    "Checked by the server for each request, if it offers that."),
+                    "The checksum that the server verifies for each request, if it offers that."),
                 SettingKey(
-                    "ascii_filename", .flag, "Writes other letters of file names as %HH, for servers that refuse them."),
+                    "ascii_filename", .flag,
+                    "Writes non-ASCII characters of file names as %HH, for servers that refuse them."),
                 SettingKey("gone", .choice(GonePolicy.allCases.map(\.rawValue)), GonePolicy.summary),
                 SettingKey(
                     "final_error", .choice(FinalErrorPolicy.allCases.map(\.rawValue)), FinalErrorPolicy.summary),
-                SettingKey("stall_timeout", .duration, "For how long the server may take no byte; 60 s by default."),
+                SettingKey("stall_timeout", .duration, "How long the server may accept no byte; 60 s by default."),
                 SettingKey(
-                    "reply_timeout", .duration, "For how long it may think after the last byte; 10 min by default."),
+                    "reply_timeout", .duration, "How long it may take to answer after the last byte; 10 min by default."
+                ),
             ], releaseDoubts: GonePolicy.releaseDoubts)
     ) { values, tools in try Tus(values, tools) }
 
@@ -199,7 +201,7 @@ extension Tus {
         let (target, home) = (WebAddress(url), WebAddress(dialect.endpoint).origin)
         guard (1...2048).contains(url.utf8.count), url.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
             target.scheme == "http" || target.scheme == "https", !target.host.isEmpty
-        else { return "an http or https address of at most 2048 printable ASCII characters is wanted" }
+        else { return "it must be an http or https address of at most 2048 printable ASCII characters" }
         if target.hasUser { return "it has a user name in it; `token` and `headers` of the destination are for that" }
         if target.origin != home {
             return "it is of \(FilePath(target.origin).display), and the destination is \(FilePath(home).display): "

@@ -23,7 +23,7 @@ extension TusDialect {
         default:
             let remedy: Remedy =
                 if case .stop(let remedy) = verdict(.HEAD, response) { remedy } else { .again(after: nil) }
-            throw refused("the question whether it holds a file", response, remedy)
+            throw refused("the lookup of a file", response, remedy)
         }
     }
 }

@@ -75,9 +75,9 @@ struct TusDialect: OffsetDialect {
         switch verdict(.HEAD, response) {
         case .success: return try position(response, order, isTus)
         case .gone: return .gone(isCertain: isTus)
-        case .doubtful: return .doubtful(refused("the question for its offset", response, .again(after: nil)))
-        case .stop(let remedy): throw refused("the question for its offset", response, remedy)
-        default: throw refused("the question for its offset", response, .again(after: nil))
+        case .doubtful: return .doubtful(refused("the lookup of its offset", response, .again(after: nil)))
+        case .stop(let remedy): throw refused("the lookup of its offset", response, remedy)
+        default: throw refused("the lookup of its offset", response, .again(after: nil))
         }
     }
 
@@ -227,7 +227,9 @@ struct TusDialect: OffsetDialect {
         }
         do {
             let resolved = try TusLocation(location, base: answer.url, allowed: allowed)
-            if resolved.isMended { log("\(host(endpoint)) names uploads with http behind https; https is used") }
+            if resolved.isMended {
+                log("\(host(endpoint)) names uploads with http, but was reached with https; https is used")
+            }
             return resolved.url
         } catch {
             throw UploadError(
@@ -256,7 +258,7 @@ struct TusDialect: OffsetDialect {
         if let echoed = response.headers["Upload-Metadata"].flatMap({ TusMetadata.values($0)["sha256"] }),
             echoed != Array(hexadecimal(order.file.sha256).utf8)
         {
-            return .foreign("its metadata names another content")
+            return .foreign("its metadata names other content")
         }
         return .at(offset)
     }

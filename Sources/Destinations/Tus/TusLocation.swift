@@ -16,14 +16,14 @@ extension TusLocation {
     /// - Parameter base: The address that answered.
     init(_ location: String, base: String, allowed: AllowedOrigins) throws(Refused) {
         guard location.utf8.count <= 8192, location.utf8.allSatisfy({ (0x21..<0x7F).contains($0) || $0 >= 0x80 }) else {
-            throw Refused(reason: "it is too long or has blanks or control characters")
+            throw Refused(reason: "it is too long, or has spaces or control characters")
         }
         let target = WebAddress(base).resolving(location)
         guard target.scheme == "http" || target.scheme == "https", !target.host.isEmpty else {
-            throw Refused(reason: "it is no http or https address")
+            throw Refused(reason: "it is not an http or https address")
         }
         guard !target.hasUser else { throw Refused(reason: "it has a user name in it") }
-        guard target.isOfPlainHost else { throw Refused(reason: "it has a host or a port that is none") }
+        guard target.isOfPlainHost else { throw Refused(reason: "its host or its port is not valid") }
         guard let place = allowed.place(of: target.description) else {
             self.init(url: target.description)
             return

@@ -79,17 +79,17 @@ struct Vimeo: Destination {
     }
 
     func find(_ order: UploadOrder) async throws(UploadError) -> Finding {
-        .unknown("Vimeo names no digest of what it holds, and two videos may have one name: `sluice remote` lists them")
+        .unknown("Vimeo gives no digest of its videos, and two videos may have one name: `sluice remote` lists them")
     }
 
     var tellsSpace: Bool { true }
 
     func space() async throws(UploadError) -> RemoteSpace? {
-        try await client("the question") { try await dialect.space() }
+        try await client("the request") { try await dialect.space() }
     }
 
     func list(after mark: String?) async throws(UploadError) -> RemotePage? {
-        try await client("the question") { try await dialect.list(after: mark) }
+        try await client("the request") { try await dialect.list(after: mark) }
     }
 
     private func client<Answer>(
@@ -121,7 +121,7 @@ struct Vimeo: Destination {
             case .unknown:
                 result.verdict = .warning
                 result.detail +=
-                    "; it is not known whether `flow: \(dialect.settings.flow.rawValue)` is taken: "
+                    "; it is not known whether `flow: \(dialect.settings.flow.rawValue)` is accepted: "
                     + "the service refuses the trial for another reason"
             }
             return result
@@ -135,7 +135,7 @@ struct Vimeo: Destination {
     /// The purposes for which uploads and other functions need each scope.
     private var uses: [(scope: String, purpose: String)] {
         var uses = [
-            ("delete", "removing what was cancelled"), ("private", "seeing the quota and videos that are not public"),
+            ("delete", "removing what was cancelled"), ("private", "reading the quota and videos that are not public"),
         ]
         let edits = [
             dialect.settings.flow == .fourStep ? "naming a video" : nil,

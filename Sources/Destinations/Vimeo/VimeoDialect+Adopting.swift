@@ -100,7 +100,7 @@ extension VimeoDialect {
                 throw UploadError(
                     failure(
                         .transient, "creation_unclear",
-                        "the video \(video.uri) may be that of a creation whose answer was lost; it is used when nobody else has sent bytes to it by then",
+                        "the video \(video.uri) may be that of a creation whose answer was lost; it is used if no other upload has sent bytes to it by then",
                         retryable: true), remedy: .pending(after: left))
             }
             // Two uploads of this daemon may have waited for the same one.
@@ -180,7 +180,7 @@ extension VimeoDialect {
         // The address of a complete video ends. Its state shows which writer sent it.
         guard reachability < size else { return false }
         let (_, json) = try await asked(
-            "GET", "\(video)?fields=uri,status,upload.status", nil, "the question whose bytes a video has",
+            "GET", "\(video)?fields=uri,status,upload.status", nil, "the lookup of a video",
             allowing: [404, 410])
         return json?["upload"]?["status"]?.text == "complete" || json?["status"]?.text.map(Self.later.contains) == true
     }
@@ -198,7 +198,7 @@ extension VimeoDialect {
         }
         // A checkpoint from before these fields existed does not tell.
         guard let size = checkpoint["asked_size"].flatMap({ Int64($0) }) else {
-            throw unknown(what, "it is not known what was asked for")
+            throw unknown(what, "it is not known which video was requested")
         }
         let mine = videos.filter { isMade($0, by: checkpoint, size: size, name: checkpoint["asked_name"]) }
         var without: [Listed] = []
@@ -213,7 +213,7 @@ extension VimeoDialect {
             throw unknown(
                 what,
                 without.isEmpty
-                    ? "not every video in the account says of which size it is"
+                    ? "not every video in the account has a known size"
                     : "\(without.count) videos in the account may be its")
         }
         return try await remove(video.uri)

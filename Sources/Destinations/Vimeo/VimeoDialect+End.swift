@@ -15,9 +15,9 @@ extension VimeoDialect {
             guard checkpoint["video"] != nil else {
                 guard verification(of: order) == .transfer else {
                     // It cannot be confirmed that the video can be watched, and the source is to be removed.
-                    throw try await later(&checkpoint, reporter, "which video it became could not be found out")
+                    throw try await later(&checkpoint, reporter, "the video that it became was not found")
                 }
-                outcome.warnings.append("it is complete there, and which video it became could not be found out")
+                outcome.warnings.append("it is complete there, and the video that it became was not found")
                 return .done(outcome)
             }
         }
@@ -58,7 +58,7 @@ extension VimeoDialect {
             checkpoint["found"] = "1"
             try await became(video, &checkpoint, reporter)
         } else if (200..<300).contains(response.status) {
-            throw strange("the end of the upload was taken without a word of the video that it became")
+            throw strange("the end of the upload was accepted without naming the video that it became")
         }
     }
 
@@ -98,10 +98,10 @@ extension VimeoDialect {
         warnings += said.warnings
         do {
             _ = try await asked(
-                "PATCH", video, .object(said.fields), "what is said of the video", version: .ofTickets)
+                "PATCH", video, .object(said.fields), "the properties of the video", version: .ofTickets)
         } catch let error as UploadError {
             guard error.failure.retryable, checkpoint.count("settings_tries") < Self.settingsTries else {
-                warnings.append("what is said of the video was not taken: \(error.failure.message)")
+                warnings.append("the properties of the video were not accepted: \(error.failure.message)")
                 checkpoint["settled"] = "1"
                 return try await reporter.record(checkpoint)
             }
@@ -140,7 +140,7 @@ extension VimeoDialect {
         do {
             (response, json) = try await asked(
                 "GET", "\(video)?fields=uri,link,status,is_playable,upload.status,upload.size,transcode.status", nil,
-                "the question what became of the video", allowing: [404, 410])
+                "the lookup of the video", allowing: [404, 410])
         } catch let error as UploadError where error.isNoWord {
             throw try await later(&checkpoint, reporter, error.failure.message)
         }
@@ -155,24 +155,24 @@ extension VimeoDialect {
             return .missing(
                 refusal(
                     "video_deleted",
-                    "the video \(FilePath(video).display) was not found there \(Self.mostMissing) times after its bytes had come: it was deleted"
+                    "the video \(FilePath(video).display) was not found there \(Self.mostMissing) times after its bytes had arrived: it was deleted"
                 ))
         }
         for field in ["missing", OffsetProgress.missingIn] { checkpoint[field] = nil }
         // Only known words count: an answer from an intermediary, or a word of a later version, is no success.
         guard let uri = json?["uri"]?.string else {
-            throw try await later(&checkpoint, reporter, "an answer that is none")
+            throw try await later(&checkpoint, reporter, "an answer without content")
         }
         guard Self.isSame(uri, video) else {
             throw try await later(&checkpoint, reporter, "an answer about another video")
         }
         if let there = json?["upload"]?["size"]?.whole, there != order.file.size {
             throw try await later(
-                &checkpoint, reporter, "it speaks of \(there) bytes, and the file has \(order.file.size)")
+                &checkpoint, reporter, "it reports \(there) bytes, and the file has \(order.file.size)")
         }
         var outcome = outcome
         if checkpoint["concluding"] == "offset_unanswered" {
-            outcome.warnings.append("no answer to its last bytes was seen; the service says that it has all of them")
+            outcome.warnings.append("no answer to its last bytes arrived; the service reports that it has all of them")
         }
         outcome.id = video
         if let link = json?["link"]?.text.flatMap({ Self.page($0) }), checkpoint["link"] != link {
@@ -190,7 +190,7 @@ extension VimeoDialect {
                 UploadError(
                     failure(
                         .protocol, "upload_rejected",
-                        "the service has taken every byte, and says that the upload failed",
+                        "the service has accepted every byte, and reports that the upload failed",
                         retryable: true), remedy: .refused(after: .seconds(60))))
         }
         if status == "transcoding_error" || transcode == "error" {
@@ -199,7 +199,7 @@ extension VimeoDialect {
             return .rejected(
                 refusal(
                     "transcoding_failed",
-                    "the service has taken every byte, and can make no video of them: it says \(words.display)"))
+                    "the service has accepted every byte, but cannot make a video of them: it says \(words.display)"))
         }
         let isPlayable = Self.isPlayable(json?["is_playable"]?.flag, status, upload, transcode)
         switch verification(of: order) {
@@ -208,7 +208,7 @@ extension VimeoDialect {
         case .playable where isPlayable:
             outcome.verifiedBy = "playable"
             if let waited = waited(checkpoint), waited > settings.verifyTimeout {
-                outcome.warnings.append("the service worked on it for \(waited.inWords), longer than `verify_timeout`")
+                outcome.warnings.append("the service processed it for \(waited.inWords), longer than `verify_timeout`")
             }
             return .done(outcome)
         default: break
@@ -256,7 +256,7 @@ extension VimeoDialect {
     private func full(_ status: String?) async -> UploadError {
         let failure = failure(
             .quota, "quota_exceeded",
-            "the service has taken every byte, and the account's \(status == "total_cap_exceeded" ? "storage" : "quota") "
+            "the service has accepted every byte, and the account's \(status == "total_cap_exceeded" ? "storage" : "quota") "
                 + "does not allow the video", retryable: true)
         let reset = (try? await space())?.resetsAt
         let now = api.client.clocks.wall()
@@ -271,7 +271,7 @@ extension VimeoDialect {
     /// The smaller of the period's quota and the total storage; `nil` where the service does not tell, as for a token
     /// without the scope `private`.
     func space() async throws -> RemoteSpace? {
-        let (_, json) = try await api.ask("GET", "/me?fields=upload_quota", nil, "the question for the quota")
+        let (_, json) = try await api.ask("GET", "/me?fields=upload_quota", nil, "the lookup of the quota")
         guard let space = json?["upload_quota"]?["space"] else { return nil }
         let isCount = space["unit"]?.text == "video_count"
         let periodic = json?["upload_quota"]?["periodic"]
@@ -292,7 +292,7 @@ extension VimeoDialect {
             "/me/videos?sort=date&direction=desc&per_page=50&page=\(number)"
                 + "&fields=uri,name,link,created_time,status,upload.size,upload.status", nil, "the list of videos")
         guard case .list(let data)? = json?["data"] else {
-            throw strange("an answer to the question for videos without a list")
+            throw strange("an answer to the request for videos without a list")
         }
         let items = data.compactMap { video -> RemotePage.Item? in
             guard let id = video["uri"]?.string else { return nil }
@@ -308,9 +308,9 @@ extension VimeoDialect {
     /// - Returns: Whether there is nothing left of it.
     func remove(_ video: String) async throws -> Bool {
         let (response, _) = try await api.ask(
-            "DELETE", video, nil, "the removal of what was cancelled", allowing: [403, 404, 410])
+            "DELETE", video, nil, "the removal of a cancelled upload", allowing: [403, 404, 410])
         if response.status != 403, response.isWebPage {
-            throw api.refusal(response, "the removal of what was cancelled")
+            throw api.refusal(response, "the removal of a cancelled upload")
         }
         // A token that may not delete now will not be allowed to later.
         return response.status != 403
@@ -318,7 +318,7 @@ extension VimeoDialect {
 
     /// The scopes of the token, by the service's names; `nil` where the service does not tell.
     func scopes() async throws -> Set<String>? {
-        let (_, json) = try await api.ask("GET", "/oauth/verify", nil, "the question what the token may do")
+        let (_, json) = try await api.ask("GET", "/oauth/verify", nil, "the lookup of the token's scopes")
         return json?["scope"]?.text.map { Set($0.split(separator: " ").map(String.init)) }
     }
 }

@@ -30,7 +30,7 @@ extension VimeoDialect {
                 "GET", "/me/videos?sort=date&direction=desc&per_page=50&page=\(page)&fields=\(Self.fields)", nil,
                 "the list of videos")
             guard case .list(let items)? = json?["data"] else {
-                throw strange("an answer to the question for videos without a list")
+                throw strange("an answer to the request for videos without a list")
             }
             for item in items {
                 guard let uri = item["uri"]?.text.flatMap({ Self.path(of: $0) }),
@@ -79,11 +79,11 @@ extension VimeoDialect {
         throw unknown(
             Self.inEnd,
             mine.isEmpty
-                ? "not every video in the account says of which size it is"
+                ? "not every video in the account has a known size"
                 : "\(mine.count) videos in the account may be its")
     }
 
-    private static let inEnd = "it was cancelled while its end was asked for"
+    private static let inEnd = "it was cancelled while its completion was requested"
 
     /// - Parameter what: The step at which it was cancelled.
     func notShown(_ what: String, _ count: Int) -> UploadError {
@@ -91,7 +91,7 @@ extension VimeoDialect {
         return UploadError(
             failure(
                 .transient, "not_shown_yet",
-                "\(what), and the account shows \(some) that may be its; it is looked at again",
+                "\(what), and the account shows \(some) that may be its; it is checked again",
                 retryable: true), remedy: .again(after: nil))
     }
 
@@ -99,7 +99,7 @@ extension VimeoDialect {
         UploadError(
             failure(
                 .protocol, Failure.removalUnknown,
-                "\(what), and whether a video came of it could not be found out: \(words); look at the account",
+                "\(what), and it is not known whether it became a video: \(words); check the account",
                 retryable: false), remedy: .giveUp)
     }
 

@@ -50,7 +50,7 @@ struct VimeoDialect: OffsetDialect {
         do {
             try await api.creations.make(api.client, after: earlier) {
                 if earlier > 0 {
-                    log("a creation got no answer: the account may hold an empty video more; `sluice remote` shows it")
+                    log("a creation got no answer: the account may hold one more empty video; `sluice remote` shows it")
                 }
                 switch settings.flow {
                 case .tus: try await createVideo("tus", order, &checkpoint)
@@ -216,7 +216,7 @@ struct VimeoDialect: OffsetDialect {
 
     /// The API, which knows the video unless a proxy has lost its backend.
     func isThere() async throws -> Bool {
-        let what = "the question who we are"
+        let what = "the lookup of the account"
         let (response, _) = try await asked("GET", "/me?fields=uri", nil, what)
         if response.isWebPage { throw api.client.answeredByPage(what, response) }
         return true

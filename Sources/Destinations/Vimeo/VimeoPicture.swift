@@ -58,7 +58,7 @@ struct VimeoPicture: Sendable {
                 "not_a_picture", "it is \(order.mediaType), and Vimeo takes JPEG, PNG and GIF for thumbnails")
         }
         guard order.file.size > 0 else {
-            throw dialect.refusal("empty_file", "an empty file is no picture; it is not sent")
+            throw dialect.refusal("empty_file", "an empty file is not a picture; it is not sent")
         }
     }
 
@@ -67,15 +67,15 @@ struct VimeoPicture: Sendable {
     /// The address of the video to which the picture belongs.
     private func video(_ reporter: any UploadReporter) async throws -> String {
         guard let companion = try await reporter.companions().first(where: { VimeoDialect.mayBeVideo($0.mediaType) })
-        else { throw dialect.refusal("no_video", "no video travels with it; `group` of its folder says what does") }
+        else { throw dialect.refusal("no_video", "it accompanies no video; `group` of its folder sets that") }
         switch companion.state {
         case .completed:
             guard let video = companion.remote?.id.flatMap({ VimeoDialect.path(of: $0) }) else {
-                throw dialect.refusal("no_video", "the page of the video that it travels with is not known")
+                throw dialect.refusal("no_video", "the page of the video that it accompanies is not known")
             }
             return video
         case .cancelled, .removed:
-            throw dialect.refusal("no_video", "the upload of the video that it travels with was cancelled")
+            throw dialect.refusal("no_video", "the upload of the video that it accompanies was cancelled")
         case .failed, .staging, .queued, .uploading: break
         }
         let how = companion.state == .failed ? ", whose upload failed" : " to be complete"
@@ -98,7 +98,7 @@ struct VimeoPicture: Sendable {
                 guard dialect.api.isOwnWord(response) else {
                     throw dialect.api.refusal(response, "the creation of a thumbnail")
                 }
-                throw gone("the video that it travels with")
+                throw gone("the video that it accompanies")
             }
             guard let picture = json?["uri"]?.string, Self.isPicture(picture, of: video) else {
                 throw dialect.strange("an answer to the creation of a thumbnail that does not name it")
@@ -141,7 +141,7 @@ struct VimeoPicture: Sendable {
             "PATCH", picture, .object(["active": .bool(true)]), "the choice of a thumbnail")
         if (200..<300).contains(response.status), json?["active"]?.flag != true {
             (response, json) = try await asked(
-                "GET", picture + "?fields=uri,active", nil, "the question for a thumbnail")
+                "GET", picture + "?fields=uri,active", nil, "the lookup of a thumbnail")
         }
         if response.status == 404 {
             guard dialect.api.isOwnWord(response) else {

@@ -65,28 +65,28 @@ extension Vimeo {
                 SettingKey("ca_file", .path, "Certificates to trust instead of the system's (PEM)."),
                 SettingKey(
                     "flow", .choice(VimeoFlow.allCases.map(\.rawValue)),
-                    "How bytes go: `tus` (default), or the older `two-step` and `four-step`, which the public service has switched off."
+                    "How bytes are sent: `tus` (default), or the older `two-step` and `four-step`, which the public service has switched off."
                 ),
                 SettingKey(
                     "verify", .choice(VimeoVerification.allCases.map(\.rawValue)),
-                    "When an upload is complete: when the service has taken every byte (`transfer`), or when the video is `playable`; the latter by default where sources are deleted or moved."
+                    "When an upload is complete: when the service has accepted every byte (`transfer`), or when the video is `playable`; the latter by default if sources are deleted or moved."
                 ),
                 SettingKey(
                     "poll", .duration,
-                    "Until it is asked again whether a video is ready; 15 s by default, and more each time."),
+                    "Time until it is asked again whether a video is ready; 15 s by default, and more each time."),
                 SettingKey(
                     "verify_timeout", .duration,
-                    "For how long it may work on a video before a warning says so; 24 h by default. Nothing is released by time."
+                    "How long it may process a video before a warning; 24 h by default. No source is released because of the time."
                 ),
-                SettingKey("chunk_size", .size, "The most bytes of one request, 64 MiB by default; 0 for no bound."),
+                SettingKey("chunk_size", .size, "Maximum bytes of one request, 64 MiB by default; 0 for no limit."),
                 SettingKey(
                     "final_error", .choice(FinalErrorPolicy.allCases.map(\.rawValue)), FinalErrorPolicy.summary),
-                SettingKey("stall_timeout", .duration, "For how long the server may take no byte; 60 s by default."),
+                SettingKey("stall_timeout", .duration, "How long the server may accept no byte; 60 s by default."),
                 SettingKey(
                     "reply_timeout", .duration,
-                    "For how long it may think after the last byte: 10 min by default, and 60 s where the request has none of the file."
+                    "How long it may take to answer after the last byte: 10 min by default, and 60 s if the request has no bytes of the file."
                 ),
-                SettingKey("video", .section(video), "What is said of each video."),
+                SettingKey("video", .section(video), "Properties of each video."),
             ], releaseDoubts: { releaseDoubts($0) }, objections: { objections($0) })
     ) { values, tools in try Vimeo(values, tools) }
 
@@ -94,14 +94,14 @@ extension Vimeo {
         SettingKey("name", .template, "Its title; the name of the file without its ending by default."),
         SettingKey("description", .template, "Its description."),
         SettingKey("license", .choice(VimeoLimits.licenses), "A Creative Commons licence."),
-        SettingKey("locale", .text, "The language of its words, `en` or `de-DE`."),
+        SettingKey("locale", .text, "The language of its texts, `en` or `de-DE`."),
         SettingKey("content_rating", .texts, "Ratings, as Vimeo names them: `safe`, `unrated`, `violence` …"),
-        SettingKey("password", .secret, "What is asked of viewers; for `privacy: {view: password}`."),
+        SettingKey("password", .secret, "The password for viewers; for `privacy: {view: password}`."),
         SettingKey("users", .texts, "Who may see it, as `/users/123`; for `privacy: {view: users}`."),
         SettingKey("folder", .text, "The folder that it is put into, as `/users/1/projects/2`."),
         SettingKey(
             "thumbnail", .flag,
-            "Whether an image that travels with a video (`group` of its folder) becomes its thumbnail; no by default."),
+            "Whether an image that accompanies a video (`group` of its folder) becomes its thumbnail; no by default."),
         SettingKey(
             "privacy",
             .section([
@@ -112,8 +112,8 @@ extension Vimeo {
                 SettingKey("embed", .template, "Where it may be embedded: \(list(VimeoLimits.embed))."),
                 SettingKey("comments", .template, "Who may comment: \(list(VimeoLimits.comments))."),
                 SettingKey("download", .flag, "Whether viewers may download it."),
-                SettingKey("add", .flag, "Whether viewers may add it to collections of theirs."),
-            ]), "Who may do what with it."),
+                SettingKey("add", .flag, "Whether viewers may add it to their collections."),
+            ]), "Who may see, embed, download or comment it."),
     ]
 
     private static func list(_ words: [String]) -> String { words.map { "`\($0)`" }.joined(separator: ", ") }
@@ -156,7 +156,7 @@ extension Vimeo {
         var doubts = GonePolicy.releaseDoubts(values)
         if settings(values).verify == .transfer {
             doubts.append(
-                "`verify: transfer` takes an upload for complete before the service knows whether it can make a video of it; "
+                "`verify: transfer` regards an upload as complete before the service knows whether it can make a video of it; "
                     + "leave `verify` out, or set `playable`")
         }
         return doubts

@@ -66,7 +66,7 @@ final class BusConnection {
                 if code == EAGAIN { break }
                 throw BusError(SystemError(call: "recv", subject: "D-Bus", code: code).reason)
             }
-            if got == 0 { throw BusError("it has gone") }
+            if got == 0 { throw BusError("it closed the connection") }
             taken += got
             found += try stream.take(UnsafeRawBufferPointer(buffer)[..<got])
         }

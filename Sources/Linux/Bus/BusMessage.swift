@@ -33,7 +33,7 @@ struct BusMessage: Hashable, Sendable {
         guard start.count >= shortest else { return nil }
         let isBigEndian = start.first == UInt8(ascii: "B")
         guard isBigEndian || start.first == UInt8(ascii: "l"), start[start.startIndex + 3] == 1 else {
-            throw BusError("what came over it is not D-Bus")
+            throw BusError("the data from it is not D-Bus")
         }
         func number(_ offset: Int) -> Int {
             let piece = start[(start.startIndex + offset)..<(start.startIndex + offset + 4)]
@@ -42,7 +42,7 @@ struct BusMessage: Hashable, Sendable {
         let (body, fields) = (number(4), number(12))
         let length = shortest + (fields + 7) / 8 * 8 + body
         // The specification's own limits: 64 MiB for an array and 128 MiB for a message.
-        guard fields <= 64 << 20, length <= 128 << 20 else { throw BusError("what came over it is not D-Bus") }
+        guard fields <= 64 << 20, length <= 128 << 20 else { throw BusError("the data from it is not D-Bus") }
         return length
     }
 
@@ -57,7 +57,7 @@ struct BusMessage: Hashable, Sendable {
         do {
             if case .list(let found) = try reader.values("a(yv)").first { fields = found }
             try reader.align(8)
-        } catch { throw BusError("a message came over it with a damaged header") }
+        } catch { throw BusError("a message from it has a damaged header") }
         guard bytes.count > 1, let kind = Kind(rawValue: bytes[1]) else { return nil }
         var message = BusMessage(kind: kind, bytes: bytes, isBigEndian: isBigEndian, body: reader.position)
         for case .list(let field) in fields where field.count == 2 {

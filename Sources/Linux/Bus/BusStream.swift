@@ -45,7 +45,7 @@ struct BusStream {
         input += bytes.dropFirst(passed)
         while stage != .talking {
             guard let end = input.firstIndex(of: UInt8(ascii: "\n")) else {
-                if input.count > Self.longestLine { throw BusError("what came over it is not D-Bus") }
+                if input.count > Self.longestLine { throw BusError("the data from it is not D-Bus") }
                 return []
             }
             // The first word decides, and the rest is for a person.
@@ -67,7 +67,7 @@ struct BusStream {
             stage = .talking
             output += Array("BEGIN\r\n".utf8) + calls
             calls = []
-        default: throw BusError("it does not let this user in, and says “\(printable(line))”")
+        default: throw BusError("it rejects this user, and says “\(printable(line))”")
         }
     }
 

@@ -223,7 +223,7 @@ final class NetworkListener {
         let failure = message.kind == .failure ? printable(String(name)) : nil
         switch purpose {
         case .greeting:
-            if let failure { throw BusError("it refuses to tell its news: \(failure)") }
+            if let failure { throw BusError("it refuses to send its signals: \(failure)") }
         case .owner(let index):
             // The call has succeeded, so the earlier trouble is over.
             report.trouble = nil
@@ -235,7 +235,7 @@ final class NetworkListener {
             } else if let value = message.values?.first, value.byName != nil || value.byObject != nil {
                 mirrors[index].take(.value(value), to: question)
             } else {
-                mirrors[index].take(.refused("its answer is not of the kind that was asked for"), to: question)
+                mirrors[index].take(.refused("its answer is of the wrong type"), to: question)
             }
         }
     }

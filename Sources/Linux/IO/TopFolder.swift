@@ -78,7 +78,7 @@ struct TopFolder: ~Copyable {
                         call: "open", subject: path.display, code: ESTALE,
                         detail:
                             "\(link.display) in its path is a symbolic link of user \(Accounts.shown(owner)) to a directory of "
-                            + "user \(Accounts.shown(target)): give the link to one of root, the daemon's user or that user (chown -h), or "
+                            + "user \(Accounts.shown(target)): change the owner of the link to root, the daemon's user or that user (chown -h), or "
                             + "configure the path without it")
                 }
             case .enter(let name):

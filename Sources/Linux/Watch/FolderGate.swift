@@ -27,7 +27,7 @@ package final class FolderGate {
             if let missing = try mount(requirement, folder) { return missing }
             if let file = requirement.file, try !folder.has(file) {
                 return
-                    "\(file.display) is missing (require.file): what belongs there is not mounted, or was never marked"
+                    "\(file.display) is missing (require.file): its file system is not mounted, or was never marked"
             }
         }
         return nil
@@ -51,7 +51,7 @@ package final class FolderGate {
             let isOn = (try? Self.isOn(place, point)) ?? false
             if !isOn { return "nothing is mounted at \(place.display) (require.mount)" }
         }
-        return "it is not there"
+        return "it does not exist"
     }
 
     private static func isOn(_ place: FilePath, _ point: MountPoint) throws(SystemError) -> Bool {
@@ -69,7 +69,7 @@ package final class FolderGate {
         return "nothing is mounted at \(point.display) "
             + (expected == nil
                 ? "(require.mount)"
-                : "(\(table.display) names it; if that is as it should be, say `require: {mount: /}`)")
+                : "(\(table.display) names it; if that is intended, set `require: {mount: /}`)")
     }
 
     private func expected(_ folder: borrowing OpenFolder) -> FilePath? {

@@ -62,7 +62,7 @@ package enum FolderParents {
         if !trusted.contains(directory.owner) { return "belongs to user \(Accounts.shown(directory.owner))" }
         let isSticky = directory.mode & 0o1000 != 0
         if isSticky, trusted.contains(owner) { return nil }
-        if directory.mode & 0o002 != 0 { return "can be written by everybody" }
+        if directory.mode & 0o002 != 0 { return "can be written by every user" }
         if let list = Files.attribute("system.posix_acl_access", of: path) {
             // The middle bits are the mask then, and not the rights of the group (acl(5)).
             for entry in AccessList.entries(in: list) where entry.mayWrite && directory.mode & 0o020 != 0 {

@@ -52,7 +52,7 @@ final class PathListener {
     /// - Returns: Why some events are missing.
     private func watch(_ path: FilePath, _ inotify: Inotify, _ before: Set<Int32>, _ table: MountTable) -> String? {
         if let slow = table.place(of: path.parent).slow {
-            return "\(slow.display) is mounted from elsewhere, and not everything that happens there is told"
+            return "\(slow.display) is mounted from elsewhere, and not all changes there are reported"
         }
         var folder: FilePath = "/"
         var trouble: String?
@@ -60,7 +60,7 @@ final class PathListener {
             do {
                 let stream = try FolderStream(folder, followsLink: true)
                 if FileSystemKind.lacksChangeEvents(stream) {
-                    trouble = "the file system of \(folder.display) does not tell of changes"
+                    trouble = "the file system of \(folder.display) does not report changes"
                 }
                 let watch = try inotify.watch(stream, named: folder, for: .names)
                 if awaited[watch] == nil, !before.contains(watch) { inotify.began() }

@@ -86,8 +86,9 @@ package final class SourceFolder: Sendable {
         SystemError(
             call: "open", subject: path.display, code: ESTALE,
             detail:
-                "another directory stands there, of user \(Accounts.shown(found.owner)): it was one of user "
-                + "\(Accounts.shown(remembered.owner)) before. \(why)`sluice folder accept \(name ?? "NAME")` takes it")
+                "another directory is there, owned by user \(Accounts.shown(found.owner)): the one before was "
+                + "owned by user \(Accounts.shown(remembered.owner)). "
+                + "\(why)`sluice folder accept \(name ?? "NAME")` accepts it")
     }
 
     /// On a removable disk, and on one without owners, another directory cannot be distinguished from the one before.

@@ -9,25 +9,25 @@ extension Verb {
     static let add: Verb = Verb(
         "add", "upload files, folders or standard input by hand", operands: "PATH...", takes: .file, count: 1...10_000,
         details: [
-            "The file must lie below one of the configured folders, whatever its name. It is uploaded as that folder says, "
-                + "and its source treated so too. A file that was uploaded before is refused (status 65) unless --again "
-                + "is given.",
-            "Of a folder, with all folders in it, every file is added that its configured folder takes: by name, ignore files, size "
-                + "and age; also those that were there before it was watched.",
-            "`-` takes what comes from standard input until its end, as a file called --name. It has come when this says so: "
-                + "whole and on the disk. `./-` is a file of that name.",
+            "The file must lie below one of the configured folders, whatever its name. The settings of that folder "
+                + "decide how it is uploaded and what happens to its source. A file that was uploaded before is "
+                + "refused (status 65) unless --again is given.",
+            "For a folder, it adds every file in it and in its subfolders that the configured folder accepts by "
+                + "name, ignore files, size and age, including files that are older than the watch.",
+            "`-` reads standard input to its end, and adds it as a file called --name. When the command reports "
+                + "success, all bytes are on the disk. `./-` is a file of that name.",
         ],
         options: [
             Option(
                 "to", "NAME", takes: .destinations, repeats: true,
                 "a destination; without it, those of the folder that the file is in, and for `-` the only one that there is"
             ),
-            Option("name", "NAME", "what standard input is to be called; with `-`"),
-            Option("key", "KEY", "a name of yours for it; only one ongoing upload may have it"),
-            Option("context", "NAME=VALUE", repeats: true, "kept with the upload and shown with it"),
+            Option("name", "NAME", "the file name for standard input; with `-`"),
+            Option("key", "KEY", "your own name for the upload; only one ongoing upload may have it"),
+            Option("context", "NAME=VALUE", repeats: true, "stored with the upload and shown with it"),
             Option(
                 "header", "NAME: VALUE", repeats: true,
-                "a further header of the requests for this upload, to its destination's address alone; its value is never shown"
+                "an extra header of this upload's requests, sent to its destination's address only; its value is never shown"
             ),
             Option(
                 "url", "URL",
@@ -37,9 +37,9 @@ extension Verb {
         ] + Option.client,
         examples: [
             ("sluice add /srv/camera/clip.mp4 --to archive", "One file to one destination."),
-            ("sluice add *.mp4 --to archive --context trip=alps", "Many, with a word to find them by."),
-            ("sluice add /srv/camera/2025 --to archive", "All that is in a folder."),
-            ("ffmpeg -i cam -f mpegts - | sluice add - --name clip.ts --to archive", "What a program writes."),
+            ("sluice add *.mp4 --to archive --context trip=alps", "Many, with a context to find them by."),
+            ("sluice add /srv/camera/2025 --to archive", "Everything in a folder."),
+            ("ffmpeg -i cam -f mpegts - | sluice add - --name clip.ts --to archive", "The output of a program."),
         ]
     ) { call in
         let context = try readContext(call.arguments.texts("context"), .add)
@@ -49,7 +49,7 @@ extension Verb {
             throw Arguments.usage("--key names one upload, and there are \(paths.count) files", .add)
         }
         if paths.contains("-") { return try await handOver(call, context, headers) }
-        if call.arguments.has("name") { throw Arguments.usage("--name is for `-`; a file has its own", .add) }
+        if call.arguments.has("name") { throw Arguments.usage("--name is for `-`; a file has its own name", .add) }
         return try await call.withClient { client in
             var status = ExitCode.ok
             for path in paths {
@@ -82,7 +82,8 @@ private func handOver(
     _ call: Invocation, _ context: [String: String], _ headers: [String: String]
 ) async throws -> ExitCode {
     guard call.arguments.operands.count == 1 else {
-        throw Arguments.usage("`-` is standard input, which goes alone; `./-` is a file of that name", .add)
+        throw Arguments.usage(
+            "`-` is standard input, and must be the only argument; `./-` is a file of that name", .add)
     }
     guard let name = call.arguments.path("name") else {
         throw Arguments.usage("--name is missing: standard input has no name of its own", .add)
@@ -101,9 +102,9 @@ private func handOver(
             try report("added", try await client.receive(request, from: input), call)
             return .ok
         } catch let refusal as Refusal {
-            throw CommandError(ExitCode(refusal.code), "sluice add: nothing was taken: \(refusal.message)")
+            throw CommandError(ExitCode(refusal.code), "sluice add: nothing was added: \(refusal.message)")
         } catch let error as TransportError {
-            throw CommandError(.failed, "sluice add: nothing was taken: \(error.detail)")
+            throw CommandError(.failed, "sluice add: nothing was added: \(error.detail)")
         } catch let error as ControlError {
             throw CommandError(
                 ExitCode(error), "sluice add: \(error.description)",
@@ -116,12 +117,12 @@ extension ControlError {
     /// A sentence on whether bytes that were not acknowledged were taken.
     fileprivate func isOver(before input: ByteStream) -> String {
         switch self {
-        case .notRunning, .denied: return "Nothing was taken."
+        case .notRunning, .denied: return "Nothing was added."
         case .ended, .protocolFault:
             // Nothing is left to read, or it is unknown: the last bytes may have gone before it ended.
             return input.hasMore
-                ? "Nothing was taken: it ended before the last byte."
-                : "Whether it was taken is not known: `sluice list` tells."
+                ? "Nothing was added: it ended before the last byte."
+                : "It is not known whether it was added: see `sluice list`."
         }
     }
 }
@@ -147,12 +148,12 @@ private func readHeaders(_ written: [String]) throws -> [String: String] {
     for (number, line) in written.enumerated() {
         let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, !parts[0].isEmpty, !parts[0].contains(" ") else {
-            throw Arguments.usage("--header takes 'Name: value'; the \(number + 1). is something else", .add)
+            throw Arguments.usage("--header takes 'Name: value'; number \(number + 1) has another form", .add)
         }
         let value = String(String(parts[1].drop { $0 == " " }).reversed().drop { $0 == " " }.reversed())
         guard value.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) else {
             throw Arguments.usage(
-                "--header takes printable ASCII; the value of `\(printable(String(parts[0])))` is something else", .add)
+                "--header takes printable ASCII; the value of `\(printable(String(parts[0])))` is not", .add)
         }
         guard headers.updateValue(value, forKey: String(parts[0])) == nil else {
             throw Arguments.usage("--header names `\(printable(String(parts[0])))` twice", .add)

@@ -7,36 +7,36 @@ internal import Daemon
 
 extension Verb {
     static let allow: Verb = Verb(
-        "allow", "let uploads off the policy for a while", operands: "[ID|KEY|PATH...]", takes: .uploads("ongoing"),
-        count: 0...1000,
+        "allow", "exempt uploads from policy rules for a while", operands: "[ID|KEY|PATH...]",
+        takes: .uploads("ongoing"), count: 0...1000,
         details: [
-            "What is allowed goes at once where nothing else is in the way, and counts in every quota all the same. A network "
-                + "with `allowed: false` stays forbidden. `why` and `status` say who allowed what until when.",
-            "Give uploads or a folder, one or more of --metered, --quota and --window, and --for.",
+            "Exempt uploads run at once, unless something else holds them; every quota still counts them. A network "
+                + "with `allowed: false` stays forbidden. `why` and `status` show who allowed what, and until when.",
+            "Name uploads or a folder, one or more of --metered, --quota and --window, and --for.",
         ],
         options: [
-            Option("folder", "NAME", takes: .folders, "all that comes from this folder"),
+            Option("folder", "NAME", takes: .folders, "all uploads of this folder"),
             Option(flag: "metered", "over metered networks"), Option(flag: "quota", "beyond its quotas"),
             Option(flag: "window", "outside its windows"), Option("for", "TIME", "for 30m, 2h, 1d …"),
-            Option(flag: "end", "take back what was allowed"),
+            Option(flag: "end", "end the exemption"),
         ] + Option.client,
         examples: [
-            ("sluice allow 01JD3K8Q --metered --for 1h", "This one may cost something."),
-            ("sluice allow --folder door --window --for 2h", "Now, and not at night."),
+            ("sluice allow 01JD3K8Q --metered --for 1h", "This upload may cost money."),
+            ("sluice allow --folder door --window --for 2h", "Now, instead of at night."),
             ("sluice allow --folder door --window --end", "At night after all."),
         ]
     ) { call in
         let arguments = call.arguments
         let kinds = Exemption.allCases.map(\.rawValue).filter { arguments.has($0) }
-        if kinds.isEmpty { throw Arguments.usage("say what is allowed: --metered, --quota or --window", .allow) }
+        if kinds.isEmpty { throw Arguments.usage("name the rule: --metered, --quota or --window", .allow) }
         guard arguments.operands.isEmpty != (arguments.text("folder") == nil) else {
             throw Arguments.usage("name uploads, or a folder with --folder", .allow)
         }
         if arguments.has("end"), arguments.has("for") {
-            throw Arguments.usage("--end takes back at once what was allowed, so --for goes not with it", .allow)
+            throw Arguments.usage("--end ends the exemption at once, so --for does not go with it", .allow)
         }
         guard arguments.has("end") || arguments.has("for") else {
-            throw Arguments.usage("say for how long, like --for 2h; or take it back with --end", .allow)
+            throw Arguments.usage("name a length of time, like --for 2h, or end it with --end", .allow)
         }
         let request = AllowRequest(
             ids: try arguments.operands.map(reference), folder: arguments.text("folder"), kinds: kinds,
@@ -46,17 +46,17 @@ extension Verb {
             ?? request.ids.map { printable($0) }.joined(separator: ", ")
         return try tell(
             try await call.withClient { try await $0.allow(request) }, call,
-            nothing: "nothing of that was allowed to \(whom)")
+            nothing: "there is no such exemption for \(whom)")
     }
 
     static let limit: Verb = Verb(
         "limit", "limit all transfers together for a while", operands: "RATE|off", takes: .words(["off"]), count: 1...1,
         details: [
-            "Counts beside the `bandwidth` of the configuration: the strictest wins. 0 sends nothing; `off` takes the limit back."
+            "Applies in addition to `bandwidth` of the configuration: the lowest rate wins. 0 stops all transfers; `off` removes the limit."
         ],
         options: [Option("for", "TIME", "for 30m, 2h, 1d …")] + Option.client,
         examples: [
-            ("sluice limit 500kB/s --for 2h", "While somebody is in a meeting."),
+            ("sluice limit 500kB/s --for 2h", "During a meeting."),
             ("sluice limit off", "The meeting is over."),
         ]
     ) { call in
@@ -66,7 +66,7 @@ extension Verb {
         if written == "off" {
             if duration != nil {
                 throw Arguments.usage(
-                    "`off` takes the limit back at once, so --for goes not with it; a rate takes it, like `2MB/s --for 2h`",
+                    "`off` removes the limit at once, so --for does not go with it; it goes with a rate, like `2MB/s --for 2h`",
                     .limit)
             }
             request = LimitRequest(rate: nil, duration: nil)
@@ -75,12 +75,12 @@ extension Verb {
                 throw Arguments.usage(
                     "takes a rate like `2 MB/s` or `500 kB/s`, or `off`, not `\(printable(written))`", .limit)
             }
-            guard let duration else { throw Arguments.usage("say for how long, like --for 2h", .limit) }
+            guard let duration else { throw Arguments.usage("name a length of time, like --for 2h", .limit) }
             request = LimitRequest(rate: rate, duration: duration)
         }
         return try tell(
             try await call.withClient { try await $0.limit(request) }, call,
-            nothing: "there was no limit of yours; that of the configuration stays as it is")
+            nothing: "`sluice limit` has set no limit; the limits of the configuration stay as they are")
     }
 }
 
@@ -101,9 +101,9 @@ private func tell(_ reply: OverridesReply, _ call: Invocation, nothing: String) 
     let now = call.now()
     if let ended = reply.ended {
         if ended.isEmpty { try call.console.line(nothing) }
-        for exception in ended { try call.console.line("taken back: " + exceptionText(exception, now)) }
+        for exception in ended { try call.console.line("ended: " + exceptionText(exception, now)) }
     }
-    if reply.ended == nil, reply.exceptions.isEmpty { try call.console.line("nothing is allowed beyond the policy") }
+    if reply.ended == nil, reply.exceptions.isEmpty { try call.console.line("no exemptions") }
     for exception in reply.exceptions {
         try call.console.line((reply.ended == nil ? "" : "still: ") + exceptionText(exception, now))
     }

@@ -8,17 +8,17 @@ extension Verb {
     private static let questions = ["uploads", "folders", "destinations"]
 
     static let completions: Verb = Verb(
-        "completions", "print what a shell needs to complete the words of sluice", operands: "bash|zsh|fish",
+        "completions", "print the completion script of a shell", operands: "bash|zsh|fish",
         takes: .words(CompletionScript.allCases.map(\.rawValue)), count: 1...2,
         details: [
             "The script is made from the same tables as this help. It asks the daemon for ids and names, and the "
-                + "configuration for names when no daemon answers; when neither does, it has none.",
-            "What the script asks is `completions uploads [LIST]`, `folders` and `destinations`: one word a line, and nothing "
-                + "else whatever happens.",
+                + "configuration for names when no daemon answers; if neither has them, it offers none.",
+            "The script calls `completions uploads [LIST]`, `folders` and `destinations`, which print one word on "
+                + "each line, and never an error.",
         ],
         options: [.config, .socket, .json],
         examples: [
-            ("sluice completions bash > /usr/share/bash-completion/completions/sluice", "For everybody who uses bash."),
+            ("sluice completions bash > /usr/share/bash-completion/completions/sluice", "For all users of bash."),
             ("sluice completions zsh > /usr/share/zsh/vendor-completions/_sluice", "The same for zsh."),
             ("sluice completions fish > ~/.config/fish/completions/sluice.fish", "For yourself, in fish."),
         ]

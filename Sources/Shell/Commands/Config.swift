@@ -3,14 +3,14 @@ internal import Core
 
 extension Verb {
     static let config: Verb = Verb(
-        "config", "print the effective configuration, and where each setting is from",
+        "config", "print the effective configuration, and where each setting comes from",
         details: [
-            "Every setting with its value, and behind it the file and line that say so, or `default`. What is printed is a "
-                + "configuration again, of the same meaning. Of secrets it shows where they are kept; one that stands in the "
-                + "configuration itself, and the values of headers, are replaced by `hidden`. No daemon is needed: it reads the "
-                + "file as it is now, which a daemon may not have reloaded yet.",
-            "Status 78 when the configuration has a mistake; also when a secret stands in it and others can read it. What it "
-                + "names is not looked at, which `sluice check` does.",
+            "Prints every setting with its value, then the file and line that set it, or `default`. The output is "
+                + "itself a configuration, with the same meaning. For a secret it shows where the secret is kept. "
+                + "Secrets in the configuration itself, and the values of headers, are replaced by `hidden`. It "
+                + "needs no daemon: it reads the file as it is now, which a daemon may not have reloaded yet.",
+            "Status 78 when the configuration has a mistake; also when it contains a secret and other users can "
+                + "read it. The files that it names are not examined; `sluice check` does that.",
         ],
         options: [.json, .config],
         examples: [

@@ -6,12 +6,12 @@ extension Verb {
         "destinations", "list the kinds of destination, their presets and their keys", operands: "[TYPE]",
         takes: .words(DestinationTable.builtIn.map(\.type.name)), count: 0...1,
         details: [
-            "Without TYPE: each kind in one line. With it: its presets, and each key that goes under `destinations.NAME` with what it "
-                + "takes. Rules of policy such as `concurrency`, `windows` and `quotas` go there as well, for each kind the same."
+            "Without TYPE: each kind in one line. With it: its presets, its keys and their values. Policy rules such "
+                + "as `concurrency`, `windows` and `quotas` are keys of each kind too."
         ],
         options: [.json],
         examples: [
-            ("sluice destinations", "What there is."), ("sluice destinations vimeo", "The keys of one."),
+            ("sluice destinations", "All kinds."), ("sluice destinations vimeo", "The keys of one."),
         ]
     ) { call in
         let kinds = DestinationTable.builtIn.map(\.type)
@@ -90,5 +90,5 @@ extension SettingKey {
         }
     }
 
-    fileprivate var told: String { "\(summary) (\(takes)\(isRequired ? "; needed" : ""))" }
+    fileprivate var told: String { "\(summary) (\(takes)\(isRequired ? "; required" : ""))" }
 }

@@ -4,13 +4,13 @@ internal import Daemon
 
 extension Verb {
     static let folder: Verb = Verb(
-        "folder", "accept the directory that stands under a folder's path", operands: "accept NAME", count: 2...2,
+        "folder", "accept the directory that is now at a folder's path", operands: "accept NAME", count: 2...2,
         details: [
-            "The daemon remembers which directory each folder is. When another one of somebody else's stands in its place, the "
-                + "folder is absent, and nothing in it is read, uploaded or deleted: whoever can write in the directory above could "
-                + "have put it there. `accept` takes it for the right one, after you have looked at it.",
-            "It is not needed where the new directory belongs to root, to the daemon's user or to the owner of the one before, on a "
-                + "disk that is pulled out, on a file system without owners, or where the folder has a `require`.",
+            "The daemon remembers which directory each folder is. If another user's directory takes its place, the "
+                + "folder is absent, and nothing in it is read, uploaded or deleted: any user who can write in the "
+                + "parent directory could have put it there. Inspect the new directory, then `accept` it.",
+            "It is not needed where the new directory belongs to root, to the daemon's user or to the owner of the one before, on "
+                + "a removable disk, on a file system without owners, or where the folder has a `require`.",
         ],
         options: Option.client,
         examples: [("sluice folder accept door", "After `sluice status` has said why the folder is absent.")]
@@ -18,7 +18,7 @@ extension Verb {
         let words = call.arguments.operands.map(\.lossyText)
         guard words[0] == "accept" else {
             throw Arguments.usage(
-                "`\(printable(words[0]))` is nothing that is done to a folder; there is accept", .folder)
+                "`\(printable(words[0]))` is not an action on a folder; the only action is `accept`", .folder)
         }
         let reply = try await call.withClient { try await $0.accept(folder: words[1]) }
         if call.json {

@@ -5,17 +5,17 @@ internal import Daemon
 
 extension Verb {
     static let hook: Verb = Verb(
-        "hook", "tell a hook of a made-up event, and say what came of it", operands: "NAME", count: 1...1,
+        "hook", "send a test event to a hook, and print the result", operands: "NAME", count: 1...1,
         details: [
-            "Runs its command or posts to its address once, with an event of the type `test`, whatever the hook listens to. "
-                + "Nothing of it is stored or tried again. The running daemon does it, with its rights and with the hook as it was "
-                + "loaded; what it sends obeys `policy` as notices do, and is counted.",
-            "Without a daemon it is done here: run it as the daemon's user, for example with `sudo -u sluice`. An address with "
-                + "`network: policy` is then told where the configuration, the networks and a pause allow it.",
-            "Ends with status 0 when the hook took it, with 75 when policy holds it, else with 76.",
+            "Runs its command or posts to its address once, with an event of the type `test`, whatever events the hook "
+                + "lists. The test is neither stored nor retried. The running daemon sends it, with its rights and "
+                + "with the hook as it was loaded; the bytes obey `policy` as notices do, and are counted.",
+            "Without a daemon, this command sends it: run it as the daemon's user, for example with `sudo -u sluice`. "
+                + "An address with `network: policy` is then used only if configuration, networks and pauses allow it.",
+            "Exits with status 0 when the hook accepted it, with 75 when policy holds it, else with 76.",
         ],
         options: Option.client,
-        examples: [("sluice hook tell-home", "By the daemon, or by hand where none runs.")]
+        examples: [("sluice hook tell-home", "By the daemon, or directly if none runs.")]
     ) { call in
         let settings = try await ConfigurationFile(call.arguments, call.console).load().settings
         let name = call.arguments.operands.first?.lossyText ?? ""
@@ -44,7 +44,7 @@ private func told(_ hook: Hook, _ settings: Settings, _ call: Invocation) async 
     } catch let refusal as Refusal where refusal.code == .notFound {
         throw CommandError(
             ExitCode(refusal.code), refusal.message,
-            remedy: "The file has it: `sluice reload` puts it in force.")
+            remedy: "The configuration file has it: load it with `sluice reload`.")
     }
     return try await HookTrial.byHand(hook, settings) { try JSON.bytes($0) + [UInt8(ascii: "\n")] }
 }
@@ -54,5 +54,5 @@ private func cost(_ trial: HookTrial) -> String {
     let received = trial.received ?? 0
     if sent == 0, received == 0 { return "; nothing was sent" }
     return "; that sent \(Units.bytes(sent)) and received \(Units.bytes(received)), "
-        + (trial.counted ? "counted as `hook \(trial.hook)`" : "which nobody counts while no daemon runs")
+        + (trial.counted ? "counted as `hook \(trial.hook)`" : "not counted, because no daemon runs")
 }

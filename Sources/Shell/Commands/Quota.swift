@@ -4,15 +4,15 @@ internal import Daemon
 
 extension Verb {
     static let quota: Verb = Verb(
-        "quota", "show what may still go to a destination", operands: "[DESTINATION]", takes: .destinations,
+        "quota", "show how much may still be sent to a destination", operands: "[DESTINATION]", takes: .destinations,
         count: 0...1,
         details: [
-            "What the destination said of its room when it was asked last, and what is left of each quota of the configuration "
-                + "that counts what goes there. Nobody is asked for it, so it costs nothing."
+            "Shows the free space that the destination last reported, and how much is left of each quota that "
+                + "counts uploads to it. It sends no request, so it costs nothing."
         ],
         options: Option.client,
         examples: [
-            ("sluice quota", "Of every destination."), ("sluice quota archive --json", "Of one, for a script."),
+            ("sluice quota", "For every destination."), ("sluice quota archive --json", "For one, for a script."),
         ]
     ) { call in
         let name = call.arguments.operands.first?.lossyText
@@ -28,9 +28,9 @@ extension Verb {
         for (number, view) in views.enumerated() {
             if number > 0 { try call.console.line("") }
             try call.console.line(call.console.styled(printable(view.destination), .bold))
-            let space = view.space.map { spaceText($0, call.now()) } ?? "says nothing of its room, or was not asked yet"
+            let space = view.space.map { spaceText($0, call.now()) } ?? "reports no free space, or was not asked yet"
             try call.console.line("  " + space)
-            if view.quotas.isEmpty { try call.console.line("  no quota counts what goes there") }
+            if view.quotas.isEmpty { try call.console.line("  no quota counts uploads to it") }
             for quota in view.quotas {
                 for line in quotaLines(quota, call.console, call.now()) { try call.console.line("  " + line) }
             }

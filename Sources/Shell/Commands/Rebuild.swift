@@ -6,27 +6,27 @@ internal import Linux
 
 extension Verb {
     static let rebuild: Verb = Verb(
-        "rebuild", "make a new database when the old one is damaged or lost",
+        "rebuild", "build a new database when the old one is damaged or lost",
         details: [
-            "For the day on which `sluice run` says that the database is damaged. The new one is made from the folders, the "
-                + "staging folder and what the destinations hold: what a destination can name is not sent again. The old "
-                + "database is moved aside and never deleted. The daemon must not run meanwhile.",
-            "What a destination cannot tell waits for you as `failed`, with the reason: `sluice retry ID` sends it, "
-                + "`sluice cancel ID` lets it be. --unknown decides that for all of them: send, or assume-sent, which keeps their "
+            "Use it when `sluice run` reports that the database is damaged. It builds the new one from the folders, "
+                + "the staging folder and the contents of the destinations: files that a destination can confirm are "
+                + "not sent again. It moves the old database aside and never deletes it. Stop the daemon first.",
+            "A file that no destination can confirm becomes a `failed` upload, with the reason: `sluice retry ID` "
+                + "sends it, `sluice cancel ID` leaves it. --unknown decides that for all of them: send, or assume-sent, which keeps their "
                 + "sources.",
             "Run it as the daemon's user. It may be interrupted and run again at any point.",
         ],
         options: [
             Option(flag: "dry-run", "show what it would do, and change nothing"),
-            Option(flag: "yes", "do not ask before it begins"),
+            Option(flag: "yes", "do not ask for confirmation"),
             Option(
                 "unknown", "WORD", takes: .words(RebuildOptions.Undecided.allCases.map(\.rawValue)),
-                "hold (default), send or assume-sent what nobody can tell of"),
+                "files that no destination can confirm: hold (default), send or assume-sent"),
             Option(flag: "offline", "ask no destination"),
-            Option(flag: "force", "also when the database is well, or a folder is away"), .json, .config,
+            Option(flag: "force", "even if the database is intact, or a folder is absent"), .json, .config,
         ],
         examples: [
-            ("sudo -u sluice sluice rebuild --dry-run", "See what there is."),
+            ("sudo -u sluice sluice rebuild --dry-run", "See what it would do."),
             ("sudo -u sluice sluice rebuild --yes", "Do it."),
         ]
     ) { call in
@@ -40,7 +40,7 @@ extension Verb {
         options.isTrial = call.arguments.has("dry-run")
         options.isForced = call.arguments.has("force")
         guard options.isTrial || call.arguments.has("yes") else {
-            throw Arguments.usage("look with --dry-run first, then say --yes", .rebuild)
+            throw Arguments.usage("try --dry-run first, then confirm with --yes", .rebuild)
         }
         let settings = try await ConfigurationFile(call.arguments, call.console).load().settings
         let console = call.console
@@ -80,8 +80,8 @@ private func lines(_ report: RebuildReport, _ console: Console) -> [String] {
         if !names.isEmpty {
             var table = Table(columns: [
                 .init(title: "DESTINATION"), .init(title: "HELD THERE", isRight: true),
-                .init(title: "TO SEND", isRight: true), .init(title: "FOR YOU", isRight: true),
-                .init(title: "TAKEN AS SENT", isRight: true),
+                .init(title: "TO SEND", isRight: true), .init(title: "UNDECIDED", isRight: true),
+                .init(title: "ASSUMED SENT", isRight: true),
             ])
             for name in names {
                 var row = Table.Row(
@@ -95,18 +95,18 @@ private func lines(_ report: RebuildReport, _ console: Console) -> [String] {
             lines += table.lines(console)
         }
     }
-    for place in report.givenBack { lines.append("has its name again: \(place)") }
+    for place in report.givenBack { lines.append("renamed back: \(place)") }
     for place in report.unmatched {
         lines.append(
             report.trial
-                ? "belongs to no file that is known, and would be moved to recovered/: \(place)"
-                : "belongs to no file that is known, and is kept: \(place)")
+                ? "belongs to no known file, and would be moved to recovered/: \(place)"
+                : "belongs to no known file, and is kept: \(place)")
     }
-    for trouble in report.troubles { lines.append("look at this: \(printable(trouble))") }
+    for trouble in report.troubles { lines.append("needs attention: \(printable(trouble))") }
     if report.undecided.values.contains(where: { $0 > 0 }) {
         lines.append(
-            "FOR YOU: may have been sent before. `sluice list --list failed` shows them; `sluice retry --destination NAME` sends "
-                + "them, `sluice cancel ID` lets one be.")
+            "UNDECIDED: may have been sent before. `sluice list --list failed` shows them; `sluice retry --destination NAME` sends "
+                + "them, `sluice cancel ID` leaves one.")
     }
     if let old = report.setAside { lines.append("the old database is kept as \(old)") }
     lines.append(report.trial ? "nothing was changed" : "the new database is in place: start the daemon")

@@ -6,22 +6,22 @@ internal import WebServer
 
 extension Verb {
     static let receive: Verb = Verb(
-        "receive", "take uploads in: a tus server that stores into a folder",
+        "receive", "receive uploads: a tus server that stores files in a folder",
         details: [
-            "The other end of a camera and a store. A file appears in the folder under its sender's name when it is whole "
-                + "and on the disk; nothing is ever overwritten; what was acknowledged survives a power cut. Runs until "
-                + "SIGTERM or Ctrl-C. Says `listening on URL` on standard output when it is ready.",
-            "It speaks plain HTTP: beyond this machine, put a TLS proxy before it, and use --token-file.",
+            "A file appears in the folder under the sender's name when it is complete and on the disk. It never "
+                + "overwrites a file, and acknowledged bytes survive a power cut. It runs until SIGTERM or Ctrl-C, "
+                + "and prints `listening on URL` on standard output when it is ready.",
+            "It speaks plain HTTP: for senders on other machines, put a TLS proxy in front of it, and use --token-file.",
         ],
         options: [
-            Option("into", "DIR", takes: .directory, "where files appear (needed); made when it is missing"),
+            Option("into", "DIR", takes: .directory, "where files appear (required); created if it is missing"),
             Option("listen", "ADDR", "HOST:PORT or :PORT (127.0.0.1:1080); port 0 lets the system choose"),
             Option(
                 "token-file", "FILE", takes: .file,
-                "let in only those who bring the token in it (Authorization: Bearer)"),
+                "accept only senders with the token in this file (Authorization: Bearer)"),
             Option(
                 "trusted-proxy", "ADDRESS", repeats: true,
-                "believe the X-Forwarded-For of this proxy, or of this network: 127.0.0.1, 10.0.0.0/8"),
+                "trust X-Forwarded-For from this proxy or network: 127.0.0.1, 10.0.0.0/8"),
             Option("max-size", "SIZE", "refuse larger files: 20 GB, 500 MiB"),
             .config, .logLevel, .logFormat,
         ],
@@ -29,7 +29,7 @@ extension Verb {
             ("sluice receive --into /srv/incoming", "For senders on this machine."),
             (
                 "sluice receive --into /srv/incoming --listen :1080 --token-file /etc/sluice/receive.token",
-                "For senders on the network that know the token."
+                "For senders on the network that have the token."
             ),
         ]
     ) { call in
@@ -56,7 +56,7 @@ extension Verb {
         let host = address.host.contains(":") ? "[\(address.host)]" : address.host
         let isOpen = token == nil && !["127.0.0.1", "::1", "localhost"].contains(address.host)
         if let complaint = token.flatMap({ complaint(aboutToken: $0) }) { log.warning(complaint) }
-        if isOpen { log.warning("anybody who reaches this address may upload; give --token-file", ["listen": host]) }
+        if isOpen { log.warning("any client that reaches this address may upload; use --token-file", ["listen": host]) }
         if limits.connections < ConnectionLimits().connections {
             log.notice(
                 "fewer connections than usual: this process may have few open files",

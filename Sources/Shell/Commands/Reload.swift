@@ -4,18 +4,18 @@ internal import Daemon
 
 extension Verb {
     static let reload: Verb = Verb(
-        "reload", "have the daemon read its configuration again",
+        "reload", "make the daemon read its configuration again",
         details: [
             "All or nothing: a configuration with a mistake is refused, each mistake is shown with its place, and the old "
-                + "one stays in force (status 78). So is one with another `state`, `staging.path` or `control.socket`, "
-                + "which only a restart can change.",
-            "Transfers go on where nothing changed for them. One to a destination that changed is stopped within a "
-                + "second and goes on from where that server has it; secrets are read again.",
+                + "one stays in force (status 78). So is one that changes `state`, `staging.path` or "
+                + "`control.socket`, which needs a restart.",
+            "Transfers that the change does not affect continue. Transfers to a changed destination stop within a "
+                + "second, and resume with the bytes that the server has; secrets are read again.",
         ],
         options: Option.client,
         examples: [
             ("sluice reload", "After an edit; says what changed."),
-            ("sluice check && sluice reload", "Try the destinations as well, first."),
+            ("sluice check && sluice reload", "Test the destinations first."),
             ("sluice reload --json", "For a script: `applied`, `changes`, `errors`, `warnings`."),
         ]
     ) { call in
@@ -50,7 +50,7 @@ private func asking(_ call: Invocation, _ body: (ControlClient) async throws -> 
         throw CommandError(
             ExitCode(error), "\(error)",
             remedy: error.remedy
-                + " If `control.socket` was changed, ask at the old one with `sluice reload --socket OLD`; only a restart moves it."
+                + " If `control.socket` was changed, use the old one with `sluice reload --socket OLD`; only a restart moves it."
         )
     }
 }

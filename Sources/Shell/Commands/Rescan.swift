@@ -4,20 +4,20 @@ internal import Daemon
 
 extension Verb {
     static let rescan: Verb = Verb(
-        "rescan", "have folders looked through now",
+        "rescan", "scan folders now",
         details: [
-            "The daemon does that at its start, once an hour, and where the kernel has lost events. It is for what the kernel "
-                + "does not tell: files written through another name or cut from outside.",
-            "With --wait it ends when each folder was looked through, and says how many files were come across and how many of "
-                + "them are new. Those settle then, as any new file does.",
+            "The daemon scans at its start, once an hour, and after the kernel lost events. Use this verb for changes "
+                + "that the kernel does not report: files written through another name, or truncated from outside.",
+            "With --wait it returns when every folder has been scanned, and prints how many files it found, and "
+                + "how many of them are new. New files then settle as usual.",
         ],
         options: [
             Option("folder", "NAME", takes: .folders, "only this folder"),
-            Option(flag: "wait", "until that is done"),
+            Option(flag: "wait", "wait until the scan is complete"),
         ] + Option.client,
         examples: [
             ("sluice rescan", "All folders; does not wait."),
-            ("sluice rescan --folder door --wait", "One, and what came of it."),
+            ("sluice rescan --folder door --wait", "One folder, with the result."),
         ]
     ) { call in
         let request = RescanRequest(folder: call.arguments.text("folder"), wait: call.arguments.has("wait"))
@@ -35,6 +35,6 @@ func line(_ folder: RescanView) -> String {
     let about = "\(printable(folder.name)) (\(printable(folder.path))): "
     // `absent: …`, `failed: …`: the folder was not scanned.
     guard folder.state == "watching" || folder.state == "scanning" else { return about + printable(folder.state) }
-    guard let files = folder.files, let new = folder.new else { return about + "is being looked through" }
+    guard let files = folder.files, let new = folder.new else { return about + "is being scanned" }
     return about + "\(files) \(files == 1 ? "file" : "files") found, \(new) of them new; \(folder.settling) settling"
 }

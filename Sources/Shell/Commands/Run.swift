@@ -17,22 +17,22 @@ extension Verb {
             "Watches the configured folders and uploads until SIGTERM or Ctrl-C, which stop it within seconds with "
                 + "everything stored; a second one ends it at once, which loses nothing either. Logs to standard error. "
                 + "SIGHUP reads the configuration again, as `sluice reload` does.",
-            "With --once it takes what stands in the folders, and leaves when nothing is left that may go: with status 0 when all "
-                + "is done, with 75 when something waits or has failed, each named with its reason. A file that is being "
-                + "written waits for the next time; a server that is away is not waited for, unless --wait says so. Files "
-                + "younger than min_age are for the next run: the last line counts them. "
-                + "When nothing is left it prints nothing but to a terminal, for cron's sake.",
+            "With --once it uploads the files that are in the folders now, and exits when no remaining upload may run: "
+                + "with status 0 when all is done, with 75 when uploads wait or failed, each listed with its reason. A "
+                + "file that is being written is left for the next run. It does not wait for an unreachable server, "
+                + "unless --wait is given. Files younger than min_age are left for the next run: the last line counts "
+                + "them. When nothing is left, it prints only to a terminal, so that cron stays silent.",
         ],
         options: [
-            .config, .logLevel, .logFormat, Option(flag: "once", "leave when nothing is left that may go"),
-            Option("wait", "DURATION", "with --once: stay so long for what may go by then; 0s by default"),
-            Option(flag: "json", "with --once: what is left, as one JSON object"),
+            .config, .logLevel, .logFormat, Option(flag: "once", "exit when no remaining upload may run"),
+            Option("wait", "DURATION", "with --once: wait this long for uploads that may run by then; 0s by default"),
+            Option(flag: "json", "with --once: print what is left as one JSON object"),
         ],
         examples: [
             ("sluice run --config ./sluice.yaml", "In a terminal, to try it out."),
             ("systemctl start sluice", "As a service."),
-            ("sluice run --once --log-level warning", "From cron or a timer: says only what is not done."),
-            ("sluice run --once --wait 5m", "Gives a server that is away five minutes to come back."),
+            ("sluice run --once --log-level warning", "From cron or a timer: prints only what is left."),
+            ("sluice run --once --wait 5m", "Gives an unreachable server five minutes to come back."),
         ]
     ) { call in
         let log = try Log(call.arguments, .runDaemon)
@@ -63,7 +63,7 @@ extension Verb {
         } catch {
             guard once != nil else { throw socketError(error, loaded.settings.control.socket) }
             // A run that ends by itself does not depend on its socket.
-            log.warning("nobody can ask this run how it is going", ["reason": "\(error)"])
+            log.warning("this run cannot open its control socket", ["reason": "\(error)"])
             server = nil
         }
         Memory.stir()
@@ -202,7 +202,7 @@ func leaveInTime(_ signals: Signals, within limit: Duration, _ status: ExitCode,
     signals.whenAskedToStop {
         if stops.add(1, ordering: .relaxed).newValue > 1 { _exit(ExitCode.failed.rawValue) }
         _ = Alarms.shared.set(after: limit) {
-            inBackground { log.notice("leaving what is under way as it is; the next start takes it up") }
+            inBackground { log.notice("stopping with uploads unfinished; the next start continues them") }
             _ = Alarms.shared.set(after: .milliseconds(100)) { _exit(status.rawValue) }
         }
     }
@@ -253,7 +253,7 @@ func startError(_ error: any Error, _ settings: Settings? = nil) -> any Error {
         return CommandError(isForAPerson ? .config : .failed, "\(error)", remedy: startRemedy(error, settings))
     case let error as StoreError where error.isPassing:
         return CommandError(
-            .failed, redacted(printable("\(error)")), remedy: "It may be all right by itself in a while.")
+            .failed, redacted(printable("\(error)")), remedy: "The cause may be temporary: try again later.")
     default: return CommandError(.config, redacted(printable("\(error)")))
     }
 }
@@ -268,8 +268,8 @@ private func startRemedy(_ error: SystemError, _ settings: Settings?) -> String 
         return "Let the daemon's user (here \(Machine.user)) write there"
             + (key.map { ", or set `\($0)` in the configuration to a folder of that user's." } ?? ".")
     }
-    let hint = "`sluice check` looks at everything that the configuration names."
-    return key.map { "Set `\($0)` to a folder that is there or can be made; \(hint)" } ?? hint
+    let hint = "`sluice check` examines everything that the configuration names."
+    return key.map { "Set `\($0)` to a folder that exists or can be created; \(hint)" } ?? hint
 }
 
 /// The configuration key that contains a path.

@@ -6,28 +6,28 @@ internal import Daemon
 
 extension Verb {
     private static let scope: [Option] = [
-        Option(flag: "all", "all of them"), Option("folder", "NAME", takes: .folders, "those of this folder"),
-        Option("destination", "NAME", takes: .destinations, "those to this destination"),
+        Option(flag: "all", "all of them"), Option("folder", "NAME", takes: .folders, "uploads of this folder"),
+        Option("destination", "NAME", takes: .destinations, "uploads to this destination"),
     ]
 
     static let pause: Verb = Verb(
         "pause", "hold uploads until you resume them", operands: "[ID|KEY|PATH...]", takes: .uploads("ongoing"),
         count: 0...1000,
         details: [
-            "Without an id, a folder or a destination: everything, also what comes later. A running upload stops within a "
-                + "second and goes on from there. The hold survives a restart, and nothing but `resume`, or the end of "
-                + "--for, takes it away.",
-            "With --after-part what is on its way arrives first: parts, or the request of what goes in one, which is then "
-                + "complete. Nothing new begins meanwhile. `pause` without it cuts what is still going, `resume` lets it go on.",
+            "Without an id, a folder or a destination it pauses everything, including later uploads. A running "
+                + "upload stops within a second, and later continues from there. The pause survives a restart; "
+                + "only `resume`, or the end of --for, ends it.",
+            "With --after-part, parts that are being sent finish first, and so do uploads in a single request. Nothing "
+                + "new starts meanwhile. A later `pause` without it stops them at once; `resume` lets all continue.",
         ],
         options: scope + [
-            Option("for", "TIME", "resume by itself after 30m, 2h, 1d …"),
-            Option(flag: "after-part", "let what is on its way arrive first"),
+            Option("for", "TIME", "resume automatically after 30m, 2h, 1d …"),
+            Option(flag: "after-part", "let the parts that are being sent finish first"),
         ] + Option.client,
         examples: [
             ("sluice pause", "Everything."), ("sluice pause 01JD3K8Q", "One upload."),
             ("sluice pause --destination archive --for 2h", "One destination, for two hours."),
-            ("sluice pause --after-part", "Everything, without sending anything twice later."),
+            ("sluice pause --after-part", "Everything, without sending any byte twice later."),
         ]
     ) { call in
         var selection = try Selection(call.arguments)
@@ -46,11 +46,11 @@ extension Verb {
     }
 
     static let resume: Verb = Verb(
-        "resume", "take a hold of yours away", operands: "[ID|KEY|PATH...]", takes: .uploads("ongoing"),
+        "resume", "release uploads that you paused", operands: "[ID|KEY|PATH...]", takes: .uploads("ongoing"),
         count: 0...1000,
         details: [
-            "Give what you gave to `pause`; without anything, the pause of everything ends. Other reasons to wait stay, and "
-                + "are shown."
+            "Use the same arguments as for `pause`; without any, it ends the pause of everything. Other holds "
+                + "stay, and are shown."
         ],
         options: scope + Option.client,
         examples: [("sluice resume", "After `sluice pause`."), ("sluice resume 01JD3K8Q", "One upload.")]
@@ -59,7 +59,7 @@ extension Verb {
     }
 
     static let cancel: Verb = Verb(
-        "cancel", "give uploads up, and remove what the destination has of them", operands: "[ID|KEY|PATH...]",
+        "cancel", "cancel uploads, and remove their unfinished data from the destination", operands: "[ID|KEY|PATH...]",
         takes: .uploads("ongoing"),
         count: 0...1000,
         details: [
@@ -69,40 +69,40 @@ extension Verb {
         options: scope + Option.client,
         examples: [
             ("sluice cancel 01JD3K8Q", "One upload."),
-            ("sluice cancel --folder front-door", "All that is ongoing of a folder."),
+            ("sluice cancel --folder front-door", "All ongoing uploads of a folder."),
         ]
     ) { call in
         let selection = try Selection(call.arguments)
         guard !selection.isEmpty else {
-            throw Arguments.usage("name an ID, a folder or a destination, or say --all", .cancel)
+            throw Arguments.usage("name an ID, a folder or a destination, or use --all", .cancel)
         }
         return try await act("cancelled", selection, call) { try await $0.cancel($1) }
     }
 
     static let retry: Verb = Verb(
         "retry",
-        "try uploads again that failed or were cancelled; of a folder, a destination or all: those that failed",
+        "retry failed or cancelled uploads; for a folder, a destination or --all: only failed ones",
         operands: "[ID|KEY|PATH...]", takes: .uploads("failed"), count: 0...1000,
         details: [
-            "They go on from what the destination still has. An upload that only waits is not retried but resumed."
+            "They continue with the data that the destination still has. An upload that only waits needs `resume`, not `retry`."
         ],
         options: scope + Option.client,
         examples: [("sluice retry 01JD3K8Q", "One upload."), ("sluice retry --all", "Everything that failed.")]
     ) { call in
         let selection = try Selection(call.arguments)
         guard !selection.isEmpty else {
-            throw Arguments.usage("name an ID, a folder or a destination, or say --all", .retry)
+            throw Arguments.usage("name an ID, a folder or a destination, or use --all", .retry)
         }
         return try await act("retried", selection, call) { try await $0.retry($1) }
     }
 
     static let remove: Verb = Verb(
-        "remove", "take uploads that are over out of their list", operands: "ID|KEY|PATH...",
+        "remove", "remove finished uploads from their list", operands: "ID|KEY|PATH...",
         takes: .uploads("completed"), count: 1...1000,
         details: [
             "They stay in the history (`list --list history`), and `show` and `retry` find them there. The source stays. "
-                + "The copy of one that failed goes, if its source still stands as it was; else it is kept in the staging "
-                + "folder under `rescued`."
+                + "The staged copy of a failed upload is deleted if its source is unchanged; else it is kept in "
+                + "the staging folder under `rescued`."
         ],
         options: Option.client, examples: [("sluice remove 01JD3K8Q", "One upload.")]
     ) { call in
@@ -110,12 +110,12 @@ extension Verb {
     }
 
     static let flush: Verb = Verb(
-        "flush", "clear the lists of what is over",
-        details: ["As `remove` does, for all of them. What is ongoing goes on."],
+        "flush", "clear the lists of finished uploads",
+        details: ["Like `remove`, for all of them. Ongoing uploads continue."],
         options: [
             Option("list", "LIST", takes: .words(clearable), "only completed, failed or cancelled ones"),
-            Option("folder", "NAME", takes: .folders, "those of this folder"),
-            Option("destination", "NAME", takes: .destinations, "those to this destination"),
+            Option("folder", "NAME", takes: .folders, "uploads of this folder"),
+            Option("destination", "NAME", takes: .destinations, "uploads to this destination"),
         ] + Option.client,
         examples: [
             ("sluice flush", "All three lists."), ("sluice flush --list failed --folder front-door", "Some of one."),

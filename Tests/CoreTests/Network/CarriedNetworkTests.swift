@@ -57,7 +57,7 @@ struct CarriedNetworkTests {
             rules: [NetworkRule(interface: "bond0", isMetered: false)])
         #expect(
             inputs.of(6).reason
-                == #"unmetered: v7 stands on bond0, and the rule {interface: "bond0", metered: false} says so of bond0"#
+                == #"unmetered: v7 stands on bond0, and the rule {interface: "bond0", metered: false} says so about bond0"#
         )
         #expect(inputs.of(6).remedy == #"- {interface: "bond0", metered: true}"#)
         #expect(inputs.of(9).metered == .metered)
@@ -66,7 +66,7 @@ struct CarriedNetworkTests {
     @Test("in a circle, or on itself alone, there is an answer")
     func circle() {
         let selfish = made("bridge", "br0", 5, on: [5])
-        #expect(Metering(links: [selfish]).of(5).reason == "unknown: br0 stands on itself alone")
+        #expect(Metering(links: [selfish]).of(5).reason == "unknown: br0 runs only over itself")
         let one = made("bridge", "one", 5, on: [6])
         let two = made("bond", "two", 6, on: [5])
         #expect(Metering(links: [one, two]).of(5).metered == .unknown)
@@ -145,7 +145,7 @@ struct TunnelTests {
         #expect(free.metered == .unknown)
         #expect(
             free.reason
-                == "unknown: nothing tells what carries the tunnel wg0, though every way out that is seen is free")
+                == "unknown: the carrier of the tunnel wg0 is not known, although every visible route is free")
         #expect(free.remedy == #"- {interface: "wg0", metered: false}"#)
         let said = NetworkRule(interface: "wg0", isMetered: false)
         #expect(Metering(links: [wire, wireGuard], rules: [said]).of(30).metered == .unmetered)
@@ -171,7 +171,7 @@ struct TunnelTests {
         let both = Metering(links: [wire, modem]).judgement(of: path)
         #expect(
             both.reason
-                == "metered: what IPsec makes of packets for eth0 may leave by wwan0, and wwan0 is a modem (DEVTYPE wwan)"
+                == "metered: IPsec traffic of eth0 may leave through wwan0, and wwan0 is a modem (DEVTYPE wwan)"
         )
         #expect(both.remedy == nil, "no rule would tell which it is")
         let free = NetworkRule(interface: "eth0", isMetered: false)

@@ -66,7 +66,7 @@ struct GuessTests {
         // Without /sys and without an answer from its driver, Wi-Fi would look the same.
         Row(
             link("eth0") { $0.hasDevice = false }, .unknown,
-            "eth0 is of a kind that tells nothing about its costs"),
+            "eth0 is of a kind whose cost is unknown"),
         Row(link("wwx1") { $0.deviceType = "wwan" }, .metered, "wwx1 is a modem (DEVTYPE wwan)"),
         Row(link("eth1") { $0.driver = "cdc_mbim" }, .metered, "eth1 is a modem (driver cdc_mbim)"),
         Row(link("eth1") { $0.driver = "huawei_cdc_ncm" }, .metered, "eth1 is a modem (driver huawei_cdc_ncm)"),
@@ -74,21 +74,21 @@ struct GuessTests {
         Row(made("wwan", "m0", 2), .metered, "m0 is a modem (kind wwan)"),
         Row(made("rmnet", "r0", 2, on: [9]), .metered, "r0 is a modem (kind rmnet)"),
         Row(made("ppp", "dsl", 2) { $0.medium = .ppp }, .metered, "dsl is a dialled connection: a modem, or DSL"),
-        Row(link("bnep0"), .metered, "bnep0 goes through a phone by Bluetooth"),
-        Row(link("enx1") { $0.deviceType = "bluetooth" }, .metered, "enx1 goes through a phone by Bluetooth"),
+        Row(link("bnep0"), .metered, "bnep0 goes through a phone over Bluetooth"),
+        Row(link("enx1") { $0.deviceType = "bluetooth" }, .metered, "enx1 goes through a phone over Bluetooth"),
         // Phones and adapters have the same drivers; a second sign is needed.
         Row(
             usb("enx1", "cdc_ncm", mac: makers), .unknown,
-            "enx1 is a phone on USB or an adapter (driver cdc_ncm), and nothing tells which"),
+            "enx1 is a phone on USB or an adapter (driver cdc_ncm), and it is unknown which"),
         Row(
             usb("enx1", "rndis_host", mac: makers), .unknown,
-            "enx1 is a phone on USB or an adapter (driver rndis_host), and nothing tells which"),
+            "enx1 is a phone on USB or an adapter (driver rndis_host), and it is unknown which"),
         Row(
             usb("enx1", "cdc_ether", mac: makers, at: "192.168.42.129/24"), .metered,
             "enx1 is a phone on USB (driver cdc_ether, address 192.168.42.129/24)"),
         Row(
             usb("enx1", "cdc_ncm", mac: "0e:11:22:33:44:55"), .metered,
-            "enx1 is a phone on USB (driver cdc_ncm, made-up address 0e:11:22:33:44:55)"),
+            "enx1 is a phone on USB (driver cdc_ncm, locally administered address 0e:11:22:33:44:55)"),
         Row(usb("usb0", "cdc_eem", mac: makers), .metered, "usb0 is a phone on USB (driver cdc_eem, by its name)"),
         Row(usb("eth1", "ipheth", mac: makers), .metered, "eth1 is a phone on USB (driver ipheth)"),
         // On a wire they belong to a local network.
@@ -108,19 +108,19 @@ struct GuessTests {
             link("wlan0") {
                 $0.isWireless = true; $0.addresses = [subnet("172.20.10.3/24")].compactMap { $0 }
             }, .unknown,
-            "wlan0 is Wi-Fi, and nothing tells what is behind it"),
+            "wlan0 is Wi-Fi, and the network behind it is unknown"),
         Row(
             link("wlan0") {
                 $0.isWireless = true; $0.driver = "brcmfmac"
             }, .unknown,
-            "wlan0 is Wi-Fi, and nothing tells what is behind it"),
+            "wlan0 is Wi-Fi, and the network behind it is unknown"),
         Row(
-            made("veth", "eth0", 2), .unknown, "eth0 leads into a container or out of one, and nothing tells where to"),
-        Row(made("wireguard", "wg0", 2), .unknown, "wg0 is a tunnel, and nothing tells what carries it"),
+            made("veth", "eth0", 2), .unknown, "eth0 leads into a container or out of one, and it is unknown where to"),
+        Row(made("wireguard", "wg0", 2), .unknown, "wg0 is a tunnel, and it is unknown what carries it"),
         Row(
             made("bridge", "br0", 2), .unknown,
-            "br0 is made by software (bridge), and what carries it is not to be seen"),
-        Row(link("ib0") { $0.medium = .other(32) }, .unknown, "ib0 is of a kind that tells nothing about its costs"),
+            "br0 is made by software (bridge), and it is unknown what carries it"),
+        Row(link("ib0") { $0.medium = .other(32) }, .unknown, "ib0 is of a kind whose cost is unknown"),
     ]
 
     @Test("is as the table says", arguments: rows)
@@ -150,7 +150,7 @@ struct PrecedenceTests {
             modems: ["wwan0": ModemBearer(isRoaming: true)])
         #expect(inputs.of(2).metered == .unmetered)
         #expect(inputs.of(2).source == .rule)
-        #expect(inputs.of(2).reason == #"unmetered: the rule {interface: "wwan*", metered: false} says so of wwan0"#)
+        #expect(inputs.of(2).reason == #"unmetered: the rule {interface: "wwan*", metered: false} says so about wwan0"#)
         #expect(inputs.of(2).remedy == #"- {interface: "wwan*", metered: true}"#)
         inputs.rules = []
         #expect(inputs.of(2).reason == "metered: NetworkManager guessed it (device wwan0)")
@@ -176,7 +176,7 @@ struct PrecedenceTests {
             Metering(links: [link], rules: [rule], modems: bearer.map { [link.name: $0] } ?? [:]).of(2)
         }
         let forbids = NetworkRule(isRoaming: true, isAllowed: false)
-        let unknown = "the rule {roaming: true, allowed: false} forbids wwan0, and nobody tells whether it roams"
+        let unknown = "the rule {roaming: true, allowed: false} forbids wwan0, and it is unknown whether it roams"
         #expect(status(forbids, nil, at: modem).forbidden == unknown)
         #expect(status(forbids, ModemBearer(isRoaming: nil), at: modem).forbidden == unknown)
         #expect(

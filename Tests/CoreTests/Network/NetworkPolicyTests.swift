@@ -88,7 +88,7 @@ struct WayTests {
 
     @Test("what is unknown counts as metered, unless some place allows it and none says otherwise")
     func unknown() {
-        #expect(way([3], policy: pause).hold?.text.contains("what is unknown counts as metered") == true)
+        #expect(way([3], policy: pause).hold?.text.contains("an unknown cost counts as metered") == true)
         var lenient = pause
         lenient.meteredUnknown = .allow
         #expect(way([3], policy: lenient).route?.interface == "wlan0")
@@ -122,7 +122,7 @@ struct WayTests {
             hold.text
                 == "`metered` of destinations.nas says pause; metered: wwan0 is a modem (DEVTYPE wwan); "
                 + "`- {interface: \"wwan0\", metered: false}` under `networks` would change that; "
-                + "`sluice allow --metered` lets an upload go all the same")
+                + "`sluice allow --metered` exempts an upload")
         #expect(hold.since == since && hold.until == nil)
         #expect(way([4], policy: pause, remote: pause, folder: pause).hold?.text.contains("of policy") == true)
         #expect(way([3], policy: pause).hold?.text.contains("counts as metered (`metered_unknown`)") == true)

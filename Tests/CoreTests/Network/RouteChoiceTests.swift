@@ -10,8 +10,8 @@ struct RouteChoiceTests {
         (link.hasDevice, link.leadsOut) = (true, true)
         return link
     }
-    private static let free = "unmetered: the rule {interface: \"wan0\", metered: false} says so of wan0"
-    private static let costly = "metered: the rule {interface: \"lte0\", metered: true} says so of lte0"
+    private static let free = "unmetered: the rule {interface: \"wan0\", metered: false} says so about wan0"
+    private static let costly = "metered: the rule {interface: \"lte0\", metered: true} says so about lte0"
 
     /// The first is the kernel's own, and the number of each is its metric.
     private static func choice(
@@ -50,7 +50,7 @@ struct RouteChoiceTests {
     func own() throws {
         let choice = try #require(Self.choice([2, 3], Self.pause))
         #expect(choice.interface == "wan0" && choice.source == IPAddress("10.2.0.2"))
-        #expect(choice.reason == "the kernel's own way to 203.0.113.9, allowed and free (\(Self.free))")
+        #expect(choice.reason == "the kernel's own route to 203.0.113.9, allowed and free (\(Self.free))")
         #expect(choice.refused.map(\.interface) == ["lte0"])
         #expect(choice.refused.first?.reason.hasPrefix("`metered` of policy says pause; \(Self.costly)") == true)
     }
@@ -62,7 +62,7 @@ struct RouteChoiceTests {
             #expect(choice.interface == "wan0")
             #expect(
                 choice.reason
-                    == "equal to the kernel's own way by lte0, of metric 20, allowed and free (\(Self.free))")
+                    == "equal to the kernel's own route through lte0, with metric 20, allowed and free (\(Self.free))")
         }
         let limited = try #require(Self.choice([3, 2], PolicyRules(metered: .limit(1000))))
         #expect(
@@ -76,7 +76,7 @@ struct RouteChoiceTests {
     func metered() throws {
         let choice = try #require(Self.choice([3], PolicyRules(metered: .limit(1000))))
         #expect(choice.interface == "lte0" && choice.refused.isEmpty)
-        #expect(choice.reason.contains("it counts as metered (\(Self.costly)), and no free way is equal to it"))
+        #expect(choice.reason.contains("it counts as metered (\(Self.costly)), and no free route is equal to it"))
         #expect(Self.choice([3, 2], Self.pause, exempt: [.metered])?.interface == "wan0")
         #expect(Self.choice([3], Self.pause, exempt: [.metered])?.interface == "lte0")
     }
@@ -87,7 +87,7 @@ struct RouteChoiceTests {
         #expect(
             choice.refused == [
                 Admission.RouteChoice.Refused(
-                    interface: "eth0", reason: "it is as good, of metric 40, and wan0 comes first")
+                    interface: "eth0", reason: "it is equally good, with metric 40, and wan0 comes first")
             ])
     }
 

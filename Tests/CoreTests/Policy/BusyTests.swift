@@ -53,7 +53,7 @@ struct BusyTests {
         #expect(held.map(\.kind) == [.busy])
         #expect(
             holds([:], everywhere: Self.file, folder: Self.command).map(\.text) == [
-                "`/run/recording` was not looked at yet: `busy` of policy",
+                "`/run/recording` was not checked yet: `busy` of policy",
                 "`/bin/is-recording` has not answered yet: `busy` of folder cam",
             ])
     }

@@ -41,7 +41,8 @@ struct PowerTests {
             "policy",
             in: Admission.PolicyInputs(
                 now: Self.now, monotonic: MonotonicTime(nanoseconds: 1), running: 0, everything: nil, power: power))
-        #expect(hold.map(\.text) == ["the battery is at 31 %, and it goes on at 32 %: `min_battery: 30%` of policy"])
+        #expect(
+            hold.map(\.text) == ["the battery is at 31 %, and uploads continue at 32 %: `min_battery: 30%` of policy"])
         #expect(!isHeld(31, isFed: true))
         #expect(!isHeld(30))
         #expect(isHeld(29, isFed: true))

@@ -105,12 +105,13 @@ struct RemoteCapacityTests {
             room.hold(at: "nas", missing: 800, name: "other.mp4")
                 == Hold(
                     .quota, since: Self.now, until: Self.now.advanced(by: .seconds(300)),
-                    text: "500 B free at nas, and other.mp4 needs 800 B; what fits goes on"))
+                    text: "500 B free at nas, and other.mp4 needs 800 B; uploads that fit continue"))
         #expect(room.hold(at: "nas", missing: 500, name: "small.mp4") == nil)
         room = waiting(900, in: self.room(RemoteSpace(free: 1000), underWay: [500]))
         #expect(
             room.hold(at: "nas", missing: 900, name: "a")?.text
-                == "1.0 kB free at nas, 500 B of that for what is under way, and a needs 900 B; what fits goes on")
+                == "1.0 kB free at nas, 500 B of that for running uploads, and a needs 900 B; uploads that fit continue"
+        )
         room.waits(nil)
         #expect(room.hold(at: "nas", missing: 900, name: "a") == nil)
     }

@@ -52,7 +52,7 @@ struct QuotaTests {
         book.spend(Spending(bytes: 950_000), for: Self.nas, at: Self.now)
         #expect(
             book.holds(for: Self.nas).first?.text
-                == "the quota of policy is used up: 1 MB an hour (`quotas`), 950 kB sent; the 50.0 kB that are left are too little to begin with"
+                == "the quota of policy is used up: 1 MB an hour (`quotas`), 950 kB sent; the 50.0 kB that are left are too little to start with"
         )
     }
 
@@ -138,7 +138,7 @@ struct QuotaTests {
         #expect(first.since == utc("2026-11-20T00:00:00"))
         #expect(book.advance(to: Self.now, in: .utc) == [first])
         #expect(
-            book.holds(for: Self.nas).first?.text == "what was spent of the quota of policy has not been read yet")
+            book.holds(for: Self.nas).first?.text == "the usage of the quota of policy has not been read yet")
         // The clock was set once more before the answer came: the answer belongs to another question.
         let second = try #require(book.advance(to: utc("2026-11-18T00:00:00"), in: .utc).first)
         book.recount(first, spent: .none, at: Self.now)

@@ -31,7 +31,7 @@ struct ReceivingTests {
             ReceiveRequest(name: "clip.mp4", context: ["trip": "alps"]), pieces([noise(1000), noise(500)]))
         let made = try #require(reply.uploads.first)
         #expect(made.path == "/dev/stdin/clip.mp4" && made.folder == "-" && made.size == 1500)
-        #expect(made.stagingMode == "received" && made.context == ["trip": "alps"])
+        #expect(made.keeping == "received" && made.context == ["trip": "alps"])
         try await scene.isRunning(1)
         #expect(try scene.copies.count == 1)
         scene.remote.letGo()

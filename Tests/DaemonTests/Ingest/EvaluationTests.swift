@@ -44,10 +44,10 @@ struct EvaluationTests {
     private func questions(_ scene: AgentScene) async throws -> Int {
         let (scheduler, signal) = (scene.daemon.scheduler, scene.daemon.house.schedulingSignal)
         try await eventually("the dispatcher waits") { signal.isWaiting }
-        let before = await scheduler.evaluations
-        let looks = await scheduler.looks
+        let before = await scheduler.cycles.evaluations
+        let looks = await scheduler.cycles.count
         signal.signal()
-        try await eventually("it has looked again") { await scheduler.looks > looks && signal.isWaiting }
-        return (await scheduler.evaluations - before) / (await scheduler.looks - looks)
+        try await eventually("it has looked again") { await scheduler.cycles.count > looks && signal.isWaiting }
+        return (await scheduler.cycles.evaluations - before) / (await scheduler.cycles.count - looks)
     }
 }

@@ -237,9 +237,9 @@ struct UnsureReleaseTests {
         let deleting = try await Scene(.unknown(doubt), .delete)
         try await deleting.release(until: "it is released") { try await deleting.source().state == .released }
         #expect(try !deleting.stands)
-        let stagingMode = try await Scene(.unknown(doubt), .keep)
-        try await stagingMode.release(until: "it is kept") { try await stagingMode.source().state == .kept }
-        #expect(try stagingMode.stands)
+        let keeping = try await Scene(.unknown(doubt), .keep)
+        try await keeping.release(until: "it is kept") { try await keeping.source().state == .kept }
+        #expect(try keeping.stands)
     }
 
     @Test("what waits is judged by what a reload says, and status forgets the folder")

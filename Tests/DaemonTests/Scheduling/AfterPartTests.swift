@@ -32,9 +32,9 @@ struct AfterPartTests {
     /// Waits until policy has been evaluated again, more than once.
     private func status(_ scene: AgentScene) async throws {
         for _ in 0..<2 {
-            let before = await scene.daemon.scheduler.looks
+            let before = await scene.daemon.scheduler.cycles.count
             scene.daemon.house.schedulingSignal.signal()
-            try await eventually("it has looked") { await scene.daemon.scheduler.looks > before }
+            try await eventually("it has looked") { await scene.daemon.scheduler.cycles.count > before }
         }
     }
 

@@ -163,7 +163,7 @@ struct BusyDaemonTests {
 
     private func scene(_ shape: (inout Settings) throws -> Void) async throws -> AgentScene {
         let scene = try await AgentScene(shape)
-        await scene.daemon.scheduler.ask(camera.status)
+        await scene.daemon.scheduler.use(camera.status)
         return scene
     }
 
@@ -210,14 +210,14 @@ struct BusyDaemonTests {
         let sent = try await scene.add("b.mp4")
         try await scene.reachability(.completed, [sent])
         try await eventually("nothing is scheduled") {
-            let isAsking = await scheduler.busy.isAsking
+            let isAsking = await scheduler.busy.states.isAsking
             return try await scheduler.nextDeadline() == nil && !isAsking
                 && scene.daemon.house.schedulingSignal.isWaiting
         }
         let asked = camera.asked
         #expect(asked > 0)
         // The earlier answer no longer counts, and is no hold either.
-        try await eventually("its time is over") { await scheduler.inputs.busy.isEmpty }
+        try await eventually("its time is over") { await scheduler.snapshot.inputs.busy.isEmpty }
         #expect(try await scene.daemon.show(held).upload.holds.map(\.kind) == ["schedule"])
         #expect(try await scene.daemon.status().destinations.first?.hold == nil)
         scene.daemon.house.schedulingSignal.signal()
@@ -258,7 +258,7 @@ struct BusyDaemonTests {
         let mark = folder.path.appending("run/recording")
         let scene = try await AgentScene { $0.policy.rules = PolicyRules(busy: BusyRule(.file(mark))) }
         let scheduler = scene.daemon.scheduler
-        try await eventually("it was looked at") { await scheduler.inputs.busy[.file(mark)]?.isFree == true }
+        try await eventually("it was looked at") { await scheduler.snapshot.inputs.busy[.file(mark)]?.isFree == true }
         #expect(try await scheduler.nextDeadline() == nil)
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a.mp4")
@@ -301,7 +301,7 @@ struct BusyDaemonTests {
         try folder.write("recording", [])
         let (here, nowhere) = (folder.path.appending("recording"), folder.path.appending("nothing"))
         let scene = try await AgentScene { _ in }
-        await scene.daemon.scheduler.waitForFiles(.seconds(60))
+        await scene.daemon.scheduler.use(busyPatience: .seconds(60))
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a.mp4")
         try await scene.isRunning(1)
@@ -326,17 +326,12 @@ struct BusyDaemonTests {
         let id = try await scene.add("a.mp4")
         let text = "`/bin/is-recording` says that it is busy: `busy` of folder cam"
         try await eventually("it waits") { try await scene.daemon.why(id).answers.first?.text == text }
-        let planned = await scene.daemon.scheduler.plannedWorld
+        let planned = await scene.daemon.scheduler.planned.inputs
         #expect(planned.busy[Self.command.source]?.answer == .busy)
         camera.answer = .free
         try await scene.reachability(.completed, [id])
-        try await eventually("its word is over") { await scene.daemon.scheduler.inputs.busy.isEmpty }
-        #expect(await scene.daemon.scheduler.plannedWorld.busy[Self.command.source]?.isFree == true)
+        try await eventually("its word is over") { await scene.daemon.scheduler.snapshot.inputs.busy.isEmpty }
+        #expect(await scene.daemon.scheduler.planned.inputs.busy[Self.command.source]?.isFree == true)
         try await scene.stop()
     }
-}
-
-extension Scheduler {
-    /// A busy machine inspects a file later.
-    fileprivate func waitForFiles(_ patience: Duration) { busyPatience = patience }
 }

@@ -21,7 +21,7 @@ struct PowerTests {
         }
         try battery(true)
         let scene = try await AgentScene { $0.folders[0].policy.rules = PolicyRules(onBattery: .pause) }
-        await scene.daemon.scheduler.read(PowerSupplies(root: folder.path))
+        await scene.daemon.scheduler.use(PowerMonitor(PowerSupplies(root: folder.path)))
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a.mp4")
         try await scene.isRunning(1)
@@ -61,7 +61,7 @@ struct PowerTests {
         try charger(true)
         let scene = try await AgentScene { $0.folders[0].policy.rules = PolicyRules(onBattery: .pause) }
         // Memory devices replace batteries, which not every machine has.
-        await scene.daemon.scheduler.read(PowerSupplies(root: folder.path), newsOf: "mem")
+        await scene.daemon.scheduler.use(PowerMonitor(PowerSupplies(root: folder.path), eventsOf: "mem"))
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a.mp4")
         try await scene.isRunning(1)

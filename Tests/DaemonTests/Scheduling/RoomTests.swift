@@ -105,7 +105,7 @@ struct RoomTests {
         try await scene.isRunning(1)
         let second = try await scene.add("second.mp4", size: 700)
         try await eventually("it waits for room") { try await hold(scene, second)?.kind == "quota" }
-        #expect(try await hold(scene, second)?.text.contains("700 B of that for what is under way") == true)
+        #expect(try await hold(scene, second)?.text.contains("700 B of that for running uploads") == true)
         // Its space had been reserved from the beginning.
         scene.remote.letGo()
         try await scene.reachability(.completed, [first, second])
@@ -174,8 +174,8 @@ struct RoomTests {
         let small = try await scene.add("small.mp4")
         try await scene.reachability(.completed, [small])
         try await eventually("it is refused alone") {
-            let health = await scene.daemon.scheduler.health["nas"]
-            return scene.remote.began.count { $0 == "large.mp4" } > 1 && health?.trouble == nil
+            let trouble = await scene.daemon.scheduler.destinations.trouble(of: "nas")
+            return scene.remote.began.count { $0 == "large.mp4" } > 1 && trouble == nil
         }
         scene.remote.letGo()
         try await scene.reachability(.completed, [large])

@@ -213,7 +213,7 @@ struct ApsaraVerifyTests {
     func own() async throws {
         try await ApsaraEnd.open(.service) { end in
             let doubts = Apsara.releaseDoubts(ApsaraEnd.values(end.server.url, .service, [:]))
-            #expect(doubts.count == 1 && doubts.first?.contains("cannot be verified") == true)
+            #expect(doubts.count == 1 && doubts.first?.contains("has no key to ask VOD") == true)
             _ = try await Parcel(100, removesSource: true).send(to: end, Logbook())
             let problems = Apsara.objections(ApsaraEnd.values(end.server.url, .service, ["verify": .text("playable")]))
             #expect(problems.map(\.key) == ["verify"])

@@ -20,7 +20,7 @@ extension FormConfigTests {
         ("    preset: breakpint", "a.yaml:7:13: destinations.a.preset: takes one of"),
         (
             "    preset: plupload\n    parallel_blocks: 2",
-            "a.yaml:8:22: destinations.a.parallel_blocks: must be 1: this server puts blocks together as they come"
+            "a.yaml:8:22: destinations.a.parallel_blocks: must be 1: this server joins blocks in the order of their arrival"
         ),
         (
             "    preset: custom\n    open:\n      fields: {a: b}\n    send: {fields: {n: \"{index0}\"}}",
@@ -48,7 +48,7 @@ extension FormConfigTests {
         ),
         (
             "    preset: dropzone\n    headers: {accept: text/plain}",
-            "a.yaml:8:23: destinations.a.headers.accept: differs from `Accept` in case alone"
+            "a.yaml:8:23: destinations.a.headers.accept: differs from `Accept` only in case"
         ),
         (
             "    preset: flow\n    send: {fields: {meta: {json: {}}}}",
@@ -72,7 +72,7 @@ extension FormConfigTests {
         ),
         (
             "    preset: flow\n    success: {status: []}",
-            "a.yaml:8:23: destinations.a.success.status: is empty, so that no answer would acknowledge a block; list some"
+            "a.yaml:8:23: destinations.a.success.status: is empty, so no answer would acknowledge a block; list some"
         ),
         (
             "    preset: flow\n    send: {omit: [flowCunkNumber]}",
@@ -94,15 +94,15 @@ extension FormConfigTests {
         ),
         (
             "    preset: dropzone\n    probe: {status: [200]}",
-            "a.yaml:8:12: destinations.a.probe: does not say what to ask: `query` or `url` is to name the block"
+            "a.yaml:8:12: destinations.a.probe: does not say which block to ask for: `query` or `url` must contain it"
         ),
         (
             "    preset: dropzone\n    probe: {query: {id: \"{id}\"}}",
-            "a.yaml:8:12: destinations.a.probe: does not say what to ask"
+            "a.yaml:8:12: destinations.a.probe: does not say which block to ask for"
         ),
         (
             "    preset: flow\n    probe: {status: []}",
-            "a.yaml:8:21: destinations.a.probe.status: is empty, so that no answer would say that a block is there"
+            "a.yaml:8:21: destinations.a.probe.status: is empty, so no answer would confirm a block"
         ),
         (
             "    preset: flow\n    probe: {url: \"https://b.example/\"}",

@@ -141,10 +141,10 @@ struct FormVerdictTests {
             ["success.status": .texts(["202"]), "permanent.status": .texts(["201-204"])], "permanent.status",
             "has 202, which"
         ),
-        (["send.fields": .map(["file": .literal("{index0}")])], "send.file_part.name", "a field is called so too"),
+        (["send.fields": .map(["file": .literal("{index0}")])], "send.file_part.name", "a field has the same name"),
         (
             ["open.fields": .map(["b": .literal("")]), "open.file_part.name": .text("b"), "open.token": .text("/t")],
-            "open.file_part.name", "a field is called so too"
+            "open.file_part.name", "a field has the same name"
         ),
         (["headers": .map(["X-A": .literal("1"), "x-a": .literal("2")])], "headers.x-a", "differs from `X-A`"),
         (
@@ -154,7 +154,7 @@ struct FormVerdictTests {
         (["repeat_safe": .flag(false), "parallel_blocks": .whole(2)], "parallel_blocks", "must be 1"),
         (["block.size": .bytes(0)], "block.size", "1 B to 16 TiB"),
         (
-            ["probe.list": .text("/a"), "probe.header": .text("Range")], "probe.header", "cannot stand beside"
+            ["probe.list": .text("/a"), "probe.header": .text("Range")], "probe.header", "cannot be set together with"
         ),
     ]
 

@@ -38,7 +38,7 @@ struct RoomTests {
             #expect(error.failure.kind == .quota)
             #expect(error.failure.retryable)
             #expect(error.failure.message.contains("answered \(status)"))
-            #expect(error.failure.message.contains("there is no room"))
+            #expect(error.failure.message.contains("there is no free space"))
         }
     }
 

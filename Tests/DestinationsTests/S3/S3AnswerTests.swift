@@ -47,13 +47,13 @@ struct S3AnswerTests {
         scene.emulator.script(.uploads, .answer(200, [], body), .answer(200, [], body))
         scene.emulator.script(.parts, .answer(200, [], body))
         let objects = try await scene.error { _ = try await scene.destination.list(after: nil) }
-        let told = "archive: an answer to the list of objects that is no list"
+        let told = "archive: an answer to the list of objects that is not a list"
         #expect(objects.failure.message == told && objects.remedy == .again(after: nil))
         #expect(await scene.destination.check() == CheckResult(.failed, told))
         let uploads = try await scene.error { _ = try await scene.destination.unfinished() }
-        #expect(uploads.failure.message == "archive: an answer to the question for unfinished uploads that is no list")
+        #expect(uploads.failure.message == "archive: an answer to the list of unfinished uploads that is not a list")
         let parts = try await scene.error { _ = try await scene.destination.api.parts(of: "u", "a") }
-        #expect(parts.failure.message == "archive: an answer to the question for parts that is no list")
+        #expect(parts.failure.message == "archive: an answer to the list of parts that is not a list")
     }
 
     @Test("an error in a 200 in place of a list has its remedy")
@@ -112,7 +112,7 @@ struct S3AnswerTests {
             "<NextPartNumberMarker>1</NextPartNumberMarker>")
         scene.emulator.change { $0.faults = [.list: [objects, objects], .uploads: [uploads, uploads]] }
         scene.emulator.change { $0.faults[.parts] = [parts, parts] }
-        let words = "that says there is more, and leads to nothing new"
+        let words = "that announces more, and the next page has nothing new"
         let first = try await scene.error {
             let mark = try await scene.destination.list(after: nil)?.next
             #expect(hasMarker && mark == "m")
@@ -120,9 +120,9 @@ struct S3AnswerTests {
         }
         #expect(first.failure.message == "archive: an answer to the list of objects \(words)")
         let second = try await scene.error { _ = try await scene.destination.unfinished() }
-        #expect(second.failure.message == "archive: an answer to the question for unfinished uploads \(words)")
+        #expect(second.failure.message == "archive: an answer to the list of unfinished uploads \(words)")
         let third = try await scene.error { _ = try await scene.destination.api.parts(of: "u", "a") }
-        #expect(third.failure.message == "archive: an answer to the question for parts \(words)")
+        #expect(third.failure.message == "archive: an answer to the list of parts \(words)")
         let each = hasMarker ? 2 : 1
         #expect(scene.emulator.requests.count == 3 * each, "\(scene.emulator.requests)")
     }
@@ -146,7 +146,7 @@ struct S3AnswerTests {
         let error = try await scene.error { _ = try await scene.destination.api.status(at: "a") }
         #expect(error.remedy == .authenticate)
         let end = "Look at \(words), and whether the bucket's policy allows `s3:GetObject` and `s3:ListBucket`"
-        #expect(error.failure.message.contains("answered 403 to the question for an object; it gives no reason"))
+        #expect(error.failure.message.contains("answered 403 to the lookup of an object; it gives no reason"))
         #expect(error.failure.message.hasSuffix(end), "\(error)")
         let check = await scene.destination.check()
         #expect(check.detail.hasSuffix("AccessDenied: not with this signing method; check \(words)"), "\(check)")

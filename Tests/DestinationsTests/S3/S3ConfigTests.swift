@@ -35,11 +35,11 @@ struct S3ConfigTests {
         ),
         (
             "    access_key: {file: /k}\n    secret_key: {file: /s}\n    instance_metadata: {kind: instance}",
-            "a.yaml:10:24: destinations.a.instance_metadata: stands in place of a key"
+            "a.yaml:10:24: destinations.a.instance_metadata: replaces a key"
         ),
         (
             "    credentials: {file: /k}\n    instance_metadata: {kind: instance}",
-            "a.yaml:9:24: destinations.a.instance_metadata: stands in place of a key"
+            "a.yaml:9:24: destinations.a.instance_metadata: replaces a key"
         ),
         (
             "    instance_metadata: {kind: instance}\n    profile: x",
@@ -63,15 +63,15 @@ struct S3ConfigTests {
         ),
         (
             "    presign: {url: https://sign.example}\n    access_key: {file: /k}",
-            "a.yaml:8:14: destinations.a.presign: stands in place of a key, which is somebody else's"
+            "a.yaml:8:14: destinations.a.presign: replaces a key, which another service holds"
         ),
         (
             "    presign: {url: https://sign.example}\n    instance_metadata: {kind: instance}",
-            "a.yaml:8:14: destinations.a.presign: stands in place of a key"
+            "a.yaml:8:14: destinations.a.presign: replaces a key"
         ),
         (
             "    presign: {hosts: [s3.example]}",
-            "a.yaml:8:14: destinations.a.presign: does not say who signs: set `url` or `command`"
+            "a.yaml:8:14: destinations.a.presign: names no signer: set `url` or `command`"
         ),
         (
             "    presign: {url: https://sign.example, command: [/usr/local/bin/sign]}",
@@ -117,7 +117,7 @@ struct S3ConfigTests {
         keyed(
             "encryption: aws:kms\n    kms_key: my key",
             "destinations.a.kms_key: takes letters, digits and `-` `_` `.` `:` `/`, not `my key`"),
-        keyed("acl: public", "destinations.a.acl: is no canned ACL: `public`; there are: private, public-read, "),
+        keyed("acl: public", "destinations.a.acl: is not a canned ACL: `public`; there are: private, public-read, "),
         (
             "    instance_metadata: {kind: instance, url: \"http://169.254.169.254/latest\"}",
             "a.yaml:8:46: destinations.a.instance_metadata.url: ends with its host for `instance`"

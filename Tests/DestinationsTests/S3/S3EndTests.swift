@@ -42,7 +42,7 @@ struct S3EndTests {
         let scene = try S3Scene(["endpoint": .text(server.url)])
         let error = try await Parcel(S3Scene.size).failure(to: scene)
         #expect(error.remedy == .misconfigured && error.failure.code == "all_names_taken", "\(error)")
-        #expect(error.failure.message.contains("whatever name it is asked for"))
+        #expect(error.failure.message.contains("reports an object for every name"))
         #expect(server.seen.count < 15, "\(server.seen.count) requests")
     }
 

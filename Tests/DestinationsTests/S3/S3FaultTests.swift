@@ -89,7 +89,7 @@ struct S3FaultTests {
         #expect(scene.holds(parcel))
         #expect(
             object.warnings == [
-                "1 creation(s) got no answer: what the last one began was found, and gone on with"
+                "1 creation(s) got no answer: the upload that the last one began was found, and continued"
             ])
         #expect(logbook.names == [try #require(object.id)], "its key is known from then on")
         #expect(scene.emulator.requests.filter { $0 == "create" }.count == 1)

@@ -41,10 +41,10 @@ struct S3GivenTests {
         Lie("another name", replacing: "clip", with: "clap"),
         Lie("a name that ends so", replacing: "/clip", with: "/eclip"),
         Lie("no name", replacing: "/front/clip.mp4", with: "/"),
-        Lie("a version", "with `versionId`, which nobody asked for") { $0 + "&versionId=3" },
-        Lie("another kind of request", "with `acl`, which nobody asked for") { $0 + "&acl" },
+        Lie("a version", "with `versionId`, which was not requested") { $0 + "&versionId=3" },
+        Lie("another kind of request", "with `acl`, which was not requested") { $0 + "&acl" },
         Lie("a parameter twice", "with a parameter twice") { $0.replacing("?", with: "?X-Amz-Signature=a&") },
-        Lie("a signature that is coded once too often", "with `Signature=***`, which nobody asked for") {
+        Lie("a signature that is coded once too often", "with `Signature=***`, which was not requested") {
             $0.replacing("X-Amz-Signature=", with: "Signature%3D")
         },
         Lie("another host", "gives an address at 127.0.0.2:") { $0.replacing("127.0.0.1", with: "127.0.0.2") },

@@ -181,12 +181,13 @@ struct S3MetadataTests {
     static let troubles = [
         Trouble(kind: .token, fault: .answer(403), remedy: .authenticate, words: "it answers 403"),
         Trouble(kind: .token, fault: .answer(404), remedy: .misconfigured, words: "it answers 404"),
-        Trouble(kind: .token, fault: .answer(200, ""), remedy: .misconfigured, words: "is no token"),
-        Trouble(kind: .token, fault: .answer(200, "a\r\nX: y"), remedy: .misconfigured, words: "is no token"),
+        Trouble(kind: .token, fault: .answer(200, ""), remedy: .misconfigured, words: "is not a token"),
+        Trouble(kind: .token, fault: .answer(200, "a\r\nX: y"), remedy: .misconfigured, words: "is not a token"),
         Trouble(kind: .token, fault: .silent, remedy: .holdDestination(after: nil), words: "no instance metadata at"),
         Trouble(kind: .roles, fault: .answer(404), remedy: .authenticate, words: "has no role: give it one"),
         Trouble(kind: .roles, fault: .answer(200, "\n"), remedy: .authenticate, words: "has no role: give it one"),
-        Trouble(kind: .roles, fault: .answer(200, "../up?x"), remedy: .misconfigured, words: "is no name of one"),
+        Trouble(
+            kind: .roles, fault: .answer(200, "../up?x"), remedy: .misconfigured, words: "is not the name of a role"),
         Trouble(kind: .roles, fault: .answer(503), remedy: .holdDestination(after: nil), words: "it answers 503"),
         Trouble(kind: .roles, fault: .silent, remedy: .holdDestination(after: nil), words: "no instance metadata at"),
         Trouble(kind: .key, fault: .answer(404), remedy: .authenticate, words: "has no role `uploads`"),
@@ -197,14 +198,14 @@ struct S3MetadataTests {
         Trouble(
             kind: .key, fault: .answer(200, #"{"Code":"Success","AccessKeyId":"A"}"#), remedy: .authenticate,
             words: "no access key with its secret"),
-        Trouble(kind: .key, fault: .answer(200, "<html>"), remedy: .authenticate, words: "is no JSON"),
+        Trouble(kind: .key, fault: .answer(200, "<html>"), remedy: .authenticate, words: "is not JSON"),
         Trouble(
             kind: .key,
             fault: .answer(200, #"{"AccessKeyId":"A","SecretAccessKey":"B","Expiration":"tomorrow"}"#),
-            remedy: .authenticate, words: "an `Expiration` that is no time"),
+            remedy: .authenticate, words: "an `Expiration` that is not a time"),
         Trouble(
             kind: .key, fault: .answer(200, #"{"AccessKeyId":"A","SecretAccessKey":"B","Expiration":7}"#),
-            remedy: .authenticate, words: "an `Expiration` that is no time"),
+            remedy: .authenticate, words: "an `Expiration` that is not a time"),
         Trouble(
             kind: .key, fault: .answer(200, #"{"AccessKeyId":"A\nB","SecretAccessKey":"B"}"#),
             remedy: .authenticate, words: "an access key with a space"),

@@ -32,19 +32,19 @@ struct S3SecrecyTests {
     }
 
     static let oddities = [
-        Oddity("a page", .answer(200, "<a href=\"\(address)\">here</a>"), "something else than JSON with a list"),
-        Oddity("the address alone", .answer(200, address), "something else than JSON with a list"),
-        Oddity("no list", .answer(200, "{\"signed\":\"\(address)\"}"), "something else than JSON with a list"),
+        Oddity("a page", .answer(200, "<a href=\"\(address)\">here</a>"), "something other than JSON with a list"),
+        Oddity("the address alone", .answer(200, address), "something other than JSON with a list"),
+        Oddity("no list", .answer(200, "{\"signed\":\"\(address)\"}"), "something other than JSON with a list"),
         Oddity("a list of texts", .answer(200, "{\"signed\":[\"\(address)\"]}"), "gives no address for `head`"),
         Oddity("another field", .answer(200, "{\"signed\":[{\"uri\":\"\(address)\"}]}"), "gives no address for `head`"),
         Oddity("another's address", .address { _ in address }, "gives an address at s3.example, which is neither at"),
         Oddity(
             "words for why", .refuse("there was one: \(address), before", isFinal: false), "there was one: https://s3"),
         Oddity("its last words", .refuse("\(address) has ended", isFinal: true), "refuses `head`: https://s3.example"),
-        Oddity("403", .answer(403, "\(address) is for another"), "answered 403 to the question for a signed address"),
-        Oddity("404", .answer(404, "nothing at \(address)"), "answered 404 to the question for a signed address"),
-        Oddity("500", .answer(500, "{\"url\":\"\(coded)\"}"), "answered 500 to the question for a signed address"),
-        Oddity("429", .answer(429, "wait, \(address)\n"), "answered 429 to the question for a signed address"),
+        Oddity("403", .answer(403, "\(address) is for another"), "answered 403 to the request for a signed address"),
+        Oddity("404", .answer(404, "nothing at \(address)"), "answered 404 to the request for a signed address"),
+        Oddity("500", .answer(500, "{\"url\":\"\(coded)\"}"), "answered 500 to the request for a signed address"),
+        Oddity("429", .answer(429, "wait, \(address)\n"), "answered 429 to the request for a signed address"),
         Oddity("302", .answer(302, address, headers: [("Location", address)]), "it redirects"),
         Oddity("307", .answer(307, headers: [("Location", address)]), "it redirects"),
     ]

@@ -164,7 +164,7 @@ struct S3TagTests {
         scene.emulator.script(.complete, .forget)
         let (parcel, logbook) = (try Parcel(S3Scene.size), Logbook())
         let error = await #expect(throws: UploadError.self) { try await parcel.send(to: scene, logbook) }
-        #expect(error?.failure.message.contains("and is not there") == true, "\(String(describing: error))")
+        #expect(error?.failure.message.contains("and does not exist") == true, "\(String(describing: error))")
         #expect(try await scene.bring(parcel, logbook).verifiedBy == "parts")
         let isWhole = scene.emulator.objects["front/clip.mp4"]?.bytes == parcel.content
         #expect(isWhole)
@@ -257,7 +257,7 @@ struct S3TagTests {
         let error = try await second.failure(to: scene)
         #expect(error.remedy == .pending(after: .seconds(30)))
         #expect(error.failure.code == "name_in_use" && error.failure.retryable)
-        #expect(error.failure.message.contains("/bucket/front/clip.mp4 is where another upload is on its way to"))
+        #expect(error.failure.message.contains("/bucket/front/clip.mp4 is the target of another running upload"))
         #expect(scene.emulator.requests == ["head", "put"], "it has asked for nothing")
         other.cancel()
         await #expect(throws: CancellationError.self) { try await other.value }

@@ -74,7 +74,7 @@ struct S3WriteOnlyTests {
             #expect(scene.emulator.objects[name]?.bytes == other.content && scene.emulator.uploads.isEmpty)
             #expect(!scene.emulator.requests.contains("head"), "it is known: \(scene.emulator.requests)")
         }
-        let isSaid = scene.logged.count { $0.contains("the key may not look at objects (s3:GetObject)") }
+        let isSaid = scene.logged.count { $0.contains("the key may not read objects (s3:GetObject)") }
         #expect(isSaid == (size == 900 ? 0 : 1), "\(scene.logged)")
     }
 
@@ -114,7 +114,7 @@ struct S3WriteOnlyTests {
         let parcel = try Parcel(S3Scene.size)
         let object = try await scene.bring(parcel)
         #expect(object.verifiedBy == "unseen")
-        #expect(object.warnings.contains { $0.hasPrefix("the answer to its end was lost") })
+        #expect(object.warnings.contains { $0.hasPrefix("the answer to its completion was lost") })
         #expect(scene.holds(parcel))
         #expect(scene.emulator.requests.filter { $0 == "create" }.count == 1)
     }

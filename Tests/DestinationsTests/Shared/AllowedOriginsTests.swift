@@ -91,7 +91,7 @@ struct AllowedOriginsTests {
             ("https://Up.test:443/files/secret?signature=x", "`allow_origins: [https://a.test, https://up.test]`"),
             ("https://up.test:8443/", "`allow_origins: [https://a.test, https://up.test:8443]`"),
             ("https://[0::1]:8443/", "`allow_origins: [https://a.test, \"https://[::1]:8443\"]`"),
-            ("http://up.test/secret", "[https://a.test, http://up.test]`. What goes there is not encrypted"),
+            ("http://up.test/secret", "[https://a.test, http://up.test]`. That connection is not encrypted"),
         ])
     func line(_ target: String, _ line: String) {
         let words = AllowedOrigins(homes: ["https://nas.test/files"], named: ["https://a.test"]).objection(to: target)

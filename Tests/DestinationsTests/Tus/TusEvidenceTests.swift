@@ -213,7 +213,7 @@ struct TusEvidenceTests {
         let journey = try Journey(
             server.url + "/files", values: ["gone": .text("assume_complete")], checkpoint: checkpoint)
         let object = try await journey.attempt()
-        #expect(object.verifiedBy == "assumption" && object.warnings.contains { $0.contains("taken for complete") })
+        #expect(object.verifiedBy == "assumption" && object.warnings.contains { $0.contains("regarded as complete") })
     }
 
     @Test("an empty file is taken by its creation, though nobody knows it afterwards")

@@ -233,7 +233,7 @@ struct TusWrongLookTests {
         let journey = try Journey(server.url + "/files")
         let object = try await journey.arrive().object
         #expect(verbs(server).filter { $0 == "POST" }.count == 2)
-        #expect(object.warnings.contains { $0.contains("begun again") }, "\(object.warnings)")
+        #expect(object.warnings.contains { $0.contains("started again") }, "\(object.warnings)")
     }
 
     @Test("a server that loses what it has acknowledged each time gets it some times, and then a person is told")

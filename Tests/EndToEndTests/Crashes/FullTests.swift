@@ -153,8 +153,10 @@ struct FullTests {
         try filler.remove()
         try await finish(fixture, camera)
         let complaints = try #require(fixture.daemon).complained().split(separator: "\n")
-        #expect(complaints.filter { $0.contains("no room to start") }.count == 2, "once a start: \(complaints)")
-        #expect(complaints.contains { $0.contains("there is room") }, "\(complaints)")
+        #expect(
+            complaints.filter { $0.contains("not enough disk space to start") }.count == 2,
+            "once a start: \(complaints)")
+        #expect(complaints.contains { $0.contains("there is enough disk space") }, "\(complaints)")
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
         #expect(try Ledger.integrity(of: fixture.state) == ["ok"])
     }
@@ -165,7 +167,7 @@ struct FullTests {
     private func waits(_ fixture: DaemonFixture, times: Int) async throws {
         try await eventually("the log says so", within: .seconds(30), every: .milliseconds(50)) {
             let lines = try fixture.daemon?.complained().split(separator: "\n") ?? []
-            return lines.filter { $0.contains("no room to start") }.count == times
+            return lines.filter { $0.contains("not enough disk space to start") }.count == times
         }
         // The log comes first.
         let said = try await eventually("it answers", within: .seconds(30), every: .milliseconds(50)) {

@@ -107,7 +107,7 @@ struct RebuildTests {
         try scene.lose(.deleted)
         let rebuilt = try await scene.fixture.verb("rebuild", ["--yes"])
         #expect(rebuilt.status == 0, "\(rebuilt)")
-        #expect(rebuilt.printed.contains("FOR YOU: may have been sent before"), "\(rebuilt)")
+        #expect(rebuilt.printed.contains("UNDECIDED: may have been sent before"), "\(rebuilt)")
         try await scene.fixture.startReceiver()
         try scene.fixture.startDaemon()
         let all = scene.camera.clips.count

@@ -136,7 +136,7 @@ struct VimeoCrashTests {
         try scene.fixture.startDaemon()
         let source = scene.fixture.drop.appending("clip 0.mp4").display
         try await eventually("it waits for the service", within: .seconds(20), every: .milliseconds(100)) {
-            try await scene.fixture.ask("why", [source])?.contains("still at work on the video")
+            try await scene.fixture.ask("why", [source])?.contains("still processing the video")
         }
         scene.server.change { $0.behaviour.states = ["available"] }
         try await scene.allIsDone(1)

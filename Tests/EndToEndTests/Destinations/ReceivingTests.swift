@@ -61,7 +61,8 @@ struct ReceivingTests {
         #expect(try Files.read(fixture.received.appending("none.bin")).isEmpty)
         try await eventually("the copies are gone") { try staged(fixture).isEmpty }
         let shown = try #require(try await fixture.ask("show", ["k"]))
-        #expect(shown.contains("bytes that were handed over") && shown.contains("delete: done"), "\(shown)")
+        #expect(
+            shown.contains("bytes received by `sluice add -` or the API") && shown.contains("delete: done"), "\(shown)")
         #expect(try await fixture.ask("list", ["--list", "completed", "--folder", "-"])?.contains("clip.mp4") == true)
         #expect(try await fixture.ask("why", ["/dev/stdin/clip.mp4"])?.contains("uploaded") == true)
         #expect(try await fixture.ask("pause", ["--folder", "-"]) != nil)
@@ -73,10 +74,10 @@ struct ReceivingTests {
         "what a person has written wrong is said, and nothing is taken",
         arguments: [
             ("$S add - --config $C < /dev/null", 64, "--name is missing"),
-            ("$S add - a.mp4 --name x --config $C < /dev/null", 64, "goes alone"),
+            ("$S add - a.mp4 --name x --config $C < /dev/null", 64, "must be the only argument"),
             ("$S add a.mp4 --name x --config $C < /dev/null", 64, "--name is for `-`"),
             ("$S add - --again --name x --config $C < /dev/null", 64, "always new"),
-            ("$S add - --name a/b --config $C < /dev/null", 64, "nothing was taken: `name` is a file's name alone"),
+            ("$S add - --name a/b --config $C < /dev/null", 64, "nothing was added: `name` is a file's name alone"),
             ("$S add - --name x --to nos --config $C < /dev/null", 64, "did you mean `nas`"),
             ("head -c 9M /dev/zero | $S add - --name x --to nos --config $C", 64, "did you mean `nas`"),
             ("script -qec '$S add - --name x --config $C' /dev/null", 64, "standard input is a terminal"),
@@ -108,7 +109,7 @@ struct ReceivingTests {
         #expect(grown < 32 << 20, "\(grown) bytes more")
         let (full, why) = try await run(fixture, "head -c 300M /dev/zero | $S add - --config $C --name more.bin")
         #expect(full != .status(0))
-        #expect(why.contains("nothing was taken: more.bin does not fit into the cache"), "\(why)")
+        #expect(why.contains("nothing was added: more.bin does not fit into the cache"), "\(why)")
         #expect(try staged(fixture).count == 1)
         // Without a broken pipe, the status is the program's own.
         let (own, _) = try await run(

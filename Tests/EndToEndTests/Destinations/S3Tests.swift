@@ -94,7 +94,7 @@ struct S3Tests {
         }
         let listed = try #require(try await fixture.ask("orphans", ["bucket"]))
         #expect(listed.contains("done.mp4") && listed.contains("unfinished"), "\(listed)")
-        #expect(listed.contains("1 in all; 4 more go on, or are not ours"), "\(listed)")
+        #expect(listed.contains("1 in all; 4 more are in use, or are not ours"), "\(listed)")
         #expect(emulator.uploads.count == 5)
         let removed = try #require(try await fixture.ask("orphans", ["bucket", "--abort", "--json"]))
         #expect(removed.contains("\"removed\":true"), "\(removed)")

@@ -67,7 +67,7 @@ struct AddressTests {
         }
         let refused = try await ask("GET", "/v1/status", nil)
         #expect(refused.status == 401)
-        #expect(refused.text.contains("wants a token"))
+        #expect(refused.text.contains("needs a token"))
         let status = try await ask("GET", "/v1/status", "first-word")
         #expect(status.status == 200)
         #expect(status.text.contains("\"starting\":false"))

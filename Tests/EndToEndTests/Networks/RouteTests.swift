@@ -164,7 +164,7 @@ struct RouteEndToEndTests {
                 .joined(separator: " ")
         }
         let own =
-            "the kernel's own way to \(TwoRoads.server), allowed and free (unmetered: the rule {interface: \"wan0\", metered: false} "
+            "the kernel's own route to \(TwoRoads.server), allowed and free (unmetered: the rule {interface: \"wan0\", metered: false} "
             + "says so of wan0)"
         let why = try await said("why", ["clip.mp4"])
         #expect(why.contains("way: by wan0, from 10.1.0.2, \(own)"), "\(why)")
@@ -178,7 +178,8 @@ struct RouteEndToEndTests {
         }
         let equal = try await eventually("the other is the kernel's own") { () -> String? in
             let text = try await said("why", ["clip.mp4"])
-            return text.contains("equal to the kernel's own way by lte0, of metric 10, allowed and free") ? text : nil
+            return text.contains("equal to the kernel's own route through lte0, with metric 10, allowed and free")
+                ? text : nil
         }
         #expect(equal.contains("way: by wan0, from 10.1.0.2"), "\(equal)")
         #expect(try await scene.bytes("lte") == 0)

@@ -97,7 +97,7 @@ struct ByHandTests {
         try scene.fixture.writeConfiguration()
         let (newStatus, text) = try await run(scene, ["hook", "new"])
         #expect(newStatus == .status(66))
-        #expect(text.contains("`sluice reload` puts it in force"))
+        #expect(text.contains("load it with `sluice reload`"))
     }
 
     @Test("without a daemon a hook obeys what the configuration says, and what it cost is said")
@@ -115,7 +115,7 @@ struct ByHandTests {
         #expect(try web.events.isEmpty)
         #expect(
             try #require(try await scene.fixture.ask("hook", ["free"])).contains(
-                "which nobody counts while no daemon runs"))
+                "not counted, because no daemon runs"))
         scene.fixture.policyKeys = []
         try scene.fixture.writeConfiguration()
         let (_, told) = try await trial(scene, "web")

@@ -157,7 +157,7 @@ struct OnceTests {
         try Files.makeFolders(fixture.folder.path.appending("control.sock"))
         let ran = try await once(fixture)
         #expect(ran.ending == .status(0))
-        #expect(ran.errors.contains("nobody can ask this run"))
+        #expect(ran.errors.contains("this run cannot open its control socket"))
         #expect(try Outcome.files(in: fixture.received, hidden: false) == ["a.mp4"])
     }
 

@@ -154,8 +154,8 @@ struct OperatingTests {
         }
         try await isHeld("with the window open", 4)
         let log = try #require(try fixture.daemon?.complained())
-        #expect(log.contains("a person has said so verb=pause what=everything by="))
-        #expect(log.contains("a person has said so verb=pause what=\(held.id) by="))
+        #expect(log.contains("a person gave a command verb=pause what=everything by="))
+        #expect(log.contains("a person gave a command verb=pause what=\(held.id) by="))
         #expect(log.contains("uploads wait folder=camera destination=nas hold=schedule"))
         #expect(log.contains("uploads go on folder=camera destination=nas hold=schedule"))
         fixture.killDaemon()

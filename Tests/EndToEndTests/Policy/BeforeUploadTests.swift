@@ -226,7 +226,7 @@ struct BeforeUploadTests {
         arguments: [
             ("exit 3", "it ended with status 3"), ("echo maybe; exit 0", "it printed no answer"),
             ("sleep 1000", "it did not end in time"),
-            ("echo '{\"answer\":\"go\",\"name\":\"../x\"}'; exit 0", "its `name` is no path below"),
+            ("echo '{\"answer\":\"go\",\"name\":\"../x\"}'; exit 0", "its `name` is not a path below"),
         ])
     func nonsense(_ script: String, _ words: String) async throws {
         let scene = try scene(script, timeout: "300ms")

@@ -66,7 +66,7 @@ struct ExceptionEndToEndTests {
         }
         _ = try await scene.fixture.ask("limit", ["0", "--for", "1h"])
         let nothing = try await scene.waits("other.mp4", for: "global")
-        #expect(nothing.text == "`sluice limit 0` lets nothing go; `sluice limit off` ends that")
+        #expect(nothing.text == "`sluice limit 0` stops all transfers; `sluice limit off` ends that")
         let sent = try await scene.bytes("wan")
         _ = try await scene.waits("clip.mp4", for: "global")
         #expect(try await scene.bytes("wan") < sent + 2000)

@@ -62,7 +62,7 @@ struct HookPolicyTests {
         #expect(
             hook.hold?.text
                 == (isByHand
-                    ? "`sluice limit 0` lets nothing go; `sluice limit off` ends that"
+                    ? "`sluice limit 0` stops all transfers; `sluice limit off` ends that"
                     : "the bandwidth of policy is 0 now: `bandwidth: 0`"))
         #expect(hook.hold?.since.isEmpty == false)
         let words = try #require(hook.hold?.text)

@@ -50,7 +50,7 @@ struct PlanEndToEndTests {
         #expect(late.contains("schedule: outside the windows of policy"), "\(late)")
         let unknown = try #require(try await fixture.ask("plan"))
         #expect(unknown.contains("--rate '2 MB/s'"), "\(unknown)")
-        #expect(unknown.contains("Nobody can say when") && unknown.contains("speed: it is not known yet"), "\(unknown)")
+        #expect(unknown.contains("End not known") && unknown.contains("speed: the rate to"), "\(unknown)")
         #expect(!unknown.contains("Will not fit") && !unknown.contains("sent by"), "\(unknown)")
         let outcome = Outcome(fixture: fixture, clips: camera.clips)
         try await outcome.wait(within: .seconds(60))

@@ -51,7 +51,7 @@ struct CardTests {
         }
         #expect(try told(fixture) == [])
         try written.close(named: "open.mp4")
-        try await status(fixture, says: "safe to remove: every file is staged; 4 uploads go on without it")
+        try await status(fixture, says: "safe to remove: every file is staged; 4 uploads continue without it")
         try await eventually("it is told") { try told(fixture) == ["staged"] }
         // Pulled out, it is absent, and the uploads continue from their copies.
         try await card.unmount()

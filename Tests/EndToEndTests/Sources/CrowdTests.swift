@@ -73,7 +73,7 @@ struct CrowdTests {
         try await wire.send("GET /v1/events HTTP/1.1\r\nHost: x\r\n\r\n")
         let refusal = try await wire.reply()
         #expect(refusal.status == 503)
-        #expect(refusal.text.contains(#""code":"unavailable""#) && refusal.text.contains("readers follow the events"))
+        #expect(refusal.text.contains(#""code":"unavailable""#) && refusal.text.contains("clients follow the events"))
         #expect(refusal.headers["retry-after"] == "15")
 
         for crowd in [readers, stalled, more] { crowd.leave() }

@@ -101,7 +101,7 @@ struct MountedFolderTests: FolderScenes {
             try await completed(fixture, 2)
             try await eventually("it is released") { try !Files.names(in: fixture.drop).contains("2.mp4") }
         } else {
-            try await state(fixture) { $0.hasPrefix("absent: another directory stands there, of user 61002") }
+            try await state(fixture) { $0.hasPrefix("absent: another directory is there, owned by user 61002") }
             #expect(try Files.read(second.path.appending("2.mp4")) == noise(1000, seed: 2))
         }
         #expect(try await fixture.stopDaemon()?.ending == .status(0))

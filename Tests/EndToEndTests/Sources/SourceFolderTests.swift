@@ -57,14 +57,14 @@ struct SourceFolderTests: FolderScenes {
         try Files.rename(fixture.drop, to: away)
         try Files.rename(his, to: fixture.drop)
         try Files.replace(fixture.drop.appending("planted.mp4"), with: noise(3000))
-        try await state(fixture) { $0.hasPrefix("absent: another directory stands there, of user 61002") }
+        try await state(fixture) { $0.hasPrefix("absent: another directory is there, owned by user 61002") }
         fixture.killDaemon()
         try fixture.startDaemon()
-        try await state(fixture) { $0.hasPrefix("absent: another directory stands there, of user 61002") }
+        try await state(fixture) { $0.hasPrefix("absent: another directory is there, owned by user 61002") }
         #expect(try await fixture.status()?.counts.completed == 1)
         #expect(try FileStatus.ifPresent(at: fixture.drop.appending("planted.mp4")) != nil)
         let (looked, refusal) = try await run(fixture, ["rescan", "--folder", "camera", "--wait"])
-        #expect(looked == .status(65) && refusal.contains("another directory stands there"), "\(refusal)")
+        #expect(looked == .status(65) && refusal.contains("another directory is there"), "\(refusal)")
         let (wrong, words) = try await run(fixture, ["folder", "accept", "camrea"])
         #expect(wrong == .status(66), "\(words)")
         let (ending, said) = try await run(fixture, ["folder", "accept", "camera"])
@@ -128,12 +128,12 @@ struct SourceFolderTests: FolderScenes {
             try Files.replace(fixture.drop.appending(name), with: [1])
         }
         let (_, said) = try await run(fixture, ["doctor"])
-        #expect(said.contains(" and 1 more looks like a source on its way out"), "\(said)")
+        #expect(said.contains(" and 1 more looks like a source that is being released"), "\(said)")
         #expect(!said.contains("could put another directory in its place"), "\(said)")
         #expect(fixture.drop.parent.withCString { chmod($0, 0o777) } == 0)
         let (_, warned) = try await run(fixture, ["check"])
         #expect(
-            warned.contains("can be written by everybody, who could put another directory in its place"), "\(warned)")
+            warned.contains("can be written by every user, who could put another directory in its place"), "\(warned)")
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
     }
 

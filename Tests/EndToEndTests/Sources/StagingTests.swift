@@ -50,7 +50,7 @@ struct StagingEndToEndTests {
             #expect(try Files.read(fixture.received.appending("a.mp4"), limit: 1 << 20) == noise(300_000))
         } else {
             try await says(
-                [#""code":"staged_changed""#, "does not have the content any more that was staged, and its source"],
+                [#""code":"staged_changed""#, "no longer has the content that was staged, and its source"],
                 fixture, ["list", "--list", "failed"])
         }
     }

@@ -63,7 +63,7 @@ struct SwappedFolderTests: FolderScenes {
         try Files.rename(fixture.drop, to: theirs.appending("away"))
         try Files.rename(private1, to: fixture.drop)
         try await state(fixture) {
-            $0.contains("another directory stands there") && $0.contains("belongs to user 61002")
+            $0.contains("another directory is there") && $0.contains("belongs to user 61002")
         }
         #expect(try Files.read((isLink ? place : fixture.drop).appending("secret.mp4")) == noise(5000))
         try Files.rename(fixture.drop, to: private1)
@@ -92,7 +92,7 @@ struct SwappedFolderTests: FolderScenes {
         try await eventually("it is absent; \(fixture.lastWords())", within: .seconds(40)) {
             _ = try await run(fixture, ["rescan"])
             let state = try await fixture.status()?.folders.first?.state
-            return state?.contains("another directory stands there") == true && state?.contains(why) == true
+            return state?.contains("another directory is there") == true && state?.contains(why) == true
         }
         try Files.rename(place, to: other)
         try Files.rename(away, to: place)
@@ -159,7 +159,7 @@ struct SwappedFolderTests: FolderScenes {
         try Files.rename(theirs.appending("other"), to: theirs.appending("current"))
         try await eventually("it is absent; \(fixture.lastWords())", within: .seconds(40)) {
             _ = try await run(fixture, ["rescan"])
-            return try await fixture.status()?.folders.first?.state.contains("another directory stands there") == true
+            return try await fixture.status()?.folders.first?.state.contains("another directory is there") == true
         }
         #expect(try Outcome.files(in: fixture.received, hidden: false) == ["first.mp4"])
         #expect(try Files.read(secret.appending("secret.mp4")) == noise(5000))
@@ -182,7 +182,7 @@ struct SwappedFolderTests: FolderScenes {
         let (ending, said) = try await run(fixture, ["rebuild", "--yes", "--force"])
         #expect(ending == .status(0), "\(said)")
         try fixture.startDaemon()
-        try await state(fixture) { $0.contains("another directory stands there") }
+        try await state(fixture) { $0.contains("another directory is there") }
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
         // Without --force it is not begun.
         let database = fixture.state.appending("sluice.db")

@@ -31,7 +31,7 @@ struct WatchingTests {
         try fixture.writeConfiguration()
         let check = try #require(try await fixture.ask("check", ["--json"]))
         #expect(check.contains("absent"))
-        #expect(check.contains("is not there now, and is watched when it appears"))
+        #expect(check.contains("does not exist now, and is watched when it appears"))
         try fixture.startDaemon()
         _ = try await status(fixture, says: "absent: it is not there")
         try Descriptor.open(away.appending("a.mp4"), for: .creating).write(noise(1000), named: "a.mp4")

@@ -31,7 +31,7 @@ enum SourceWords {
             classes.map { ".\($0)," } + constants.flatMap { ["static let \($0) =", "static let \($0) = ("] }
             + ["refusal(", "failed(", "code:", ".absent,", ".backoff,", "(\"no_tls\","]
             // One of two.
-            + [".reset ?", "\"connection_lost\" :", "ENOSPC ?", "\"target_full\" :", ".conflict:", ".look:"]
+            + [".reset ?", "\"connection_lost\" :", "ENOSPC ?", "\"target_full\" :", ".conflict:", ".unknownOffset:"]
         var codes: Set<String> = []
         for text in try sources(below: ["Core", "Daemon", "Destinations", "Staging", "Store"]) {
             for (word, before) in text.words() where marks.contains(where: { before.hasSuffix($0) }) {

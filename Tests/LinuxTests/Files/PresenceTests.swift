@@ -30,10 +30,10 @@ struct PresenceTests {
     @Test("a folder that cannot be opened is missing")
     func gone() throws {
         let none = folder.path.appending("none")
-        #expect(FolderGate(SourceFolders()[none], []).missing() == "it is not there")
+        #expect(FolderGate(SourceFolders()[none], []).missing() == "it does not exist")
         #expect(
             FolderGate(SourceFolders()[path.appending("none")], [FolderRequirement(mount: "/")]).missing()
-                == "it is not there")
+                == "it does not exist")
     }
 
     @Test("a folder that went with its disk is missing because of that", .enabled(if: SmallDisk.isPossible))
@@ -42,7 +42,7 @@ struct PresenceTests {
         let gate = FolderGate(SourceFolders()[inner], [FolderRequirement(mount: path)])
         #expect(gate.missing() == "nothing is mounted at \(path.display) (require.mount)")
         let disk = try SmallDisk(at: path)
-        #expect(gate.missing() == "it is not there")
+        #expect(gate.missing() == "it does not exist")
         try Files.makeFolders(inner)
         #expect(gate.missing() == nil)
         withExtendedLifetime(disk) {}

@@ -126,7 +126,7 @@ struct NetworkManagerEventsTests {
             try await other.accept()
             other.say(Array(greeting.utf8))
         }
-        let report = try await listening.until("it is told") { $0.trouble?.contains("does not let") == true }
+        let report = try await listening.until("it is told") { $0.trouble?.contains("rejects this user") == true }
         #expect(report.trouble?.contains(greeting.prefix(8)) == true)
         try await listening.stop()
     }

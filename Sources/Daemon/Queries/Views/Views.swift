@@ -47,7 +47,7 @@ package struct UploadView: Codable, Sendable, Hashable {
     /// The progress of its copy, while that is being made.
     package var staging: StagingRunView?
     /// `in-place` or `export`, where the uploaded file is not a copy of the source.
-    package var stagingMode: String?
+    package var keeping: String?
     /// Names of the further request headers that a person gave for it, until it is complete.
     package var headers: [String]?
     /// The address to create it at, in place of its destination's own; without parts that look like secrets.

@@ -47,13 +47,13 @@ struct ContentRange: Sendable {
         case 308: return position(response, size, &checkpoint)
         // A portal answers every request with a page: it says nothing about the file.
         case 200 where response.isWebPage, 201 where response.isWebPage:
-            throw refused(response, "the question how far it got", .misconfigured)
+            throw refused(response, "the lookup of its offset", .misconfigured)
         case 200, 201: return .at(size)
         case 404, 410: return .gone(isCertain: false)
         // Google's status for an upload that was cancelled.
         case 499: return .gone(isCertain: true)
-        case 400: return .doubtful(refused(response, "the question how far it got", .again(after: nil)))
-        default: throw refused(response, "the question how far it got", remedy(response))
+        case 400: return .doubtful(refused(response, "the lookup of its offset", .again(after: nil)))
+        default: throw refused(response, "the lookup of its offset", remedy(response))
         }
     }
 
@@ -63,7 +63,8 @@ struct ContentRange: Sendable {
             return .doubtful(
                 UploadError(
                     client.failure(
-                        .protocol, "no_offset", "an answer whose Range is no range of bytes", http: 308, retryable: true
+                        .protocol, "no_offset", "an answer whose Range is not a range of bytes", http: 308,
+                        retryable: true
                     ),
                     remedy: .again(after: nil)))
         }
@@ -123,7 +124,7 @@ struct ContentRange: Sendable {
             if isLastByteAlone { checkpoint["last_byte_again"] = "1" }
             guard response.headers["Range"] != nil, case .at(let offset) = position(response, size, &checkpoint) else {
                 return .status(
-                    client.refused("bytes", response, .again(after: nil), words: "it does not say how far it got"),
+                    client.refused("bytes", response, .again(after: nil), words: "it does not report its offset"),
                     again: 2)
             }
             return .accepted(offset)

@@ -1,6 +1,6 @@
 internal import Core
 
-/// The policy for an upload that is gone after its last byte may have left: the remote may have finished it and removed
+/// The policy for an upload that is gone after its last byte may have been sent: the remote may have finished it and removed
 /// its record, or lost it.
 enum GonePolicy: String, Sendable, CaseIterable {
     case reupload
@@ -13,7 +13,7 @@ enum GonePolicy: String, Sendable, CaseIterable {
     }
 
     static let summary =
-        "What to do when an upload is gone after its last byte may have left: `reupload` once (default), "
+        "What to do if an upload is gone after its last byte may have been sent: `reupload` once (default), "
         + "`assume_complete` where every byte was acknowledged, or `hold` for a person."
 
     /// Warnings of `check` where a folder removes its sources, together with those of ``FinalErrorPolicy``.
@@ -21,12 +21,12 @@ enum GonePolicy: String, Sendable, CaseIterable {
         var doubts: [String] = []
         if GonePolicy(values) == .assumeComplete {
             doubts.append(
-                "`gone: assume_complete` takes an upload for complete that the server does not know any more; what has "
-                    + "acknowledged its bytes may be a proxy in front of it; set `gone: reupload`")
+                "`gone: assume_complete` regards an upload as complete that the server no longer knows; perhaps a "
+                    + "proxy in front of it acknowledged its bytes; set `gone: reupload`")
         }
         if FinalErrorPolicy(values) == .accept {
             doubts.append(
-                "`final_error: accept` takes files for complete that the server refused at their end; set `final_error: fail`"
+                "`final_error: accept` regards files as complete that the server refused at their end; set `final_error: fail`"
             )
         }
         return doubts

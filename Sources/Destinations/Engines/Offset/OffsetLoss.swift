@@ -47,7 +47,7 @@ struct OffsetLoss {
         if progress.bounds.mayBeWhole || progress.wasTakenWhole {
             // The remote may have finished the upload and removed its record, or lost it.
             if engine.gone == .assumeComplete, progress.bounds.isDelivered, !isRefused { return .assumed }
-            return try await again("the upload is gone", "it is gone after its last byte may have left")
+            return try await again("the upload is gone", "it is gone after its last byte may have been sent")
         }
         if !isCertain, try await !dialect.isThere() {
             throw dialect.error(
@@ -76,7 +76,7 @@ struct OffsetLoss {
             try await progress.record()
             throw dialect.error(
                 .protocol, "upload_lost",
-                "the server takes every byte and loses some each time (\(reason))"
+                "the server accepts every byte and loses some each time (\(reason))"
                     + FinalAnswer.doubts(progress.checkpoint).map { "; " + $0 }.joined(), .giveUp)
         }
         guard !isBack, mayBeWhole else { return .again(reason) }
@@ -84,10 +84,11 @@ struct OffsetLoss {
         if progress.checkpoint.count("foreign_seen") < 3 {
             try await progress.record()
             throw dialect.error(
-                .protocol, "upload_changed", "what the server says is not of this upload: \(reason); asking again",
+                .protocol, "upload_changed",
+                "the answer of the server is not about this upload: \(reason); asking again",
                 .pending(after: .seconds(15)))
         }
-        return try await again("the server has something else than this upload (\(reason))", reason)
+        return try await again("the server has something other than this upload (\(reason))", reason)
     }
 
     /// The remote may have every byte: the file is sent once more, or given up.
@@ -97,7 +98,7 @@ struct OffsetLoss {
             try await progress.record()
             throw dialect.error(
                 .protocol, "outcome_unknown",
-                "\(words) after its last byte may have left: it may be finished or lost"
+                "\(words) after its last byte may have been sent: it may be finished or lost"
                     + FinalAnswer.doubts(progress.checkpoint).map { "; " + $0 }.joined(), .giveUp)
         }
         progress.checkpoint["reuploaded"] = "1"

@@ -8,13 +8,13 @@ extension OffsetUpload {
     func position() async throws -> Position {
         do {
             let position = try await dialect.locate(order, &progress.checkpoint)
-            Contradiction.end(.status, in: &progress.checkpoint)
+            Contradiction.end(.unknownOffset, in: &progress.checkpoint)
             return position
         } catch let error as UploadError {
             guard error.remedy.isForOnce else { throw error }
-            let blind = Contradiction(.status, error, in: &progress.checkpoint)
+            let blind = Contradiction(.unknownOffset, error, in: &progress.checkpoint)
             try await progress.record()
-            throw blind.error(error, "its answers to the question for the offset cannot be used")
+            throw blind.error(error, "its answers to the lookup of the offset cannot be used")
         }
     }
 
@@ -57,7 +57,7 @@ extension OffsetUpload {
         // A lock that does not end. The next question shows which bytes were accepted nevertheless.
         if error.remedy.isForOnce, error.failure.http != nil, checkpoint["refused_status"] == nil {
             let standstill = try await count(.standstill, error, at: offset)
-            throw standstill.error(error, "no byte from offset \(offset) on was taken")
+            throw standstill.error(error, "no byte from offset \(offset) on was accepted")
         }
         try await progress.record()
         return try await lookBehind(error)
@@ -144,7 +144,7 @@ extension OffsetUpload {
         throw conflict.error(
             error,
             (taken > now ? "it acknowledged \(taken) of \(size) bytes, " : "of \(size) bytes ")
-                + "it names the offset \(now), and does not go on from there")
+                + "it reports the offset \(now), and does not continue from there")
     }
 
     func afterDamage(_ offset: Int64, _ error: UploadError) async throws -> Int64 {

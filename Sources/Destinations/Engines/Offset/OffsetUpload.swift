@@ -124,7 +124,7 @@ final class OffsetUpload {
     private func objection(to offset: Int64) -> String? {
         if offset > progress.bounds.reachability {
             return
-                "it holds \(offset) bytes, and no more than \(progress.bounds.reachability) can have left: there is a second writer"
+                "it holds \(offset) bytes, and no more than \(progress.bounds.reachability) can have been sent: there is a second writer"
         }
         let before = acknowledged
         if offset < before, checkpoint.count("regressions") >= 3 {

@@ -76,6 +76,6 @@ final class SentDigest: BodyCheck {
     /// The error that the copy differs from its record; `nil` as long as nothing shows it.
     func damage(_ failure: StagedFile.MakeFailure) -> UploadError? {
         guard hasDiffered else { return nil }
-        return file.changed("does not have the content any more that was staged", failure)
+        return file.changed("no longer has the content that was staged", failure)
     }
 }

@@ -394,7 +394,7 @@ extension UploadError {
         UploadError(
             dialect.failure(
                 .protocol, "ended_early",
-                "the server called the file complete before it had all of it, and takes no more: \(failure.message)",
+                "the server called the file complete before it had all of it, and accepts no more: \(failure.message)",
                 retryable: false), remedy: .giveUp)
     }
 }

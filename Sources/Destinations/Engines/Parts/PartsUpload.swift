@@ -109,11 +109,11 @@ final class PartsUpload {
         // A person wants the file sent again: earlier refusals and losses do not count.
         if FinalAnswer.isOfBefore(checkpoint, order) { throw try await renewed("it is tried again", isWanted: true) }
         if !engine.resumes, renewals == 0, !isPerhapsWhole {
-            throw try await renewed("what was begun is not gone on with", isWanted: true)
+            throw try await renewed("the unfinished upload is not continued", isWanted: true)
         }
         guard dialect.isOurs(checkpoint) else { throw try await renewed("the destination is another server now") }
         guard let plan = storedPlan, checkpoint["sha256"] == hexadecimal(order.file.sha256) else {
-            throw try await renewed("what was begun is not this content")
+            throw try await renewed("the unfinished upload has other content")
         }
         bounds = PartsBounds(checkpoint, count: plan.count, tracksReach: dialect.tracksReach)
         wasPerhapsWhole = bounds.mayBeWhole
@@ -261,7 +261,8 @@ final class PartsUpload {
             // Another writer's parts are not removed.
             checkpoint[Checkpoint.isOfAnother] = "1"
             throw try await renewed(
-                "the server has part \(alien.index + 1), which never left here: there is a second writer", isGone: true)
+                "the server has part \(alien.index + 1), which was never sent from here: there is a second writer",
+                isGone: true)
         }
         // The remote says that it has the last part, and no answer to that part was received.
         if dialect.onlyCounts, !dialect.endsByRequest(plan), new.contains(where: { $0.index == plan.count - 1 }),
@@ -316,7 +317,7 @@ final class PartsUpload {
         let isAbsent = isPerhapsWhole ? try await dialect.isAbsent(piece(plan)) : false
         if isAbsent, renewals == 0, order.checkpoint?["completing"] != nil { checkpoint["reuploaded"] = "1" }
         if isAbsent || !bounds.mayBeWhole && !isCompleting {
-            return try await renewed("the server does not know it any more", isGone: true, isWanted: true)
+            return try await renewed("the server no longer knows it", isGone: true, isWanted: true)
         }
         if engine.gone == .assumeComplete, bounds.isDelivered || isCompleting, checkpoint["refused_status"] == nil {
             return Exit.finished(
@@ -328,11 +329,11 @@ final class PartsUpload {
             try await record()
             return dialect.error(
                 .protocol, "outcome_unknown",
-                "the upload is gone after its last byte may have left: it may be finished or lost"
+                "the upload is gone after its last byte may have been sent: it may be finished or lost"
                     + FinalAnswer.doubts(checkpoint).map { "; " + $0 }.joined(), .giveUp)
         }
         checkpoint["reuploaded"] = "1"
-        return try await renewed("it is gone after its last byte may have left", isGone: true)
+        return try await renewed("it is gone after its last byte may have been sent", isGone: true)
     }
 
     /// With this many acknowledged bytes, a single 404 does not discard them: a proxy may have lost its backend.

@@ -7,10 +7,13 @@ enum PartsWarnings {
         var words = FinalAnswer.warnings(checkpoint) + FinalAnswer.doubts(checkpoint)
         let found = checkpoint.number("found_again")
         if found > 0 {
-            words.append("\(found) creation(s) got no answer: what the last one began was found, and gone on with")
+            words.append(
+                "\(found) creation(s) got no answer: the upload that the last one began was found, and continued")
         }
         let remains = checkpoint.number("remains")
-        if remains > 0 { words.append("begun \(remains) time(s) before: the remote may still hold parts of that") }
+        if remains > 0 {
+            words.append("begun \(remains) time(s) before: the remote may still hold parts of those uploads")
+        }
         return words
     }
 }

@@ -16,7 +16,8 @@ struct WholeEngine: Sendable {
         reporter.entered(.opening)
         guard let place = try await dialect.reachability(order.name, isMaking: true) else {
             throw UploadError(
-                dialect.failure(.transient, "folder_gone", "the folder went while it was made", retryable: true),
+                dialect.failure(
+                    .transient, "folder_gone", "the folder disappeared while it was created", retryable: true),
                 remedy: .again(after: nil))
         }
         return try await WholeUpload(self, order, reporter, place).finish()
@@ -125,8 +126,8 @@ final class WholeUpload {
                 heldName = name
                 return nil
             case (.other, .suffix): continue
-            case (.other(isFile: false), .replace): throw taken(name, "is no file, and cannot be replaced")
-            case (.other, .fail): throw taken(name, "is there already with another content, and `taken: fail` is set")
+            case (.other(isFile: false), .replace): throw taken(name, "is not a file, and cannot be replaced")
+            case (.other, .fail): throw taken(name, "exists already with other content, and `taken: fail` is set")
             }
         }
         throw taken(order.name.name, "and 10,000 numbers after it are taken")
@@ -182,8 +183,8 @@ final class WholeUpload {
                 throw UploadError(
                     dialect.failure(
                         .transient, "read_back_differs",
-                        "\(place.address(of: part)) was read back with another content than was written, twice in a row: "
-                            + "look at its disk, its memory and the way there", retryable: true),
+                        "\(place.address(of: part)) had other content when it was read back than was written, "
+                            + "twice in a row: check its disk, its memory and the connection to it", retryable: true),
                     remedy: .holdDestination(after: .seconds(60)))
             }
             // A power cut of the remote leaves a file with the right length and with holes.

@@ -22,12 +22,12 @@ extension S3Access {
         SettingKey("session_token", .secret, "The token of a temporary key."),
         SettingKey(
             "credentials", .secret,
-            "In place of these three: JSON with `AccessKeyId`, `AccessKeySecret`, `SecurityToken` and `Expiration`, or a credentials file."
+            "Instead of these three: JSON with `AccessKeyId`, `AccessKeySecret`, `SecurityToken` and `Expiration`, or a credentials file."
         ),
         SettingKey("profile", .text, "Which section of a credentials file; `default` by default."),
         SettingKey(
             "sts", .section(OwnService.keys),
-            "In place of a key: a service of yours that hands out temporary keys of the security token service."),
+            "Instead of a key: a service of yours that hands out temporary keys of the security token service."),
     ]
 
     static let keys = [
@@ -36,24 +36,25 @@ extension S3Access {
         SettingKey("session_token", .secret, "The token of a temporary key."),
         SettingKey(
             "credentials", .secret,
-            "In place of these three: a shared credentials file, or JSON as a `credential_process` prints it."),
+            "Instead of these three: a shared credentials file, or JSON as a `credential_process` prints it."),
         SettingKey("profile", .text, "Which section of a credentials file; `default` by default."),
         SettingKey(
             "instance_metadata",
             .section([
                 SettingKey(
                     "kind", .choice(S3Metadata.Kind.allCases.map(\.rawValue)), required: true,
-                    "Who gives it: the `instance` (IMDSv2), or the `container` service."),
-                SettingKey("url", .url, "Where it is asked; where the kind has it by default."),
+                    "The source of the key: the `instance` (IMDSv2), or the `container` service."),
+                SettingKey("url", .url, "The address of that source; the kind's own by default."),
                 SettingKey("role", .text, "The role of the instance; the one that it has by default."),
-                SettingKey("token", .secret, "What the container service wants; its environment's by default."),
-            ]), "In place of a key: what the machine is given where it runs."),
+                SettingKey(
+                    "token", .secret, "The token for the container service; the one in the environment by default."),
+            ]), "Instead of a key: the credentials that the machine or the container gets."),
         SettingKey(
             "presign",
             .section(
                 OwnService.keys + [
-                    SettingKey("hosts", .texts, "Where signed addresses may lead, beside the endpoint.")
-                ]), "In place of a key: who has it, and signs each request."),
+                    SettingKey("hosts", .texts, "Hosts that signed addresses may name, in addition to the endpoint.")
+                ]), "Instead of a key: a service that has it and signs each request."),
     ]
 
     /// - Returns: `nil` where no access is configured.
@@ -94,11 +95,11 @@ extension S3Access {
         let hasDocument = values["credentials"] != nil
         let sections = further.filter { OwnService.isSet(values, in: $0) }
         if hasDocument, hasWords {
-            object("credentials", "stands in place of `access_key`, `secret_key` and `session_token`")
+            object("credentials", "replaces `access_key`, `secret_key` and `session_token`")
         }
         for (number, section) in sections.enumerated() where hasWords || hasDocument || number > 0 {
-            let whose = ["presign", "authorisation"].contains(section) ? ", which is somebody else's" : ""
-            object(section, "stands in place of a key\(whose); take one of them out")
+            let whose = ["presign", "authorisation"].contains(section) ? ", which another service holds" : ""
+            object(section, "replaces a key\(whose); take one of them out")
         }
         if sections.isEmpty, !hasDocument {
             let lacking = ["access_key", "secret_key"].filter { values[$0] == nil }
@@ -121,7 +122,7 @@ extension S3Access {
             object("profile", "is `\(profile)`, and has no effect without `credentials`")
         }
         return all + S3Metadata.objections(values) + S3Presigner.objections(values)
-            + OwnService.objections(values, in: "sts", lacking: "does not say who hands out keys")
+            + OwnService.objections(values, in: "sts", lacking: "names no service for keys")
     }
 
     /// The configuration keys in which it is set.

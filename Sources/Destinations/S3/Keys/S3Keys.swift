@@ -131,7 +131,7 @@ enum S3KeyDocument {
         let end = values["expiration"].flatMap { WallTime(rfc3339: $0) }
         // Credentials files have no such field: some tools write one under that name for their own use.
         if isJSON, values["expiration"] != nil, end == nil {
-            throw .init(description: "\(place) has an `Expiration` that is no time of RFC 3339")
+            throw .init(description: "\(place) has an `Expiration` that is not a time of RFC 3339")
         }
         return (try S3Key(id: id, secret: secret, token: token).fitting(id: place, token: place), end)
     }
@@ -139,7 +139,7 @@ enum S3KeyDocument {
     /// The output of `credential_process`, version 1; also with the spelling of instance metadata.
     private static func json(_ text: String, _ place: String) throws(S3Keys.Unusable) -> [String: String] {
         guard case .object(let fields)? = JSONValue.read(Array(text.utf8)) else {
-            throw .init(description: "\(place) is no JSON object")
+            throw .init(description: "\(place) is not a JSON object")
         }
         let names = [
             "AccessKeyId": "aws_access_key_id", "SecretAccessKey": "aws_secret_access_key",

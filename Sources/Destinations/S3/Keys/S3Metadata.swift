@@ -93,7 +93,7 @@ actor S3Metadata: S3KeySource {
                 .map(String.init)
             // AWS IAM API reference, RoleName.
             if role?.utf8.allSatisfy({ $0.isLetterOrDigit(or: "+=,.@_-") }) == false {
-                throw problem(base, "what it says of the instance's role is no name of one", .misconfigured)
+                throw problem(base, "its answer is not the name of a role", .misconfigured)
             }
         }
         guard let role else {
@@ -115,7 +115,7 @@ actor S3Metadata: S3KeySource {
             guard answer.status == 401, !isLast else { return answer }
             self.session = nil
         }
-        throw problem(base, "it takes no token", .authenticate)
+        throw problem(base, "it rejects the token", .authenticate)
     }
 
     private func begun(_ base: String) async throws -> Session {
@@ -129,7 +129,7 @@ actor S3Metadata: S3KeySource {
         guard !token.isEmpty, token.utf8.count <= 4096, !answer.isWebPage,
             token.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
         else {
-            throw problem(base, "what it gives is no token", .misconfigured)
+            throw problem(base, "its answer is not a token", .misconfigured)
         }
         client.remember([token])
         let session = Session(token: token, end: now.advanced(by: .seconds(Self.sessionLength - 300)))
@@ -213,7 +213,7 @@ actor S3Metadata: S3KeySource {
     private func key(_ answer: Response, _ base: String) throws -> (key: S3Key, end: WallTime?) {
         try mustBeGood(answer, base)
         guard let json = JSONValue.read(answer.body) else {
-            throw problem(base, "its answer is no JSON", .authenticate)
+            throw problem(base, "its answer is not JSON", .authenticate)
         }
         if let code = json["Code"]?.text, code != "Success" {
             throw problem(

@@ -52,9 +52,9 @@ actor STSKeys: S3KeySource {
         askedAt = client.clocks.wall()
         let bytes = try await service.answer(
             to: .object(["version": .whole(1), "operation": .text("keys"), "destination": .text(client.name)]),
-            "the question for temporary keys")
+            "the request for temporary keys")
         guard let json = JSONValue.read(bytes), case .object = json else {
-            throw service.problem("gives something else than a JSON object", .holdDestination(after: nil))
+            throw service.problem("gives something other than a JSON object", .holdDestination(after: nil))
         }
         if let words = (json["error"]?["message"] ?? json["error"] ?? json["Message"])?.string {
             throw service.problem("gives no key: \(service.shown(words))", .authenticate)

@@ -87,7 +87,7 @@ struct S3Given: Sendable {
         guard url.utf8.count <= 16 << 10, url.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
             address.authority?.utf8.allSatisfy({ $0.isLetterOrDigit(or: ".-_:[]") }) == true,
             address.scheme == "https" || address.scheme == "http"
-        else { throw .wrong("gives something else than an http or https address") }
+        else { throw .wrong("gives something other than an http or https address") }
         if let problem = hosts.objection(to: address) { throw .wrong(problem) }
         // A mistake of the signer would reach the wrong object, or another part.
         guard let path = PercentCoding.text(decoding: address.path),
@@ -105,7 +105,7 @@ struct S3Given: Sendable {
         }
         let allowed = Set(wanted.request.query.map(\.name) + ["AWSAccessKeyId", "Signature", "Expires", "x-id"])
         if let more = query.keys.first(where: { !allowed.contains($0) && !$0.lowercased().hasPrefix("x-amz-") }) {
-            throw .wrong("gives an address with `\(redacted(FilePath(more).display))`, which nobody asked for")
+            throw .wrong("gives an address with `\(redacted(FilePath(more).display))`, which was not requested")
         }
         for (name, value) in wanted.request.query where (query[name] ?? "") != value || query[name] == nil {
             throw .wrong("gives an address without `\(name)`, or with another one")

@@ -122,12 +122,12 @@ actor S3Presigner: S3Signing {
             "endpoint": .text(hosts.endpoint.description), "region": .text(settings.region),
             "requests": .list(all.map(\.json)),
         ])
-        let answer = try await signer.answer(to: question, "the question for a signed address")
+        let answer = try await signer.answer(to: question, "the request for a signed address")
         // Neither a login page nor the answer of a broken proxy is one.
         guard let first = all.first, let signed = JSONValue.read(answer)?["signed"]?.items, let given = signed.first
         else {
             throw signer.problem(
-                "gives something else than JSON with a list called `signed`", .holdDestination(after: nil))
+                "gives something other than JSON with a list called `signed`", .holdDestination(after: nil))
         }
         let now = client.clocks.wall()
         for (wanted, json) in zip(all, signed).dropFirst() {

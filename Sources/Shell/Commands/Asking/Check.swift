@@ -7,17 +7,17 @@ extension Verb {
     static let check: Verb = Verb(
         "check", "test the configuration and everything that it names",
         details: [
-            "Reads the configuration, looks at folders, staging, state and hooks, asks each destination whether it would take "
-                + "uploads, and what `busy` names whether it is busy. Nothing is changed or uploaded. Rights are those of "
-                + "whoever asks: run it as the daemon's user, for example with `sudo -u sluice`. What asking a destination sends is "
-                + "said and not counted; only a network that is not `allowed` stays closed.",
-            "With --running the daemon looks, with its own rights, at the configuration that it runs with. What that sends obeys "
-                + "`policy` and is counted; a destination that is held is not asked, and says what holds it.",
-            "Ends with status 78 when the configuration or something local must be mended, else with 76 when a "
+            "Reads the configuration, examines folders, staging, state and hooks, asks each destination whether it "
+                + "would accept uploads, and each `busy` source whether it is busy. It changes and uploads nothing. "
+                + "Run it with the daemon's rights, for example with `sudo -u sluice`. It prints how much it sends, "
+                + "and does not count it; it avoids only networks that are not `allowed`.",
+            "With --running the daemon does the check, with its own rights and its loaded configuration. Its bytes "
+                + "obey `policy` and are counted. A held destination is not asked; its hold is shown.",
+            "Exits with status 78 when the configuration or something local must be fixed, else with 76 when a "
                 + "destination failed, else with 0. Warnings do not count.",
         ],
         options: [
-            Option(flag: "running", "ask the running daemon, of what it runs with"),
+            Option(flag: "running", "let the running daemon check its loaded configuration"),
             Option("folder", "NAME", takes: .folders, "only this folder (with --running)"),
             Option("destination", "NAME", takes: .destinations, "only this destination (with --running)"),
         ] + Option.client,

@@ -2,17 +2,17 @@ internal import Config
 
 extension Verb {
     static let doctor: Verb = Verb(
-        "doctor", "look for what keeps Sluice from working well on this machine",
+        "doctor", "find out what prevents Sluice from working well on this machine",
         details: [
-            "All that `sluice check` does, and the machine besides: limits of the kernel, file systems that tell of no "
-                + "changes, what this user may see, the clock, who is asked about networks, batteries, whether each "
-                + "secret can be read, and the daemon. Nothing is changed or uploaded. Where something should be done, the line says what.",
-            "Ends with the same statuses as `sluice check`.",
+            "Does all that `sluice check` does, and examines the machine: kernel limits, file systems that do not "
+                + "report changes, the rights of its user, clock, network services and batteries, whether each secret "
+                + "can be read, and the daemon. It changes and uploads nothing. Each problem is shown with its remedy.",
+            "Exits with the same statuses as `sluice check`.",
         ],
         options: [.json, .config],
         examples: [
             ("sudo -u sluice sluice doctor", "With the rights of the service."),
-            ("sluice doctor --json", "For a script, or to send to somebody who helps."),
+            ("sluice doctor --json", "For a script, or for a support request."),
         ]
     ) { call in
         let loaded = try await ConfigurationFile(call.arguments, call.console).load()

@@ -4,15 +4,15 @@ internal import Daemon
 
 extension Verb {
     static let events: Verb = Verb(
-        "events", "follow what happens, one line an event",
+        "events", "follow events, one on each line",
         details: [
-            "Until you stop it (Ctrl-C) or the daemon stops. Each event has a number; --since shows what came after one. "
-                + "A first event `reset` says that older ones are no longer kept: list, then go on."
+            "Runs until you stop it (Ctrl-C) or the daemon stops. Each event has a number; --since N starts after "
+                + "event N. A first event `reset` means that older events are no longer stored: list, then continue."
         ],
-        options: [Option("since", "N", "also what happened after event N")] + Option.client,
+        options: [Option("since", "N", "start with the first event after N")] + Option.client,
         examples: [
             ("sluice events", "From now on."),
-            ("sluice events --since 0 --json", "Everything that is still kept, and then on, for a program."),
+            ("sluice events --since 0 --json", "All stored events, then new ones, for a program."),
         ]
     ) { call in
         var since: Int64?

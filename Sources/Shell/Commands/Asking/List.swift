@@ -6,28 +6,28 @@ extension Verb {
     static let list: Verb = Verb(
         "list", "show uploads, newest first",
         details: [
-            "With the path below its folder, and when it was added; on a terminal that is too narrow for it, with an ellipsis. "
-                + "Held uploads say why, failed ones what went wrong. Where an id is asked for, its beginning will do, from 6 "
-                + "characters on."
+            "Shows each path below its folder, and when the upload was added; a narrow terminal shortens the path "
+                + "with an ellipsis. Held uploads show the reason, failed ones the error. Every verb accepts the "
+                + "beginning of an id, from 6 characters on."
         ],
         options: [
             Option(
                 "list", "LIST", takes: .words(ListQuery.lists),
-                "only ongoing, completed, failed or cancelled ones, or the history of what has left these"),
+                "only ongoing, completed, failed or cancelled ones, or the history of uploads that left these lists"),
             Option(
                 "state", "STATE", takes: .words(ListQuery.states),
                 "only this state: settling, staging, queued, waiting, opening, uploading, finishing …"
             ),
-            Option("destination", "NAME", takes: .destinations, "only uploads to it"),
-            Option("folder", "NAME", takes: .folders, "only files of it"),
+            Option("destination", "NAME", takes: .destinations, "only uploads to this destination"),
+            Option("folder", "NAME", takes: .folders, "only files of this folder"),
             Option("text", "TEXT", "only paths that contain it"),
-            Option("context", "NAME=VALUE", repeats: true, "only with this word of their context"),
-            Option("since", "TIME", "only added since: 18:00, 2026-11-20, 2026-11-20T18:00 or 2d"),
-            Option("until", "TIME", "only added before"),
-            Option("limit", "N", "at most so many rows (100)"),
+            Option("context", "NAME=VALUE", repeats: true, "only uploads with this context"),
+            Option("since", "TIME", "only uploads added since: 18:00, 2026-11-20, 2026-11-20T18:00 or 2d"),
+            Option("until", "TIME", "only uploads added before"),
+            Option("limit", "N", "at most this many rows (100)"),
         ] + Option.client,
         examples: [
-            ("sluice list --list ongoing", "What goes on, and what holds it."),
+            ("sluice list --list ongoing", "Ongoing uploads, and what holds them."),
             ("sluice list --list completed --destination archive --json", "The last hundred, for a script."),
             ("sluice list --list failed --since 22:00", "What failed in the night."),
         ]
@@ -44,7 +44,7 @@ extension Verb {
             guard let written = call.arguments.text(name) else { continue }
             guard let time = moment(meant: written, .past, now: now) else {
                 throw Arguments.usage(
-                    "--\(name) takes a time that is past like 18:00, 2026-11-20, 2026-11-20T18:00 or 2d, not "
+                    "--\(name) takes a past time like 18:00, 2026-11-20, 2026-11-20T18:00 or 2d, not "
                         + "`\(printable(written))`", .list)
             }
             query[keyPath: field] = time

@@ -2,15 +2,15 @@ internal import Control
 
 extension Verb {
     static let metrics: Verb = Verb(
-        "metrics", "print everything in numbers, as Prometheus reads it",
+        "metrics", "print metrics in the text format of Prometheus",
         details: [
-            "What `GET /metrics` answers at the daemon's socket. Counters begin at 0 with the daemon. The configuration can "
-                + "have it written to a file as well (`metrics.textfile`)."
+            "Prints the answer to `GET /metrics` on the daemon's socket. Counters begin at 0 when the daemon "
+                + "starts. The daemon can also write them to a file (`metrics.textfile`)."
         ],
         options: [.config, .socket],
         examples: [
             ("sluice metrics", "All of it."),
-            ("sluice metrics --socket /run/sluice/control.sock", "Of the daemon that listens there."),
+            ("sluice metrics --socket /run/sluice/control.sock", "Of the daemon on that socket."),
         ]
     ) { call in
         let text = try await call.withClient { try await $0.metrics() }

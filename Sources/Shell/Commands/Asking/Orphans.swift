@@ -4,18 +4,18 @@ internal import Daemon
 
 extension Verb {
     static let orphans: Verb = Verb(
-        "orphans", "list or remove unfinished uploads that nobody goes on with", operands: "DESTINATION",
+        "orphans", "list or remove abandoned uploads at a destination", operands: "DESTINATION",
         takes: .destinations, count: 1...1,
         details: [
-            "What was begun at a destination and is not whole may cost money until it is removed. The running daemon asks the "
-                + "destination, as policy allows, and what that sends is counted. Listed are those of names that this installation has "
-                + "uploaded or is to upload, and that none of its uploads goes on with or is about to remove.",
-            "Not every kind of destination can be asked: s3 can.",
+            "Unfinished uploads at a destination may cost money until they are removed. The running daemon asks the "
+                + "destination, as policy allows, and counts the bytes. It lists those with names that this "
+                + "installation has uploaded or will upload, unless one of its uploads continues or removes them.",
+            "Not every kind of destination supports this: s3 does.",
         ],
         options: [Option(flag: "abort", "remove them there")] + Option.client,
         examples: [
             ("sluice orphans archive", "What is left there."),
-            ("sluice orphans archive --abort", "The same, and away with it."),
+            ("sluice orphans archive --abort", "List and remove them."),
         ]
     ) { call in
         let name = call.arguments.operands.first?.lossyText ?? ""
@@ -29,9 +29,9 @@ extension Verb {
             for line in table(reply.items).lines(call.console) where !reply.items.isEmpty {
                 try call.console.line(line)
             }
-            let others = reply.others == 0 ? "" : "; \(reply.others) more go on, or are not ours"
+            let others = reply.others == 0 ? "" : "; \(reply.others) more are in use, or are not ours"
             try call.console.line(
-                (reply.items.isEmpty ? "nothing is left there" : "\(reply.items.count) in all") + others)
+                (reply.items.isEmpty ? "no abandoned uploads" : "\(reply.items.count) in all") + others)
         }
         return reply.items.contains { $0.removed == false } ? .remote : .ok
     }
@@ -39,7 +39,7 @@ extension Verb {
 
 private func table(_ items: [OrphansReply.Item]) -> Table {
     var table = Table(columns: [
-        .init(title: "NAME", minimum: 8, shrinks: true), .init(title: "BEGUN", expendable: 2),
+        .init(title: "NAME", minimum: 8, shrinks: true), .init(title: "STARTED", expendable: 2),
         .init(title: "STATE"), .init(title: "ID", minimum: 8, shrinks: true, expendable: 3),
     ])
     table.rows = items.map { item in

@@ -6,23 +6,23 @@ internal import Linux
 
 extension Verb {
     static let plan: Verb = Verb(
-        "plan", "say what goes when, and what will not fit",
+        "plan", "forecast when uploads run, and which will not finish in time",
         details: [
-            "The backlog is carried through windows, limits and quotas by a clock that only counts: which folder goes when, "
-                + "where to, over which network, how fast and until when; what waits, and for what; and what will not be sent "
-                + "by then. Nothing is sent for it.",
-            "Networks, the health of destinations and pauses without an end are taken as they are now, and nothing new "
-                + "arrives. How fast bytes go was measured while they went, or is the best hour of the last week; --rate "
-                + "says otherwise, for all transfers together.",
+            "Simulates the backlog with windows, limits and quotas: which folder is uploaded when, to which "
+                + "destination, over which network, how fast and until when; which uploads wait, and for what; and "
+                + "which will not be sent by then. It sends nothing.",
+            "It assumes that networks, destinations and pauses without an end stay as they are now, and that no "
+                + "file arrives. Rates are those of running transfers, or of the best hour of the last week; "
+                + "--rate sets another one, for all transfers together.",
         ],
         options: [
             Option(
-                "until", "TIME", "where it ends: 18:00, 2026-11-25, 2026-11-25T18:00 or 2d (all is sent, or a month)"),
-            Option("rate", "RATE", "reckon with that, like 2 MB/s"),
+                "until", "TIME", "end: 18:00, 2026-11-25, 2026-11-25T18:00 or 2d (default: all is sent, or a month)"),
+            Option("rate", "RATE", "assume this rate, like 2 MB/s"),
         ] + Option.client,
         examples: [
             ("sluice plan", "Until all is sent."),
-            ("sluice plan --until 18:00", "What is there by six, and what is not."),
+            ("sluice plan --until 18:00", "What is sent by six, and what is not."),
             ("sluice plan --until 2d --rate 2MB/s --json", "For a script."),
         ]
     ) { call in
@@ -31,7 +31,7 @@ extension Verb {
         if let written = call.arguments.text("until") {
             guard let until = moment(meant: written, .toCome, now: now) else {
                 throw Arguments.usage(
-                    "--until takes a time to come like 18:00, 2026-11-25, 2026-11-25T18:00 or 2d, not "
+                    "--until takes a future time like 18:00, 2026-11-25, 2026-11-25T18:00 or 2d, not "
                         + "`\(printable(written))`", .plan)
             }
             query.until = until

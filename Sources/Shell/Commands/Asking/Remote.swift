@@ -4,20 +4,20 @@ internal import Daemon
 
 extension Verb {
     static let remote: Verb = Verb(
-        "remote", "list what a destination holds, and which of it is ours", operands: "DESTINATION",
+        "remote", "list the objects at a destination, and which of them are ours", operands: "DESTINATION",
         takes: .destinations, count: 1...1,
         details: [
-            "The running daemon asks the destination, as policy allows, and what that sends is counted. What it holds of others, and "
-                + "what was begun elsewhere and is not whole, is listed too. The last column is the upload that made it.",
-            "Not every kind of destination can be asked: s3 and vimeo can.",
+            "The running daemon asks the destination, as policy allows, and counts the bytes. Objects and unfinished "
+                + "uploads of other clients are listed too. The last column is the upload that made the object.",
+            "Not every kind of destination supports this: s3 and vimeo do.",
         ],
         options: [
-            Option("limit", "N", "at most so many rows (100)"),
-            Option(flag: "foreign", "only what is not ours"),
+            Option("limit", "N", "at most this many rows (100)"),
+            Option(flag: "foreign", "only objects that are not ours"),
         ] + Option.client,
         examples: [
             ("sluice remote channel", "The newest hundred."),
-            ("sluice remote channel --foreign --json", "What no upload of this installation has made, for a script."),
+            ("sluice remote channel --foreign --json", "Objects that are not ours, for a script."),
         ]
     ) { call in
         let name = call.arguments.operands.first?.lossyText ?? ""
@@ -41,7 +41,7 @@ extension Verb {
                 // With `--foreign` no item of a page may count, so the number of items alone does not end the loop.
                 if let next = mark, !seen.insert(next).inserted {
                     throw CommandError(
-                        .remote, "`\(printable(name))` lists the same over and over; its list has no end")
+                        .remote, "`\(printable(name))` sends the same page again and again; its list has no end")
                 }
             } while mark != nil && items.count < most
             return Array(items.prefix(most))
@@ -51,7 +51,7 @@ extension Verb {
             return .ok
         }
         if items.isEmpty {
-            try call.console.line(isForeign ? "nothing that is not ours" : "nothing")
+            try call.console.line(isForeign ? "no objects that are not ours" : "no objects")
             return .ok
         }
         for line in table(items).lines(call.console) { try call.console.line(line) }

@@ -5,12 +5,12 @@ internal import Daemon
 extension Verb {
     static let show: Verb = Verb(
         "show", "show everything about one upload", operands: "ID|KEY|PATH", takes: .uploads(), count: 1...1,
-        details: ["Holds with their reasons, attempts, errors, digest, remote name, and what becomes of the source."],
+        details: ["Holds with their reasons, attempts, errors, digest, remote name, and what happens to the source."],
         options: Option.client,
         examples: [
             ("sluice show 01JD3K8Q", "By the beginning of its id."),
             ("sluice show /srv/camera/a.mp4", "By its path."),
-            ("sluice show a.mp4", "By a path from here, or by the end of the path that one file alone has."),
+            ("sluice show a.mp4", "By a relative path, or by the end of a path if only one file has it."),
         ]
     ) { call in
         guard let operand = call.arguments.operands.first else { return .usage }

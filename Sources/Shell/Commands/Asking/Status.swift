@@ -5,12 +5,12 @@ internal import Linux
 
 extension Verb {
     static let status: Verb = Verb(
-        "status", "show what the daemon does and what holds it back",
+        "status", "show what the daemon does, and why uploads wait",
         details: [
-            "With --follow it is drawn anew every second until you stop it (Ctrl-C), with a bar for each upload that runs. It fits the "
-                + "window as that is now, and waits for a daemon that is restarted."
+            "With --follow it is redrawn every second until you stop it (Ctrl-C), with a bar for each running "
+                + "upload. It fits the current size of the window, and waits while the daemon restarts."
         ],
-        options: [Option(flag: "follow", "keep showing it")] + Option.client,
+        options: [Option(flag: "follow", "redraw it every second")] + Option.client,
         examples: [
             ("sluice status", "Once."), ("sluice status --follow", "Watch uploads run."),
             ("sluice status --json", "For a script or a monitoring check."),

@@ -4,19 +4,19 @@ internal import Daemon
 
 extension Verb {
     static let usage: Verb = Verb(
-        "usage", "show what was sent and received, and what is left of each quota",
+        "usage", "show how much was sent and received, and what is left of each quota",
         details: [
-            "Counted is what left this machine, with headers, queries and what was sent again, and what came in for it: answers, "
-                + "acknowledgements and handshakes. With --days or --months only "
-                + "the days or the months are shown. What is under way counts when it is settled, every few MB."
+            "Counts the bytes that left this machine, with headers, queries and retransmissions, and the bytes "
+                + "that came back: answers, acknowledgements and handshakes. With --days or --months only the days "
+                + "or the months are shown. Running transfers are added every few MB."
         ],
         options: [
             Option("days", "N", "the last N days (7)"), Option("months", "N", "the last N months (3)"),
             Option(
                 "by", "WHAT", takes: .words(UsageGrouping.allCases.map(\.rawValue)),
-                "told apart by destination, folder or network"),
-            Option("destination", "NAME", takes: .destinations, "only what went there"),
-            Option("folder", "NAME", takes: .folders, "only what came from there"),
+                "grouped by destination, folder or network"),
+            Option("destination", "NAME", takes: .destinations, "only bytes to this destination"),
+            Option("folder", "NAME", takes: .folders, "only bytes of this folder"),
         ] + Option.client,
         examples: [
             ("sluice usage", "The last days and months, and the quotas."),

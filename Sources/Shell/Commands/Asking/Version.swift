@@ -3,7 +3,7 @@ internal import Core
 
 extension Verb {
     static let help: Verb = Verb(
-        "help", "show the verbs, or one of them", operands: "[VERB]", takes: .verbs, count: 0...1,
+        "help", "list the verbs, or explain one", operands: "[VERB]", takes: .verbs, count: 0...1,
         examples: [("sluice help", "All verbs."), ("sluice help add", "The same as `sluice add --help`.")]
     ) { call in
         guard let name = call.arguments.operands.first?.lossyText else {

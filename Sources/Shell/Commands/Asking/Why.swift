@@ -4,11 +4,11 @@ internal import Daemon
 
 extension Verb {
     static let why: Verb = Verb(
-        "why", "say why an upload waits, or why a file is none", operands: "ID|KEY|PATH", takes: .uploads(),
+        "why", "explain why an upload waits, or why a file is not uploaded", operands: "ID|KEY|PATH", takes: .uploads(),
         count: 1...1,
         details: [
-            "What is in the way, since when and until when. A file that is not queued is explained too: which rule leaves it "
-                + "alone, what it still waits for, or where it was uploaded."
+            "Shows each hold, since when and until when. It explains a file that is not queued too: which rule "
+                + "excludes it, what it still waits for, or where it was uploaded."
         ],
         options: Option.client,
         examples: [
@@ -40,7 +40,7 @@ private func whyLines(_ view: WhyView, _ console: Console, now: WallTime) -> [St
         }
         if let way = answer.way {
             let place = [way.interface.map { "by \($0)" }, way.address.map { "from \($0)" }].compactMap { $0 }
-            lines.append("  way: " + printable((place + [way.text]).joined(separator: ", ")))
+            lines.append("  route: " + printable((place + [way.text]).joined(separator: ", ")))
         }
         for exception in answer.exceptions ?? [] { lines.append("  allowed: " + exceptionText(exception, now)) }
         return lines

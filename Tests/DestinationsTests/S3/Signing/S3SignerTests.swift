@@ -29,7 +29,7 @@ struct S3SignerTests {
     }
 
     static let troubles = [
-        Trouble("500", .answer(500, "down"), .holdDestination(after: nil), "answered 500 to the question for a signed"),
+        Trouble("500", .answer(500, "down"), .holdDestination(after: nil), "answered 500 to the request for a signed"),
         Trouble("429", .answer(429), .rateLimit(after: nil), "answered 429"),
         Trouble("403", .answer(403, "this box may not"), .authenticate, "this box may not"),
         Trouble("404", .answer(404), .misconfigured, "answered 404"),
@@ -42,9 +42,9 @@ struct S3SignerTests {
         Trouble("no life", .life(0), .misconfigured, "has ended already"),
         Trouble("a negative life", .life(-5), .misconfigured, "has ended already"),
         Trouble(
-            "another scheme", .address { _ in "ftp://a/bucket/front/clip.mp4" }, .misconfigured, "something else than"),
-        Trouble("a line end", .address { $0 + "\r\n" }, .misconfigured, "something else than an http"),
-        Trouble("a user", replacing("http://", "http://a:b@"), .misconfigured, "something else than an http"),
+            "another scheme", .address { _ in "ftp://a/bucket/front/clip.mp4" }, .misconfigured, "something other than"),
+        Trouble("a line end", .address { $0 + "\r\n" }, .misconfigured, "something other than an http"),
+        Trouble("a user", replacing("http://", "http://a:b@"), .misconfigured, "something other than an http"),
         Trouble(
             "another host", replacing("127.0.0.1", "127.0.0.2"), .misconfigured, "neither at 127.0.0.1:"),
         Trouble(
@@ -131,7 +131,7 @@ struct S3SignerTests {
         let scene = try Scene()
         #expect(
             await scene.destination.check()
-                == CheckResult(.ok, "what the signer gives is good, and the bucket has 0 object(s)"))
+                == CheckResult(.ok, "the signer's addresses work, and the bucket has 0 object(s)"))
         scene.signer.change { $0.refused = ["list", "uploads"] }
         // Begun, and nobody heard of it: it cannot be found, and is begun anew.
         scene.emulator.script(.create, .loseReply)
@@ -180,7 +180,7 @@ struct S3SignerTests {
         let missing = try await error(["/nonexistent/sign"])
         #expect(missing.failure.message.contains("it cannot be started"), "\(missing)")
         let odd = try await error(["/bin/echo", "hello"])
-        #expect(odd.failure.message.contains("the signer /bin/echo gives something else than JSON"), "\(odd)")
+        #expect(odd.failure.message.contains("the signer /bin/echo gives something other than JSON"), "\(odd)")
         #expect(emulator.requests.isEmpty)
     }
 

@@ -1,0 +1,154 @@
+internal import Core
+internal import Linux
+internal import Store
+
+/// What the log says of uploads: how attempts ended, and which classes of uploads are held.
+struct AttemptLog {
+    let log: Log
+
+    /// Logs which holds begin, and when uploads continue.
+    func report(_ news: [UploadClass: HoldLog<UploadClass>.News]) {
+        for (one, what) in news.sorted(by: { ($0.key.folder, $0.key.destination) < ($1.key.folder, $1.key.destination) }
+        ) {
+            switch what {
+            case .held(let hold, let times):
+                log.notice(
+                    "uploads wait",
+                    [
+                        "folder": one.folder, "destination": one.destination, "hold": hold.kind.rawValue,
+                        "reason": hold.text, "until": hold.until?.description, "times": times > 1 ? "\(times)" : nil,
+                    ])
+            case .free(let kind):
+                log.notice(
+                    "uploads go on",
+                    ["folder": one.folder, "destination": one.destination, "hold": kind.rawValue])
+            }
+        }
+    }
+
+    func reportHeld(_ destination: String, _ kind: Hold.Kind, _ failure: Failure, wait: Duration) {
+        log.warning(
+            "destination held",
+            [
+                "destination": destination, "hold": kind.rawValue, "reason": failure.message,
+                "next_try_in": "\(Int(wait.inSeconds.rounded(.up)))s",
+            ])
+    }
+
+    /// Logs that an upload waits alone, and others may go on.
+    func reportAlone(_ text: String, _ upload: UploadRecord, _ failure: Failure, wait: Duration) {
+        log.warning(
+            text,
+            [
+                "id": upload.id, "destination": upload.destination, "reason": failure.message,
+                "next_try_in": "\(Int(wait.inSeconds.rounded(.up)))s",
+            ])
+    }
+
+    /// Logs the first upload that does not fit into the space at its destination.
+    func reportCapacityWait(_ next: RemoteCapacity.Waiting, at destination: String, _ hold: Hold) {
+        log.notice(
+            "waits for room at its destination",
+            [
+                "id": next.id, "destination": destination, "hold": hold.kind.rawValue, "reason": hold.text,
+                "until": hold.until?.description,
+            ])
+    }
+
+    /// - Parameter hold: Why the transfer was stopped; `nil` where another route is better.
+    func reportStopped(_ transfer: RunningTransfers.Transfer, _ hold: Hold?) {
+        guard let hold else {
+            return log.notice("transfer goes on another way", ["destination": transfer.destination])
+        }
+        log.notice(
+            "transfer stopped, goes on later",
+            [
+                "destination": transfer.destination, "hold": hold.kind.rawValue, "reason": hold.text,
+                "until": hold.until?.description,
+            ])
+    }
+
+    func reportStart(_ claim: Claim) {
+        log.info(
+            "uploading",
+            [
+                "id": claim.upload.id, "destination": claim.upload.destination, "path": claim.asset.path.display,
+                "size": "\(claim.asset.stagedSize)", "from": "\(claim.upload.acked)",
+            ])
+    }
+
+    func reportDuplicate(_ asset: AssetRecord) {
+        log.info(
+            "not sent again: the same content was uploaded before, `sluice show` says as what; the source is kept",
+            ["path": asset.path.display])
+    }
+
+    /// Logs how an attempt ended.
+    ///
+    /// - Parameters:
+    ///   - state: The state of the upload now; `nil` for one that was cancelled meanwhile.
+    ///   - sent: The bytes that were sent and received for it.
+    ///   - isFirstShortOfQuota: No other upload to its destination waits for more of a quota: one report does for many.
+    func report(
+        _ verdict: UploadAttempt.Verdict, of claim: Claim, _ state: UploadState?, sent: Int64,
+        isFirstShortOfQuota: Bool
+    ) {
+        let upload = claim.upload
+        switch verdict.outcome {
+        case .verified(let remote) where state == nil:
+            log.info(
+                "cancelled when it was uploaded already",
+                [
+                    "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
+                    "at": remote.url,
+                ])
+        case .verified(let remote):
+            log.info(
+                "uploaded and verified",
+                [
+                    "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
+                    "size": "\(claim.asset.stagedSize)", "verified_by": remote.verifiedBy,
+                    "sent": "\(sent)",
+                ])
+        case .again(let failure, _):
+            reportRetry(failure, upload)
+        case .refused(let failure):
+            log.error(
+                "upload failed",
+                [
+                    "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
+                    "reason": failure.message,
+                ])
+        case .copyLost(let failure):
+            let what =
+                claim.asset.stagingMode == .inPlace
+                ? "source lost, looked for again" : "staged copy lost, staging again"
+            log.warning(what, ["id": upload.id, "reason": failure.message])
+        case .sourceChanged(let failure, _):
+            log.warning("given up", ["id": upload.id, "reason": failure.message])
+        case .skipped(let failure):
+            log.notice(
+                "skipped, not sent",
+                [
+                    "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
+                    "reason": failure.message,
+                ])
+        case .held(let failure, _, _, _) where failure.code == Failure.shortOfQuota:
+            if !isFirstShortOfQuota { break }
+            log.notice(
+                "waits for more of a quota",
+                ["id": upload.id, "destination": upload.destination, "hold": "quota", "reason": failure.message])
+        case .held(let failure, _, _, _):
+            if case .again? = verdict.remedy { return reportRetry(failure, upload) }
+            log.debug("held", ["id": upload.id, "reason": failure.message])
+        case .yielded:
+            log.debug("stopped", ["id": upload.id])
+        }
+    }
+
+    private func reportRetry(_ failure: Failure, _ upload: UploadRecord) {
+        log.warning(
+            "attempt failed, will be tried again",
+            ["id": upload.id, "destination": upload.destination, "reason": failure.message])
+    }
+}

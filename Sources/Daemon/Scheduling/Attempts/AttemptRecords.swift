@@ -1,0 +1,70 @@
+internal import Core
+internal import Linux
+internal import Store
+
+/// Records how the attempts of one transfer ended, with what they cost.
+struct AttemptRecords: Sendable {
+    let house: House
+    /// The accounts of the transfer, by upload.
+    var accounts: [String: QuotaAccount] = [:]
+
+    /// The ending of an upload, with its cost.
+    func ending(_ upload: UploadRecord, _ outcome: AttemptOutcome) async -> Store.Ending {
+        let hasArrived = if case .verified = outcome { true } else { false }
+        let payment = await accounts[upload.id]?.closing(hasArrived: hasArrived)
+        return Store.Ending(
+            upload.id, outcome, payments: payment.map { [$0] } ?? [], sent: house.live.takeLeft(upload.id))
+    }
+
+    /// Called when the costs of the endings are on disk.
+    func paid(_ endings: [Store.Ending]) {
+        for ending in endings {
+            guard let account = accounts[ending.id] else { continue }
+            for payment in ending.payments { house.ledger.entered(payment, for: account) }
+        }
+    }
+
+    /// The uploads stay leased to this run: they are put back when the state can be written, or at the next start.
+    func unrecorded(_ endings: [Store.Ending], _ error: any Error) async {
+        let ids = endings.map(\.id).joined(separator: ",")
+        if let error = error as? StoreError {
+            house.stateFailed(error)
+            house.log.debug("attempts not recorded", ["ids": ids, "reason": "\(error)"])
+        } else {
+            house.log.error("attempts could not be recorded", ["ids": ids, "reason": "\(error)"])
+        }
+        await putBack(endings)
+    }
+
+    /// Puts back uploads that were claimed and did not begin.
+    nonisolated(nonsending) func giveBack(
+        _ claims: [Claim], as outcome: (Claim) async throws -> AttemptOutcome = { _ in .yielded }
+    )
+        async throws
+    {
+        if claims.isEmpty { return }
+        var endings: [Store.Ending] = []
+        for claim in claims {
+            let payments = claim.step.map { [Payment(settling: $0, .none)] } ?? []
+            endings.append(Store.Ending(claim.upload.id, try await outcome(claim), payments: payments))
+        }
+        try await house.store.finish(endings)
+        for payment in endings.flatMap(\.payments) { house.ledger.settled(payment) }
+    }
+
+    private func putBack(_ endings: [Store.Ending]) async {
+        while !house.live.isStopping && !Task.isCancelled {
+            do {
+                try await Alarms.shared.sleep(for: .seconds(5))
+                try await house.store.finish(endings)
+                paid(endings)
+                return
+            } catch {
+                house.log.debug(
+                    "still not recorded", ["ids": endings.map(\.id).joined(separator: " "), "reason": "\(error)"])
+            }
+        }
+        // Only the transfer was told to stop: without this its uploads would stay leased until the next start.
+        if !house.live.isStopping { await Task { await self.putBack(endings) }.value }
+    }
+}

@@ -1,0 +1,37 @@
+internal import Core
+internal import Destinations
+internal import Linux
+internal import Store
+
+/// Asks a destination for its free space.
+struct CapacityQuery: Sendable {
+    let house: House
+
+    /// - Parameter permit: Pays for the question; its account is closed at the end.
+    /// - Returns: No space when the destination reports none, or cannot be asked: then it is not asked for a while, and
+    ///   uploads are tried as if there were space.
+    func run(
+        _ destination: any Destination, _ name: String, _ permit: TransferPermit
+    ) async -> (space: RemoteSpace?, error: UploadError?) {
+        let answer = await TransferPermit.$current.withValue(permit) { await space(of: destination, name) }
+        await close(permit)
+        return answer
+    }
+
+    private func space(
+        of destination: any Destination, _ name: String
+    ) async -> (RemoteSpace?, UploadError?) {
+        do { return (try await destination.space(), nil) } catch {
+            house.refused(error.remedy, by: name)
+            house.log.debug("its room is not known", ["destination": name, "reason": error.failure.message])
+            return (nil, error)
+        }
+    }
+
+    private func close(_ permit: TransferPermit) async {
+        guard let account = permit.account else { return }
+        do { try await house.ledger.close(account) } catch let error as StoreError { house.stateFailed(error) } catch {
+            house.log.debug("what a question cost is not settled", ["reason": "\(error)"])
+        }
+    }
+}

@@ -1,0 +1,226 @@
+internal import Config
+internal import Core
+internal import Linux
+
+/// What the scheduler knows of each destination besides its configuration: whether it answers, whether it takes the
+/// key, how much space it has, and how fast it is.
+struct DestinationTracker: Sendable {
+    private struct Entry: Sendable {
+        /// `nil` until something happened there.
+        var health: DestinationHealth?
+        /// How often the destination changed: the verdict of an attempt counts only for the generation that it used.
+        var generation = 0
+        /// The code of the failure that was logged last.
+        var lastLoggedCode: String?
+        /// How many uploads it has accepted since the start.
+        var completedCount = 0
+        /// The refusals of its key.
+        var keyRefusals: KeyRefusals?
+        /// The known space there.
+        var capacity: RemoteCapacity?
+        /// The question for the free space that is under way.
+        var capacityQuery: Task<Void, Never>?
+        /// The speed in bytes a second as stored for the next run, and the time of storing it.
+        var storedSpeed: (speed: Int64, at: MonotonicTime)?
+        /// The bytes in one request as stored, and the generation in which that was read.
+        var requestSize: (generation: Int, size: RequestSize?)?
+    }
+
+    private var entries: [String: Entry] = [:]
+
+    // MARK: Configuration
+
+    func generation(of name: String) -> Int { entries[name]?.generation ?? 0 }
+
+    /// Forgets what was found out about destinations whose settings have changed, and all about those that are gone.
+    mutating func apply(changed: Set<String>, present: some Collection<String>) {
+        for name in changed {
+            entries[name, default: Entry()].generation += 1
+            entries[name]?.health = nil
+            entries[name]?.keyRefusals = nil
+            entries[name]?.capacity = nil
+            entries[name]?.capacityQuery?.cancel()
+        }
+        let present = Set(present)
+        for name in entries.keys where !present.contains(name) { entries[name]?.capacity = nil }
+    }
+
+    /// Destinations that refused their credential are tried again at once: the credential may be another one.
+    ///
+    /// - Returns: These destinations.
+    mutating func reconsiderRefused(at now: MonotonicTime) -> [String] {
+        let refused = entries.filter { $0.value.health?.trouble?.kind == .auth }.map(\.key)
+        for name in refused {
+            entries[name]?.health?.reconsider(monotonic: now)
+            entries[name]?.keyRefusals = nil
+        }
+        return refused
+    }
+
+    /// A destination is tried again at once: it may work again.
+    mutating func reconsider(_ name: String, at now: MonotonicTime) {
+        entries[name]?.health?.reconsider(monotonic: now)
+        entries[name]?.capacity?.changed()
+    }
+
+    // MARK: Health
+
+    func health(of name: String) -> DestinationHealth { entries[name]?.health ?? DestinationHealth() }
+    func trouble(of name: String) -> DestinationHealth.Trouble? { entries[name]?.health?.trouble }
+
+    /// The times of the next probes.
+    var probes: [MonotonicTime] { entries.values.compactMap { $0.health?.trouble?.probeAt } }
+
+    /// Records that a destination works.
+    mutating func succeeded(_ name: String) { entries[name]?.health?.succeeded() }
+
+    /// Records that a destination has accepted an upload.
+    mutating func accepted(_ name: String) {
+        entries[name, default: Entry()].completedCount += 1
+        entries[name]?.keyRefusals?.accept()
+    }
+
+    func completedCount(of name: String) -> Int { entries[name]?.completedCount ?? 0 }
+
+    /// A failure of a destination as a whole.
+    struct Fault {
+        let failure: Failure
+        let remedy: Remedy
+        /// Whether the destination has answered, and is not full.
+        let isUp: Bool
+        let retry: Backoff
+        /// An upper limit for the wait, where other facts allow an earlier try.
+        var longestWait: Duration?
+    }
+
+    /// Records why no upload is sent to a destination.
+    ///
+    /// - Parameter rule: The configuration key that determines the next try, for people.
+    /// - Returns: The hold, how long the destination is left alone, and whether that is to be logged; `nil` when only
+    ///   the upload is at fault.
+    mutating func hold(
+        _ name: String, _ fault: Fault, by rule: String? = nil, now: WallTime, monotonic: MonotonicTime
+    ) -> (kind: Hold.Kind, wait: Duration, isNews: Bool)? {
+        var health = health(of: name)
+        let isFull = if case .noRoom = fault.remedy { true } else { false }
+        guard
+            var hold = DestinationHealth.hold(
+                for: fault.remedy, failures: fault.isUp ? 1 : health.failures(isFull: isFull), backoff: fault.retry,
+                jitter: Random.jitter())
+        else { return nil }
+        if let longest = fault.longestWait { hold.wait = min(hold.wait, longest) }
+        if isFull { entries[name]?.capacity?.changed() }
+        if fault.isUp { health.succeeded() }
+        // Compared by code: the text may name another file each time.
+        let code = fault.failure.code
+        let isNews = health.trouble?.kind != hold.kind || entries[name]?.lastLoggedCode != code
+        health.failed(
+            hold.kind, text: fault.failure.message, by: rule, wait: hold.wait, now: now, monotonic: monotonic)
+        entries[name, default: Entry()].health = health
+        entries[name]?.lastLoggedCode = code
+        return (hold.kind, hold.wait, isNews)
+    }
+
+    // MARK: Keys
+
+    func keyRefusals(of name: String) -> KeyRefusals? { entries[name]?.keyRefusals }
+
+    /// Records that an upload was refused with its key.
+    mutating func refuseKey(of name: String, for upload: String, othersWait: Bool) -> KeyRefusals.Cause {
+        var refusals = keyRefusals(of: name) ?? KeyRefusals()
+        defer { entries[name, default: Entry()].keyRefusals = refusals }
+        return refusals.refuse(upload, othersWait: othersWait)
+    }
+
+    /// The destinations whose key is doubted after one or two refusals, and that are not tried before a while.
+    func doubted(at now: MonotonicTime) -> [(name: String, hasOneSuspect: Bool)] {
+        entries.compactMap { name, entry in
+            guard let health = entry.health, health.trouble?.kind == .auth, !health.mayProbe(at: now),
+                let refusals = entry.keyRefusals, refusals.isDoubtful
+            else { return nil }
+            return (name, refusals.onlySuspect != nil)
+        }
+    }
+
+    mutating func probe(_ name: String, within wait: Duration, now: WallTime, monotonic: MonotonicTime) {
+        entries[name]?.health?.probe(within: wait, now: now, monotonic: monotonic)
+    }
+
+    // MARK: Space
+
+    func capacity(of name: String) -> RemoteCapacity? { entries[name]?.capacity }
+    var capacities: [String: RemoteCapacity] { entries.compactMapValues(\.capacity) }
+
+    func isCapacityDue(_ name: String, at now: MonotonicTime) -> Bool {
+        (entries[name]?.capacity ?? RemoteCapacity()).isDue(at: now)
+    }
+
+    /// Whether the destination is being asked for its free space.
+    func asksForCapacity(_ name: String) -> Bool { entries[name]?.capacityQuery != nil }
+    var capacityQueries: [Task<Void, Never>] { entries.values.compactMap(\.capacityQuery) }
+
+    mutating func capacityAsked(_ name: String, _ query: Task<Void, Never>?) {
+        entries[name, default: Entry()].capacityQuery = query
+    }
+
+    /// Records the answer of a destination about its free space.
+    mutating func capacityAnswered(
+        _ name: String, _ space: RemoteSpace?, underWay: [Int64], now: WallTime, monotonic: MonotonicTime,
+        lasting: Duration
+    ) {
+        var capacity = capacity(of: name) ?? RemoteCapacity()
+        capacity.told(space, underWay: underWay, now: now, monotonic: monotonic, lasting: lasting)
+        entries[name, default: Entry()].capacity = capacity
+    }
+
+    /// Records that uploads begin, each with the bytes that it still lacks there.
+    mutating func begun(_ name: String, missing: [Int64]) { entries[name]?.capacity?.begun(missing: missing) }
+
+    /// Records the end of an upload; one that was not accepted may have freed space.
+    mutating func ended(_ name: String, _ upload: String, isOver: Bool, hasArrived: Bool) {
+        if isOver { entries[name]?.keyRefusals?.forget(upload) }
+        entries[name]?.capacity?.ended(hasArrived: hasArrived)
+    }
+
+    /// Records the next upload that does not fit; `nil` when none waits for space.
+    mutating func waits(_ name: String, _ next: RemoteCapacity.Waiting?) { entries[name]?.capacity?.waits(next) }
+
+    /// A file was removed there.
+    ///
+    /// - Returns: Whether uploads may go on because of it.
+    mutating func freedSpace(_ name: String) -> Bool {
+        guard entries[name]?.capacity != nil || trouble(of: name)?.kind == .quota else { return false }
+        entries[name]?.capacity?.changed()
+        return true
+    }
+
+    // MARK: Speed and sizes
+
+    /// - Returns: Whether the speed in bytes a second is to be stored now: at most once a minute, and where it changed.
+    mutating func isToStore(speed: Int64, of name: String, at now: MonotonicTime) -> Bool {
+        if let stored = entries[name]?.storedSpeed {
+            guard now.since(stored.at) > .seconds(60), abs(stored.speed - speed) > stored.speed / 10 else {
+                return false
+            }
+        }
+        entries[name, default: Entry()].storedSpeed = (speed, now)
+        return true
+    }
+
+    /// Whether the stored size of requests was read for the present generation.
+    func knowsRequestSize(of name: String) -> Bool {
+        entries[name]?.requestSize.map { $0.generation == generation(of: name) } ?? false
+    }
+
+    /// Records the stored size of requests, as read in a generation.
+    mutating func set(requestSize: RequestSize?, of name: String, generation: Int) {
+        entries[name, default: Entry()].requestSize = (generation, requestSize)
+    }
+
+    /// - Returns: Whether a size that a destination has learned is to be stored: it differs from the stored one.
+    mutating func isToStore(requestSize: RequestSize?, of name: String) -> Bool {
+        guard let known = entries[name]?.requestSize, known.size != requestSize else { return false }
+        entries[name]?.requestSize?.size = requestSize
+        return true
+    }
+}

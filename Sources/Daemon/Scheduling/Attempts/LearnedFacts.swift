@@ -1,0 +1,47 @@
+internal import Core
+internal import Destinations
+internal import Linux
+internal import Store
+
+/// What a run learns of destinations and stores for later runs: their speed, and the size of request that they take. A
+/// state that cannot be written loses them, and no upload.
+struct LearnedFacts {
+    let house: House
+
+    /// - Parameter speed: In bytes a second.
+    func store(speed: Int64, of destination: String) async {
+        do { try await house.store.keep(speed: speed, to: destination) } catch let error as StoreError {
+            house.stateFailed(error)
+        } catch {
+            house.log.debug("the speed is not kept", ["destination": destination, "reason": "\(error)"])
+        }
+    }
+
+    func requestSize(of name: String, _ destination: any Destination) async -> RequestSize? {
+        guard let place = destination.requestSizePlace else { return nil }
+        do { return try await house.store.requestSize(to: name, at: place) } catch {
+            house.log.debug("the size of requests is not known", ["destination": name, "reason": "\(error)"])
+            return nil
+        }
+    }
+
+    func store(requestSize: RequestSize?, of name: String, _ destination: any Destination) async {
+        guard let place = destination.requestSizePlace else { return }
+        do { try await house.store.keep(requestSize: requestSize, to: name, at: place) } catch let error as StoreError {
+            house.stateFailed(error)
+        } catch {
+            house.log.debug("the size of requests is not kept", ["destination": name, "reason": "\(error)"])
+        }
+    }
+}
+
+extension Destination {
+    /// The server that a learned size of requests belongs to; `nil` for a folder.
+    var requestSizePlace: String? {
+        switch site {
+        case .here: "here"
+        case .server(let host, let port): "\(host):\(port)"
+        case .folder: nil
+        }
+    }
+}

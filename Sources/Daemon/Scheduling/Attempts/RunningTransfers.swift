@@ -1,0 +1,75 @@
+internal import Core
+internal import Store
+
+/// The transfers that run now, and the uploads that each of them carries.
+struct RunningTransfers: Sendable {
+    /// One file, or a bundle of small files, on its way to a destination.
+    struct Transfer: Sendable {
+        let destination: String
+        /// The route that it uses.
+        let route: Admission.Route
+        /// The folder of each upload, by its id.
+        let folders: [String: String]
+        /// Uploads that read their sources in place.
+        let inPlace: Set<String>
+        let task: Task<Void, Never>
+    }
+
+    private var byNumber: [Int: Transfer] = [:]
+    /// The transfer of each running upload.
+    private var numbers: [String: Int] = [:]
+    private var lastNumber = 0
+    /// How often transfers were told to stop. A claim is given back if this changed while it was made: the stop may
+    /// have been meant for it.
+    private(set) var stopEpoch = 0
+
+    /// The number of a transfer that is about to start.
+    mutating func nextNumber() -> Int {
+        lastNumber += 1
+        return lastNumber
+    }
+
+    mutating func add(_ transfer: Transfer, _ number: Int) {
+        byNumber[number] = transfer
+        for id in transfer.folders.keys { numbers[id] = number }
+    }
+
+    mutating func remove(_ number: Int) {
+        for id in byNumber.removeValue(forKey: number)?.folders.keys ?? [String: String]().keys
+        where numbers[id] == number {
+            numbers[id] = nil
+        }
+    }
+
+    /// Records that some transfers are told to stop.
+    mutating func noteStop() { stopEpoch += 1 }
+
+    subscript(number: Int) -> Transfer? { byNumber[number] }
+
+    /// The transfer that carries an upload.
+    func carrying(_ upload: String) -> Transfer? { numbers[upload].flatMap { byNumber[$0] } }
+
+    var all: [Transfer] { Array(byNumber.values) }
+    var isEmpty: Bool { byNumber.isEmpty }
+    var count: Int { byNumber.count }
+    func count(to destination: String) -> Int { byNumber.values.count { $0.destination == destination } }
+
+    /// The folders that send as many files as their `concurrency` allows.
+    func full(_ most: [String: Int]) -> Set<String> {
+        Set(
+            most.filter { folder, most in
+                byNumber.values.count { $0.folders.values.contains(folder) } >= most
+            }.keys)
+    }
+
+    /// The classes of the running uploads.
+    var classes: Set<UploadClass> {
+        Set(
+            byNumber.values.flatMap { transfer in
+                transfer.folders.values.map { UploadClass(folder: $0, destination: transfer.destination) }
+            })
+    }
+
+    /// The interfaces of transfers that were not told to stop.
+    var interfaces: Set<String> { Set(byNumber.values.filter { !$0.task.isCancelled }.compactMap(\.route.interface)) }
+}

@@ -1,0 +1,117 @@
+internal import Config
+internal import Core
+internal import Destinations
+internal import Linux
+internal import Store
+
+/// Runs one transfer until each of its uploads has a verdict, and records the verdicts. Deciding what follows from them
+/// is the scheduler's.
+struct TransferRunner: Sendable {
+    let house: House
+    let scheduler: Scheduler
+    let destination: any Destination
+    /// The generation of the destination's settings that the transfer uses.
+    let generation: Int
+    let records: AttemptRecords
+
+    /// Runs a transfer until each of its uploads has a verdict.
+    func run(_ claims: [Claim], isBundle: Bool) async {
+        var left = claims
+        if isBundle { left = await together(claims) }
+        var isHeld = false
+        var yielded: [(Claim, UploadAttempt.Verdict)] = []
+        for claim in left {
+            if isHeld || Task.isCancelled || house.live.isToPause(claim.upload.id) {
+                yielded.append((claim, UploadAttempt.Verdict(outcome: .yielded, wasAnswered: false)))
+            } else {
+                // An obstacle of the destination that stops one upload stops the rest too.
+                isHeld = await !alone(claim)
+            }
+        }
+        await conclude(yielded)
+    }
+
+    /// - Returns: Whether the next upload has a chance.
+    private func alone(_ claim: Claim) async -> Bool {
+        do {
+            let verdict = try await UploadAttempt(house: house, claim: claim, destination: destination).run()
+            await conclude([(claim, verdict)])
+            return verdict.failure == nil || verdict.wasAnswered
+        } catch {
+            await records.unrecorded([await records.ending(claim.upload, .yielded)], error)
+            return false
+        }
+    }
+
+    /// - Returns: The uploads that have to be sent one by one.
+    private func together(_ claims: [Claim]) async -> [Claim] {
+        let began = house.clocks.monotonic()
+        do {
+            let result = try await BundleAttempt(house: house, claims: claims, destination: destination).run()
+            let took = house.clocks.monotonic().since(began)
+            let done = claims.compactMap { claim -> (Claim, UploadAttempt.Verdict)? in
+                guard let remote = result.verified[claim.upload.id] else { return nil }
+                return (claim, UploadAttempt.Verdict(outcome: .verified(remote), wasAnswered: true, took: took))
+            }
+            await conclude(done)
+            return result.left
+        } catch {
+            var endings: [Store.Ending] = []
+            for claim in claims { endings.append(await records.ending(claim.upload, .yielded)) }
+            await records.unrecorded(endings, error)
+            return []
+        }
+    }
+
+    /// Records how attempts ended, and reports it.
+    private func conclude(_ ends: [(claim: Claim, verdict: UploadAttempt.Verdict)]) async {
+        if ends.isEmpty { return }
+        var verdicts = await scheduler.settle(ends, generation)
+        var endings: [Store.Ending] = []
+        for (index, end) in ends.enumerated() {
+            await limitFailing(&verdicts[index], end.claim.upload)
+            endings.append(await records.ending(end.claim.upload, verdicts[index].outcome))
+        }
+        do {
+            let states = try await house.store.finish(endings)
+            records.paid(endings)
+            for (index, end) in ends.enumerated() {
+                await scheduler.ended(
+                    end.claim, verdicts[index], states[index], records.accounts[end.claim.upload.id])
+            }
+        } catch {
+            for index in endings.indices { endings[index].outcome = .yielded }
+            return await records.unrecorded(endings, error)
+        }
+        for name in Set(ends.map(\.claim.upload.destination)) {
+            await scheduler.storeSpeed(to: name)
+            await scheduler.storeRequestSize(of: name)
+        }
+    }
+
+    /// An upload that keeps failing waits longer the more of it was sent in vain, and ends after `retry.give_up_after`.
+    private func limitFailing(_ verdict: inout UploadAttempt.Verdict, _ upload: UploadRecord) async {
+        guard verdict.failure != nil else { return }
+        let waste: Waste
+        let failingSince: Int64?
+        do {
+            guard let now = try await house.store.upload(upload.id) else { return }
+            waste = try await house.store.waste(of: upload.id)
+            failingSince = now.failingSince
+        } catch {
+            return house.log.debug("what was sent in vain is not known", ["id": upload.id, "reason": "\(error)"])
+        }
+        let retry = house.retry(folder: upload.folder, destination: upload.destination)
+        let failing = failingSince.map { Duration.milliseconds(house.store.ran - $0) }
+        if WasteRules.end(&verdict, failing: failing, retry) { return }
+        let wasted = waste.total + waste.unsettled
+        guard wasted > 0 else { return }
+        WasteRules.delay(&verdict, waste, of: upload, retry, now: house.clocks.monotonic())
+        guard await scheduler.isToLog(waste: wasted, of: upload.id) else { return }
+        house.log.warning(
+            "sent in vain",
+            [
+                "id": upload.id, "destination": upload.destination, "bytes": "\(wasted)", "size": "\(upload.size)",
+            ])
+    }
+}

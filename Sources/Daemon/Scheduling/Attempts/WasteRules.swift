@@ -1,0 +1,60 @@
+internal import Config
+internal import Core
+internal import Store
+
+/// What follows for an upload that keeps failing, and for one of which many bytes were sent in vain.
+enum WasteRules {
+    /// An upload that has kept failing for `retry.give_up_after` ends.
+    ///
+    /// - Parameter failing: The time that the daemon has run since it failed first; `nil` where it has not failed
+    ///   before, or where bytes of it were accepted since.
+    /// - Returns: Whether the upload has ended.
+    static func end(_ verdict: inout UploadAttempt.Verdict, failing: Duration?, _ retry: Backoff) -> Bool {
+        guard let limit = retry.giveUpAfter, let failing, var failure = verdict.failure else { return false }
+        switch verdict.outcome {
+        case .held(_, _, _, isFault: true), .again: break
+        default: return false
+        }
+        guard failing >= limit else { return false }
+        failure.message +=
+            "; it has failed for \(writtenTime(.seconds(failing.components.seconds))), and `retry.give_up_after` is \(writtenTime(limit))"
+        failure.retryable = false
+        verdict.outcome = .refused(failure)
+        return true
+    }
+
+    /// An upload waits longer the more of it was sent in vain. The first time may be an accident.
+    static func delay(
+        _ verdict: inout UploadAttempt.Verdict, _ waste: Waste, of upload: UploadRecord, _ retry: Backoff,
+        now: MonotonicTime
+    ) {
+        let wasted = waste.total + waste.unsettled
+        guard wasted > 0, waste.beginsAnew || wasted > upload.size else { return }
+        let latest = now.advanced(by: retry.wait(afterWasting: wasted))
+        switch verdict.outcome {
+        case .held(let failure, let until, let known, isFault: true) where until < latest:
+            verdict.outcome = .held(failure, until: latest, knowing: known)
+        case .again(let failure, let until) where until < latest:
+            verdict.outcome = .again(failure, until: latest)
+        default: break
+        }
+    }
+
+    /// The wait of an upload that was sent in vain over a metered network twice within a day.
+    static func wait(
+        _ upload: UploadRecord, _ waste: Waste, _ now: (wall: WallTime, monotonic: MonotonicTime)
+    ) -> AttemptOutcome {
+        let day = Duration.seconds(86_400)
+        let end = (waste.since ?? now.wall).advanced(by: day)
+        let left = min(max(.milliseconds(end.milliseconds - now.wall.milliseconds), .seconds(60)), day)
+        var failure = Failure(
+            .quota, code: Failure.wastedOnMetered,
+            message:
+                "within a day \(shownBytes(waste.today + waste.unsettled)) were sent of this file of \(shownBytes(upload.size)), and the "
+                + "destination kept none of them: over a metered network it goes again when the day is over, or at once with "
+                + "`sluice allow \(upload.id) --metered --for 1h`",
+            at: now.wall, retryable: true)
+        failure.isWait = true
+        return .held(failure, until: now.monotonic.advanced(by: left), isFault: false)
+    }
+}

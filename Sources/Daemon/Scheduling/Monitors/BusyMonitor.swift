@@ -1,0 +1,103 @@
+internal import Config
+internal import Core
+internal import Linux
+
+/// Whether the machine is busy with something else, by the sources that `busy` names.
+struct BusyMonitor: Sendable {
+    /// The state of each source, and which source to ask when.
+    private(set) var states = BusyStates()
+    var probe = BusyProbe()
+    /// How long new settings wait for the first inspection of the files that `busy` names.
+    var patience: Duration = .milliseconds(500)
+    /// Reports when files of `busy`, or of the time zone, appear and disappear; `nil` while there is none.
+    private var events: FileEvents?
+    private var watched: Set<FilePath> = []
+    /// Questions to sources that are under way.
+    private var questions: [BusySource: Task<Void, Never>] = [:]
+
+    /// Adds the sources of these rules, and forgets those that no rule names.
+    mutating func apply(_ rules: [PolicyRules]) {
+        states.add(rules)
+        states.keep(rules)
+    }
+
+    /// Adds the sources of rules that are about to hold.
+    mutating func add(_ rules: [PolicyRules]) { states.add(rules) }
+
+    /// Watches the files of `busy`, and `others`.
+    ///
+    /// - Returns: The reason why files are not watched; `nil` when they are.
+    mutating func watch(_ others: Set<FilePath>, onChange: @escaping @Sendable () -> Void) -> [FilePath: String]? {
+        let files = states.files.union(others)
+        if files == watched { return nil }
+        watched = files
+        do {
+            let events = try events ?? FileEvents { onChange() }
+            self.events = events
+            events.watch(files)
+            return nil
+        } catch {
+            let reason = "\(error)"
+            return Dictionary(uniqueKeysWithValues: files.map { ($0, reason) })
+        }
+    }
+
+    /// The files whose changes are not reported, each with the reason; `nil` while no files are watched.
+    var unwatched: [FilePath: String]? { events?.unheard }
+
+    func stop() { events?.stop() }
+
+    /// - Returns: The sources to ask, each with the time that it may take.
+    mutating func filesChanged(_ unwatched: [FilePath: String], _ log: Log) -> [BusySource: Duration] {
+        let (questions, news) = states.filesChanged(unheard: unwatched)
+        for (path, reason) in news {
+            log.notice(
+                "changes of a file that `busy` names are not told: it is looked at every 30 s while something waits",
+                ["path": path.display, "reason": reason])
+        }
+        return questions
+    }
+
+    /// The sources to ask now, each with the time that it may take.
+    mutating func due(_ wanted: Set<BusySource>, at now: MonotonicTime) -> [BusySource: Duration] {
+        states.due(wanted, at: now)
+    }
+
+    /// Files that have not been inspected yet, which are asked now.
+    mutating func newFiles() -> [BusySource: Duration] { states.newFiles() }
+
+    mutating func asked(_ source: BusySource, _ task: Task<Void, Never>) { questions[source] = task }
+
+    var tasks: [Task<Void, Never>] { Array(questions.values) }
+    /// The questions about files, which are answered at once unless a disk does not answer.
+    var fileTasks: [Task<Void, Never>] { questions.filter { $0.key.isFile }.map(\.value) }
+
+    /// Records the answer of a source.
+    ///
+    /// - Returns: `isNews`: the answer is another one than before. `again`: how long the source may take when it has to
+    ///   be asked again at once.
+    mutating func answered(
+        _ answer: BusyAnswer.Answer?, by source: BusySource, askedAt: MonotonicTime, at now: WallTime, _ log: Log
+    ) -> (isNews: Bool, again: Duration?) {
+        questions[source] = nil
+        let (change, again) = states.heard(answer, of: source, asked: askedAt, at: now)
+        guard let answer, case .another(let before) = change else { return (false, again) }
+        report(answer, of: source, after: before?.answer, log)
+        return (true, again)
+    }
+
+    private func report(
+        _ answer: BusyAnswer.Answer, of source: BusySource, after before: BusyAnswer.Answer?, _ log: Log
+    ) {
+        switch (before, answer) {
+        case (_, .unknown(let problem, let remedy)):
+            log.warning(
+                "nobody knows whether the machine is busy, which counts as busy",
+                ["busy": source.name, "reason": problem, "remedy": remedy])
+        case (.unknown?, _): log.notice("whether the machine is busy is known again", ["busy": source.name])
+        // A camera may record a thousand times a day; a transfer that is stopped for it is reported by itself.
+        case (_, .busy): log.debug("the machine is busy", ["busy": source.name])
+        case (_, .free): log.debug("the machine is not busy", ["busy": source.name])
+        }
+    }
+}

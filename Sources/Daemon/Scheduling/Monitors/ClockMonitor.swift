@@ -1,0 +1,48 @@
+internal import Core
+internal import Linux
+
+/// Whether the wall clock is trusted, and which time zone holds.
+struct ClockMonitor: Sendable {
+    static let oldestClock = Zone.utc.start(of: sluiceIsYoungerThan)
+
+    private var trust = ClockTrust(oldest: oldestClock)
+    /// Why the wall clock is not trusted; `nil` when it is, and where no rule depends on the time.
+    private(set) var trouble: Hold?
+    /// The source of the time zone as it was read last.
+    private var zone: FileStatus?
+
+    /// Whether a clock that was set is being watched until it is trusted.
+    var isWatching: Bool { trust.isWatching }
+
+    /// Whether another zone was set since it was read.
+    var isZoneOutdated: Bool { ZoneSource.identity() != zone }
+
+    /// The clock is not checked where no rule depends on it.
+    mutating func rest() { trouble = nil }
+
+    /// Reads the time zone again if another one was set.
+    ///
+    /// - Returns: Whether it was read: days and windows may begin at another moment.
+    mutating func refreshZone(at now: WallTime, _ log: Log) -> Bool {
+        let source = ZoneSource.identity()
+        if source == zone { return false }
+        let isFirst = zone == nil
+        zone = source
+        ZoneSource.read()
+        if !isFirst { log.notice("the time zone was read anew", ["now": LocalTime(now).clock]) }
+        return true
+    }
+
+    /// Decides whether the wall clock is trusted.
+    mutating func evaluate(_ clocks: any Clocks, _ log: Log) {
+        let now = clocks.together()
+        let found = trust.evaluate(
+            wall: now.wall, monotonic: now.monotonic, isSynchronised: clocks.isSynchronised)
+        if let found, trouble?.text != found.text {
+            log.warning("what depends on the time waits", ["reason": found.text])
+        } else if found == nil, trouble != nil {
+            log.notice("the clock is believed again")
+        }
+        trouble = found
+    }
+}

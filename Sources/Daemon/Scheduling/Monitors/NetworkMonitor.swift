@@ -1,0 +1,165 @@
+internal import Core
+internal import Linux
+internal import Names
+
+/// The networks and the route to each destination, from the last inspection.
+struct NetworkMonitor: Sendable {
+    /// The route to a destination, and since when it holds.
+    struct Reached: Sendable {
+        var reachability: Reachability
+        var route: Admission.RouteDecision
+        var since: WallTime
+
+        var isUnseen: Bool { if case .unseen = reachability { true } else { false } }
+    }
+
+    /// The state of the networks; `nil` while no rule depends on it.
+    private(set) var metering: Metering?
+    /// The route to each destination and to each hook that is an address.
+    private(set) var routes: [String: Reached] = [:]
+    /// The addresses of this machine.
+    private var addresses: Set<IPAddress> = []
+    private var isInspecting = false
+    private var inspectsAgain = false
+    /// Whether an inspection is about to begin.
+    private var isDue = false
+    /// Consecutive inspections that have not found out everything.
+    private var unfinishedInspections = 0
+    /// Whether it will check again in a while for another DNS server.
+    private var waitsForNameServer = false
+    /// Interfaces that something was sent over since they were closed.
+    private var openInterfaces: Set<String> = []
+    /// Connections being closed because nothing may leave by their interface any more.
+    private(set) var closing: Task<Void, Never>?
+
+    static let nameServerPause: Duration = .seconds(10)
+
+    /// Records that an improvement was reported.
+    ///
+    /// - Returns: Whether to inspect the networks in a moment; `false` where that is planned already.
+    mutating func noteImprovement() -> Bool {
+        defer { isDue = true }
+        return !isDue
+    }
+
+    /// - Returns: Whether to begin an inspection now. One that is under way is repeated at its end.
+    mutating func beginInspection() -> Bool {
+        isDue = false
+        inspectsAgain = isInspecting
+        if isInspecting { return false }
+        isInspecting = true
+        return true
+    }
+
+    mutating func beginRound() { inspectsAgain = false }
+
+    /// - Returns: Whether to inspect once more.
+    mutating func endRound() -> Bool {
+        isInspecting = inspectsAgain
+        return inspectsAgain
+    }
+
+    mutating func set(_ metering: Metering?) { self.metering = metering }
+
+    /// - Returns: The addresses that the machine has lost.
+    mutating func set(addresses: Set<IPAddress>) -> Set<IPAddress> {
+        defer { self.addresses = addresses }
+        return self.addresses.subtracting(addresses)
+    }
+
+    /// Records the route to each of these places, as an inspection has found it.
+    ///
+    /// - Returns: The places that are reached otherwise than before.
+    mutating func apply(
+        _ picture: NetworkPicture, at names: some Collection<String>, _ snapshot: PolicySnapshot, _ log: Log
+    ) -> Set<String> {
+        var changed: Set<String> = []
+        for name in names {
+            let reachability =
+                picture.reaches[name] ?? routes[name]?.reachability ?? .unseen(Admission.notLookedAt)
+            // With a fixed time, so that the results can be compared.
+            var state = snapshot.destination(name)
+            (state.reachability, state.reachabilitySince) = (reachability, WallTime(milliseconds: 0))
+            let now = Reached(
+                reachability: reachability, route: snapshot.admission.way(to: state, in: snapshot.inputs),
+                since: snapshot.inputs.now)
+            let (isChange, isNews, before) = record(now, for: name)
+            if isNews { report(name, now, after: before, log) }
+            if isChange { changed.insert(name) }
+        }
+        let names = Set(names)
+        routes = routes.filter { names.contains($0.key) }
+        return changed
+    }
+
+    /// Records the route to a destination.
+    ///
+    /// - Returns: Whether there was another route before, and whether this is to be logged.
+    mutating func record(_ now: Reached, for name: String) -> (isChange: Bool, isNews: Bool, before: Reached?) {
+        let before = routes[name]
+        if let before, before.route == now.route {
+            routes[name]?.reachability = now.reachability
+            return (false, false, before)
+        }
+        routes[name] = now
+        return (before != nil, true, before)
+    }
+
+    /// What to do after an inspection: when to inspect again.
+    ///
+    /// - Returns: `soon`: a question is pending whose answer arrives in a moment. `later`: another DNS server may be
+    ///   written into resolv.conf(5), without notice and perhaps in place.
+    mutating func finished(_ picture: NetworkPicture) -> (soon: Bool, later: Bool) {
+        var (soon, later) = (false, false)
+        if picture.isUnfinished, unfinishedInspections < 50 {
+            unfinishedInspections += 1
+            soon = true
+        } else if !picture.isUnfinished {
+            unfinishedInspections = 0
+        }
+        if picture.waitsForNameServer, !waitsForNameServer {
+            waitsForNameServer = true
+            later = true
+        }
+        return (soon, later)
+    }
+
+    mutating func nameServerPauseEnded() { waitsForNameServer = false }
+
+    /// The interface of each route that is open and bound to one.
+    var interfaces: [String: String] {
+        routes.compactMapValues { reached in
+            if case .open(let route) = reached.route { route.interface } else { nil }
+        }
+    }
+
+    /// Something is sent over an interface.
+    mutating func use(_ interface: String?) { if let interface { openInterfaces.insert(interface) } }
+
+    /// The interfaces that were used and that no route is bound to any more.
+    var unapproved: Set<String> { openInterfaces.subtracting(interfaces.values) }
+
+    mutating func close(_ interfaces: Set<String>, by task: Task<Void, Never>) {
+        openInterfaces.subtract(interfaces)
+        closing = task
+    }
+
+    /// Logs a route that opens or closes.
+    private func report(_ name: String, _ now: Reached, after before: Reached?, _ log: Log) {
+        // Before the first answer there is no news, and the first answer is no news either.
+        if now.isUnseen, before == nil { return }
+        switch now.route {
+        case .open(let route):
+            guard let interface = route.interface else {
+                if let before, case .closed = before.route, !before.isUnseen {
+                    log.notice("the network is there again", ["destination": name])
+                }
+                return
+            }
+            log.notice("a way is open", ["destination": name, "interface": interface, "reason": route.reason])
+        case .closed(let holds, _):
+            guard let hold = holds.first else { return }
+            log.notice("no way is open", ["destination": name, "hold": hold.kind.rawValue, "reason": hold.text])
+        }
+    }
+}

@@ -1,0 +1,69 @@
+internal import Core
+internal import Linux
+
+/// The power supply of the machine, as far as a rule depends on it.
+struct PowerMonitor: Sendable {
+    /// The interval between readings while uploads wait or run: some drivers do not report a battery's level on their
+    /// own.
+    static let interval: Duration = .seconds(60)
+
+    /// `nil` without a battery, and while no rule depends on power.
+    private(set) var power: Power?
+    private(set) var supplies: PowerSupplies
+    /// The class of devices whose events are heard.
+    private let subsystem: String
+    /// `nil` while no rule depends on power.
+    private var events: DeviceEvents?
+    /// The logged reasons why nothing is known, and why no events are heard.
+    private var readingTrouble: String?
+    private var eventsTrouble: String?
+
+    /// - Parameters:
+    ///   - supplies: Where the power supplies are read.
+    ///   - subsystem: The class of devices whose events tell of a change.
+    init(_ supplies: PowerSupplies = PowerSupplies(), eventsOf subsystem: String = "power_supply") {
+        self.supplies = supplies
+        self.subsystem = subsystem
+    }
+
+    /// Forgets what is known, and hears no events: no rule depends on power any more.
+    mutating func rest() {
+        power = nil
+        events = nil
+    }
+
+    /// Hears the events of power supplies from now on. Called before the first reading, so that no change is missed.
+    mutating func listen(_ log: Log, onEvent: @escaping @Sendable () -> Void) {
+        if events != nil { return }
+        do {
+            events = try DeviceEvents(of: subsystem, threadName: "power-news") { onEvent() }
+            eventsTrouble = nil
+        } catch {
+            if eventsTrouble != "\(error)" {
+                log.warning(
+                    "a machine that goes on its battery will be noticed up to a minute late", ["reason": "\(error)"])
+            }
+            eventsTrouble = "\(error)"
+        }
+    }
+
+    func stop() { events?.stop() }
+
+    /// Records a reading of the supplies.
+    mutating func record(_ reading: Result<[Power.Supply], any Error>, at now: WallTime, _ log: Log) {
+        switch reading {
+        case .success(let supplies):
+            let found = Power(supplies, at: now, after: power)
+            if let found, let power, found.isSame(as: power) { return }
+            power = found
+            readingTrouble = nil
+        case .failure(let error):
+            // An unknown supply holds nothing: there may be no battery at all.
+            power = nil
+            if readingTrouble != "\(error)" {
+                log.warning("what the machine runs on is not known", ["reason": "\(error)"])
+            }
+            readingTrouble = "\(error)"
+        }
+    }
+}

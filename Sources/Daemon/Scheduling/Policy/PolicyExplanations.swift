@@ -1,0 +1,186 @@
+internal import Config
+internal import Core
+internal import Store
+
+// What people are told of a policy decision: the hold, the turn, the limit and the quota of an upload.
+
+extension PolicySnapshot {
+    /// The holds on all uploads of a class.
+    ///
+    /// - Parameter upload: One of the uploads, which may have an exemption of its own.
+    func holds(folder: String, destination: String, upload: String? = nil) -> [Hold] {
+        if configuration.destinations[destination] == nil {
+            return [
+                Hold(
+                    .destination, since: configuration.since,
+                    text:
+                        "destination \(destination) is not in the configuration: put it back, or give these uploads up "
+                        + "with `sluice cancel --destination \(destination)`")
+            ]
+        }
+        let folder = upload.map { self.folder(folder, of: $0) } ?? self.folder(folder)
+        return admission.holds(for: self.destination(destination), from: folder, in: inputs)
+    }
+
+    /// The obstacle for all uploads to a destination; `nil` when there is none.
+    func hold(of destination: String) -> Hold? {
+        guard var hold = admission.holds(for: self.destination(destination), in: inputs).first else {
+            return capacityHold(of: destination)
+        }
+        if hold.kind.isOfDestination, let until = hold.until, until <= inputs.now {
+            // Each waiting upload has a reason of its own not to be sent, so none of them tries the destination.
+            hold.until = nil
+            hold.text += "; the next upload that may go tries it"
+        }
+        return hold
+    }
+
+    /// The obstacle for all uploads from a folder; `nil` when there is none.
+    func hold(ofFolder name: String) -> Hold? { admission.hardBlockers(on: folder(name), in: inputs).first }
+
+    /// Whether any upload may be sent to a destination. An upload that waits for space there leaves it open for smaller
+    /// ones.
+    func isOpen(_ destination: String) -> Bool {
+        admission.holds(for: self.destination(destination), in: inputs).isEmpty
+    }
+
+    /// The hold on the next upload there that does not fit; smaller uploads are sent.
+    func capacityHold(of destination: String) -> Hold? {
+        guard let capacity = destinations.capacity(of: destination), let next = capacity.waiting else { return nil }
+        return capacity.hold(at: destination, missing: next.missing, name: next.name)
+    }
+
+    /// When an upload of this class without holds will be sent, in words that form a sentence of their own.
+    func turn(of destination: String, folder: String) -> String {
+        if fullFolders.contains(folder) { return "it waits for its turn: folder \(folder) sends as many as it may" }
+        switch verdict(for: destination) {
+        case .go where destinations.asksForCapacity(destination):
+            return "it goes when \(destination) has said how much room it has"
+        case .go: return "it goes next"
+        case .busy:
+            let state = self.destination(destination)
+            return state.running >= state.slots
+                ? "it waits for its turn: \(state.running) of \(state.slots) transfers to \(destination) are under way"
+                : "it waits for its turn: \(transfers.count) of \(settings.policy.total) transfers are under way"
+        case .wait(let holds): return holds.first?.text ?? "it waits"
+        }
+    }
+
+    /// The limit in bytes a second that slows an upload down most; `nil` where there is none.
+    func slowest(of id: String, to destination: String, from folder: String) -> (what: String, rate: Int64)? {
+        let places = [
+            ("policy", settings.policy.rules),
+            ("destinations.\(destination)", self.destination(destination).rules),
+            ("folder \(folder)", self.folder(folder).rules),
+        ]
+        var limits = places.compactMap { place, rules in
+            rules.limit(in: inputs).map { (what: "the bandwidth of \(place)", rate: $0) }
+        }
+        if let limit = overrides.rateLimit(at: inputs.now) { limits.append(("`sluice limit`", limit)) }
+        if transfers.carrying(id)?.route.countsAsMetered == true {
+            limits += places.compactMap { place, rules in rules.meteredLimit.map { ("`metered` of \(place)", $0) } }
+        }
+        return limits.min { $0.rate < $1.rate }
+    }
+
+    // MARK: Quotas
+
+    /// The hold on an upload that can never be sent under its present quotas; `nil` where it can, or where a person
+    /// exempted it from them. An upload that has begun continues with the pieces it was cut into, and for those only
+    /// the bytes that it lacked are known.
+    func neverHold(of upload: UploadRecord, size: Int64) -> Hold? {
+        let name = upload.destination
+        guard let piece = piece(of: upload.id, isBegun: upload.isBegun, size: size, to: name),
+            let line = quota(neverLeaving: piece, to: name, from: folder(upload.folder, of: upload.id))
+        else { return nil }
+        return Hold(
+            .quota, since: upload.createdAt,
+            text: line.never(piece, to: name, isWhole: !upload.isBegun && piece.bytes >= size))
+    }
+
+    /// The listed uploads that wait and can never be sent under their quotas: for each folder and destination their
+    /// number, and the reason.
+    func neverGoing(_ backlog: [Store.Backlog]) -> [(folder: String, destination: String, files: Int, text: String)] {
+        backlog.compactMap { waiting in
+            var found: (files: Int, text: String) = (0, "")
+            for upload in waiting.first {
+                guard
+                    let piece = piece(
+                        of: upload.id, isBegun: upload.isBegun, size: upload.size, to: waiting.destination),
+                    let line = quota(
+                        neverLeaving: piece, to: waiting.destination, from: folder(waiting.folder, of: upload.id))
+                else { continue }
+                if found.files == 0 {
+                    found.text = line.never(
+                        piece, to: waiting.destination, isWhole: !upload.isBegun && piece.bytes >= upload.size)
+                }
+                found.files += 1
+            }
+            return found.files == 0 ? nil : (waiting.folder, waiting.destination, found.files, found.text)
+        }
+    }
+
+    /// Whether the quotas of an upload leave too little for its next piece, though they are not used up.
+    func lacksQuota(_ upload: UploadRecord) -> Bool {
+        if quotaWaits.wasExempted(upload.id) { return true }
+        let name = upload.destination
+        guard let piece = piece(of: upload.id, isBegun: upload.isBegun, size: upload.missing, to: name),
+            let kind = quotaClass(of: folder(upload.folder, of: upload.id), to: name),
+            let room = inputs.quotas.room(for: kind).bytes
+        else { return false }
+        return room < piece.cost
+    }
+
+    private func piece(of id: String, isBegun: Bool, size: Int64, to destination: String) -> UncutPiece? {
+        isBegun
+            ? quotaWaits[id].map { UncutPiece(costing: $0.bytes) }
+            : configuration.destinations[destination]?.uncutPiece(ofSize: size)
+    }
+
+    private func quota(
+        neverLeaving piece: UncutPiece, to destination: String, from folder: Admission.FolderState
+    ) -> QuotaState.Line? {
+        // Called for each upload in a list: most have no such quota.
+        guard inputs.quotas.lines.contains(where: { $0.neverLeaves(piece.cost) }), !folder.exempt.contains(.quota)
+        else { return nil }
+        return quotaClass(of: folder, to: destination).flatMap { inputs.quotas.neverLeaves(piece.cost, for: $0) }
+    }
+
+    /// The class that quotas count uploads under; `nil` for bytes that stay on this machine.
+    private func quotaClass(of folder: Admission.FolderState, to destination: String) -> QuotaState.Class? {
+        let isMetered: Bool
+        switch route(to: destination, from: folder) {
+        case .open(let route) where route.ledger == .local: return nil
+        case .open(let route): isMetered = route.countsAsMetered
+        case .closed(_, let countsAsMetered): isMetered = countsAsMetered
+        }
+        return QuotaState.Class(destination, from: folder.name, isMetered: isMetered)
+    }
+}
+
+extension DestinationTracker.Fault {
+    /// The configuration key that determines when a held destination is tried again, for people.
+    ///
+    /// - Parameter keys: The keys of its credentials.
+    func rule(of name: String, _ keys: [String]) -> String? {
+        switch remedy {
+        case .holdDestination(nil):
+            let most = DestinationHealth.longestSilence
+            let longest = retry.ceiling > most ? ", \(writtenTime(most)) apart at most" : ""
+            return "the next try waits by `\(retry.written)`\(longest)"
+        case .noRoom(nil):
+            let patience = DestinationHealth.patience(retry)
+            return
+                "the next try waits for \(writtenTime(patience.first)) at first, \(writtenTime(patience.ceiling)) at most "
+                + "(`\(retry.written)`)"
+        case .rateLimit(nil), .misconfigured: return "the next try waits by `\(retry.written)`"
+        case .holdDestination, .noRoom, .rateLimit: return "the destination named the time of the next try"
+        case .authenticate:
+            let again = "every \(writtenTime(DestinationHealth.betweenCredentials))"
+            if keys.isEmpty { return "it is tried again \(again)" }
+            let named = keys.map { "`\($0)`" }.joined(separator: ", ")
+            return "\(named) of destinations.\(name) \(keys.count == 1 ? "is" : "are") read again \(again)"
+        case .again, .refused, .pending, .restage, .giveUp: return nil
+        }
+    }
+}

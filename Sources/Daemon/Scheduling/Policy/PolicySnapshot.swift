@@ -1,0 +1,242 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Store
+
+/// Everything that policy depends on, as it is known at one moment. Decisions and explanations are pure functions of
+/// it; a change of the state needs another snapshot.
+struct PolicySnapshot: Sendable {
+    let configuration: RuntimeConfiguration
+    let admission: Admission
+    var inputs: Admission.PolicyInputs
+    private(set) var pauses: PauseSet
+    let overrides: OverrideSet
+    let destinations: DestinationTracker
+    let transfers: RunningTransfers
+    let network: NetworkMonitor
+    let quotaWaits: QuotaWaitlist
+    private let busy: BusyStates
+
+    init(
+        _ configuration: RuntimeConfiguration, clocks: any Clocks, quotas: QuotaState, clockTrouble: Hold?,
+        power: Power?, busy: BusyStates, pauses: PauseSet, overrides: OverrideSet, destinations: DestinationTracker,
+        transfers: RunningTransfers, network: NetworkMonitor, quotaWaits: QuotaWaitlist
+    ) {
+        self.configuration = configuration
+        self.pauses = pauses
+        self.overrides = overrides
+        self.destinations = destinations
+        self.transfers = transfers
+        self.network = network
+        self.quotaWaits = quotaWaits
+        self.busy = busy
+        let policy = configuration.settings.policy
+        admission = Admission(total: policy.total, rules: policy.rules)
+        let (now, monotonic) = (clocks.wall(), clocks.monotonic())
+        inputs = Admission.PolicyInputs(
+            now: now, monotonic: monotonic, zone: .local, clockTrouble: clockTrouble, running: transfers.count,
+            everything: pauses.pause(.all, ""), network: network.metering, quotas: quotas, power: power,
+            busy: busy.words(at: monotonic))
+        inputs.globalStop = overrides.globalStop(at: now)
+    }
+
+    var settings: Settings { configuration.settings }
+
+    // MARK: Other readings of the same moment
+
+    /// For views: a source of `busy` that no upload waits for was not asked, and blocks nothing.
+    var shown: PolicySnapshot { leavingOpen { busy.isAwaited($0) } }
+
+    /// For a plan: a source of `busy` that has not answered yet is no reason to wait for ever.
+    var planned: PolicySnapshot { leavingOpen { _ in false } }
+
+    /// For running transfers: without the pauses that cut none of them.
+    var cutting: PolicySnapshot {
+        var snapshot = self
+        snapshot.pauses = pauses.cutting
+        snapshot.inputs.everything = snapshot.pauses.pause(.all, "")
+        return snapshot
+    }
+
+    private func leavingOpen(_ isOpen: (BusySource) -> Bool) -> PolicySnapshot {
+        var snapshot = self
+        for (_, rule) in settings.busyRules where inputs.busy[rule.source] == nil && !isOpen(rule.source) {
+            snapshot.inputs.busy[rule.source] = BusyAnswer(.free, since: inputs.now)
+        }
+        return snapshot
+    }
+
+    /// As if every source of `busy` had answered that the machine is free.
+    var assumingFree: PolicySnapshot {
+        var snapshot = self
+        snapshot.inputs.busy = Dictionary(
+            settings.busyRules.map { ($0.rule.source, BusyAnswer(.free, since: inputs.now)) },
+            uniquingKeysWith: { $1 })
+        return snapshot
+    }
+
+    // MARK: States
+
+    func settings(ofDestination name: String) -> DestinationSettings? {
+        settings.destinations.first { $0.name == name }
+    }
+
+    func destination(_ name: String) -> Admission.DestinationState {
+        let policy = settings(ofDestination: name)?.policy
+        let reached = network.routes[name]
+        return Admission.DestinationState(
+            name: name, slots: policy?.concurrency ?? settings.policy.perDestination,
+            running: transfers.count(to: name), pause: pauses.pause(.destination, name),
+            health: destinations.health(of: name), rules: policy?.rules ?? PolicyRules(),
+            reachability: reached?.reachability ?? .unseen(Admission.notLookedAt),
+            reachabilitySince: reached?.since ?? configuration.since)
+    }
+
+    func folder(_ name: String) -> Admission.FolderState {
+        Admission.FolderState(
+            name: name, pause: pauses.pause(.folder, name), rules: settings.folder(name)?.policy.rules ?? PolicyRules(),
+            exempt: overrides.exemptions(.folder, name, at: inputs.now))
+    }
+
+    /// The folder of an upload, with the exemptions of the upload itself.
+    func folder(_ name: String, of upload: String) -> Admission.FolderState {
+        folder(name, exempting: overrides.exemptions(.upload, upload, at: inputs.now))
+    }
+
+    func folder(_ name: String, exempting exemptions: Set<Exemption>) -> Admission.FolderState {
+        var folder = folder(name)
+        folder.exempt.formUnion(exemptions)
+        return folder
+    }
+
+    /// The folders of a transfer's files, each once.
+    func folders(of transfer: RunningTransfers.Transfer) -> [Admission.FolderState] {
+        Array(Set(transfer.folders.map { folder($0.value, of: $0.key) }))
+    }
+
+    /// The uploads with exemptions of their own.
+    var exemptUploads: [(id: String, exemptions: Set<Exemption>)] { overrides.exemptUploads(at: inputs.now) }
+
+    /// The folders that send as many files as they may.
+    var fullFolders: Set<String> {
+        let limits = settings.folders.compactMap { folder in
+            folder.policy.concurrency.map { (folder.watch.name, $0) }
+        }
+        return transfers.full(Dictionary(limits, uniquingKeysWith: { $1 }))
+    }
+
+    // MARK: Decisions
+
+    /// The holds that forbid every byte to a destination or hook.
+    func blockers(at name: String, isUnderWay: Bool = false) -> [Hold] {
+        admission.hardBlockers(on: destination(name), in: inputs, isUnderWay: isUnderWay)
+    }
+
+    /// The holds that forbid every byte of a running transfer.
+    func blockers(on transfer: RunningTransfers.Transfer) -> [Hold] {
+        let destination = destination(transfer.destination)
+        return folders(of: transfer).flatMap {
+            admission.hardBlockers(on: destination, from: $0, in: inputs, isUnderWay: true)
+        }
+    }
+
+    func verdict(for destination: String, from folder: Admission.FolderState? = nil) -> Admission.Verdict {
+        admission.verdict(for: self.destination(destination), from: folder, in: inputs)
+    }
+
+    /// How many more uploads may go to a destination, by its slots and its health alone.
+    func slots(at destination: String) -> Admission.Verdict {
+        admission.room(at: self.destination(destination), in: inputs)
+    }
+
+    /// The route for files of a folder, or for requests that belong to no folder.
+    func route(to destination: String, from folder: Admission.FolderState?) -> Admission.RouteDecision {
+        admission.way(to: self.destination(destination), from: folder, in: inputs)
+    }
+
+    /// Whether bytes of an upload would count as metered, or cannot be sent at all.
+    func isMetered(_ upload: UploadRecord) -> Bool {
+        switch route(to: upload.destination, from: folder(upload.folder, of: upload.id)) {
+        case .open(let route): route.countsAsMetered
+        case .closed: true
+        }
+    }
+
+    /// Whether a running transfer may continue on its route, and no other route avoids its cost.
+    func mayContinue(_ transfer: RunningTransfers.Transfer) -> Bool {
+        let destination = destination(transfer.destination)
+        let folders = Set(transfer.folders.values)
+        let folder = folders.count == 1 ? self.folders(of: transfer).first : nil
+        var same = destination
+        if let interface = transfer.route.interface, case .over(let paths) = destination.reachability {
+            let own = paths.filter { network.metering?.links[$0.link]?.name == interface }
+            if own.isEmpty { return false }
+            same.reachability = .over(own)
+        }
+        guard case .open(let route) = admission.way(to: same, from: folder, in: inputs),
+            route.isSame(as: transfer.route)
+        else { return false }
+        if !route.countsAsMetered { return true }
+        guard case .open(let best) = admission.way(to: destination, from: folder, in: inputs) else { return true }
+        return best.countsAsMetered
+    }
+
+    /// Whether DNS servers may be asked for a destination by one of these routes.
+    @Sendable func allowsQuestions(_ name: String, _ metering: Metering, _ paths: [NetworkPath]) -> Bool {
+        var (state, inputs) = (destination(name), inputs)
+        inputs.network = metering
+        state.reachability = .over(paths)
+        if case .open = admission.way(to: state, in: inputs) { return true }
+        return false
+    }
+
+    /// Whether a notice may go to a hook's address.
+    ///
+    /// - Parameter network: `any`: neither quotas, pauses nor costs hold it.
+    func route(toHook account: String, _ network: WebHook.Network) -> Result<Admission.Route, Held> {
+        if network == .policy, let hold = blockers(at: account).binding { return .failure(Held(hold: hold)) }
+        let exempt: Set<Exemption> = network == .any ? Set(Exemption.allCases) : []
+        switch route(to: account, from: Admission.FolderState(name: account, exempt: exempt)) {
+        case .open(let route): return .success(route)
+        case .closed(let holds, _):
+            let nowhere = Hold(.offline, since: inputs.now, text: "no way is open")
+            return .failure(Held(hold: holds.binding ?? nowhere))
+        }
+    }
+
+    /// Busy sources that are the only thing blocking at least one upload.
+    ///
+    /// - Parameters:
+    ///   - ready: The classes of uploads that wait for nothing of their own.
+    ///   - waiting: Destinations and hooks where a removal or a notice waits.
+    func wantedSources(_ ready: [UploadClass], _ waiting: Set<String>) -> Set<BusySource> {
+        let free = assumingFree
+        let exempt = exemptUploads.reduce(into: Set<Exemption>()) { $0.formUnion($1.exemptions) }
+        let running = transfers.classes
+        var wanted: Set<BusySource> = []
+        for upload in Set(ready).union(running) {
+            guard let destination = settings(ofDestination: upload.destination) else { continue }
+            let folder = folder(upload.folder, exempting: exempt)
+            if !running.contains(upload), case .wait = free.verdict(for: upload.destination, from: folder) { continue }
+            let rules = [settings.policy.rules, destination.policy.rules, folder.rules]
+            wanted.formUnion(rules.compactMap { $0.busy?.source })
+        }
+        for name in waiting where free.blockers(at: name).isEmpty {
+            // A hook has no rules of its own.
+            wanted.formUnion([settings.policy.rules, destination(name).rules].compactMap { $0.busy?.source })
+        }
+        return wanted
+    }
+}
+
+extension Admission.Route {
+    /// Whether the two make no difference for a running transfer.
+    func isSame(as other: Self) -> Bool {
+        interface == other.interface && countsAsMetered == other.countsAsMetered && cost == other.cost
+    }
+}
+
+extension PolicyOverrides {
+    /// Whether a folder has rules of its own that cannot be applied to files which travel with those of other folders.
+    var goesAlone: Bool { concurrency != nil || beforeUpload != nil || rules.dependsOnNetwork }
+}

@@ -1,0 +1,60 @@
+internal import Core
+internal import Linux
+internal import Names
+
+// The route of each upload, as an explanation for people.
+
+extension PolicySnapshot {
+    /// The route that an upload uses or would use; `nil` where nothing leaves this machine, or where the networks could
+    /// not be inspected.
+    func routeChoice(of id: String, to destination: String, from folder: String) -> Admission.RouteChoice? {
+        admission.choice(to: self.destination(destination), from: self.folder(folder, of: id), in: inputs)
+    }
+
+    /// The same for a destination and all folders, with every other route and the reason why it is not used. Asks the
+    /// kernel.
+    func explainedRoute(to name: String, at site: DestinationSite?) async -> Admission.RouteChoice? {
+        let state = destination(name)
+        guard var choice = admission.choice(to: state, in: inputs) else { return nil }
+        guard case .server(let host, let port)? = site else { return choice }
+        var paths: [NetworkPath]?
+        if case .over(let known) = state.reachability { paths = known }
+        // The route is not looked up until a rule depends on it.
+        if paths == nil, blockers(at: name).isEmpty {
+            return await Self.kernelsRoute(to: host, port) ?? choice
+        }
+        guard let paths else { return choice }
+        choice.refused += await Self.refused(paths, port)
+        if choice.interface == nil, choice.reason == Admission.kernelsChoice, let first = paths.first {
+            choice.interface = await Self.name(of: first.link)
+        }
+        return choice
+    }
+
+    private static func refused(_ paths: [NetworkPath], _ port: UInt16) async -> [Admission.RouteChoice.Refused] {
+        // This is only an explanation: facts that cannot be found out are left out.
+        (try? await blocking {
+            try NetworkInspection(metering: Metering(links: try Links.all()), gatewaysMatter: false).refusals(
+                paths, port: port)
+        }) ?? []
+    }
+
+    private static func name(of link: Int32) async -> String? {
+        try? await blocking { try Links.all().first { $0.index == link }?.name }
+    }
+
+    /// The kernel's route to a name that no rule asks about.
+    private static func kernelsRoute(to host: String, _ port: UInt16) async -> Admission.RouteChoice? {
+        guard let addresses = try? await HostNames.addresses(of: host) else { return nil }
+        let found = try? await blocking { () -> (name: String, path: NetworkPath)? in
+            var inspection = try NetworkInspection(metering: Metering(links: try Links.all()), gatewaysMatter: false)
+            guard case .over(let paths) = try inspection.reachability(addresses, port), let path = paths.first else {
+                return nil
+            }
+            return (inspection.metering.links[path.link]?.name ?? "\(path.link)", path)
+        }
+        guard let found = found.flatMap({ $0 }) else { return nil }
+        return Admission.RouteChoice(
+            interface: found.name, source: found.path.source, reason: Admission.kernelsChoice)
+    }
+}

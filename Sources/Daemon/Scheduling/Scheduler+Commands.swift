@@ -1,0 +1,268 @@
+internal import Config
+internal import Core
+internal import Credentials
+internal import Linux
+internal import Store
+
+// Changes by a person or by time: settings, pauses, exceptions, expiry, and requests to try again or to stop.
+
+extension Scheduler {
+    // MARK: Configuration
+
+    /// Uploads that wait for a destination are tried at once, since it may work again.
+    ///
+    /// - Parameters:
+    ///   - names: `nil` for every destination.
+    ///   - isWanted: Whether a person has asked for it, who may have corrected a secret before: it is read again.
+    func reconsider(_ names: Set<String>? = nil, isWanted: Bool = false) async throws {
+        for name in house.destinations.keys where names?.contains(name) ?? true {
+            destinations.reconsider(name, at: house.clocks.monotonic())
+            if isWanted { house.secrets.renew(of: name) }
+            try await house.store.forgetWaits(for: name)
+        }
+        house.schedulingSignal.signal()
+    }
+
+    /// Puts a new configuration in force. Transfers to destinations in `changed` are stopped and continue by
+    /// themselves, to the destination as it is now; other transfers are not touched. Recorded failures of these
+    /// destinations are forgotten. A destination that refused its credential is tried again: the credential may be new.
+    func apply(_ configuration: RuntimeConfiguration, changed: Set<String>) async {
+        await inspectFiles(of: configuration.settings)
+        let before = house.settings
+        house.replace(configuration)
+        nextExpiry = nil
+        transfers.noteStop()
+        for transfer in transfers.all where changed.contains(transfer.destination) {
+            transfer.task.cancel()
+            for id in transfer.folders.keys { uploads.forgetFailures(id) }
+        }
+        // Transfers that wait for the answer of a program ask the program that is named now.
+        let isAnother = !before.beforeUploads.elementsEqual(configuration.settings.beforeUploads) { $0 == $1 }
+        if isAnother {
+            house.pendingApprovals.forget()
+            let asking = house.pendingApprovals.asking
+            for transfer in transfers.all where !asking.isDisjoint(with: transfer.folders.keys) {
+                transfer.task.cancel()
+            }
+        }
+        destinations.apply(changed: changed, present: house.destinations.keys)
+        let refused = destinations.reconsiderRefused(at: house.clocks.monotonic())
+        house.ledger.take(configuration.settings)
+        await inspectNetwork()
+        for name in isAnother ? Set(house.destinations.keys) : changed.union(refused) {
+            do { try await house.store.forgetWaits(for: name) } catch {
+                house.log.warning("waits go on as they were", ["destination": name, "reason": "\(error)"])
+            }
+        }
+        house.schedulingSignal.signal()
+    }
+
+    // MARK: Pauses
+
+    /// Reads the pauses again after a person has changed them.
+    func reloadPauses() async throws {
+        pauseSet.replace(try await house.store.pauses())
+        for signal in [house.schedulingSignal, house.removalSignal, house.hookSignal] { signal.signal() }
+    }
+
+    /// The pauses of these places, which are about to be set, cut no running transfer.
+    func drain(_ places: [PausedPlace]) { pauseSet.drain(places) }
+
+    /// The pauses of these places cut running transfers, or are over.
+    func stopDraining(_ places: [PausedPlace]) { pauseSet.stopDraining(places) }
+
+    func expirePauses() async throws {
+        let over = pauseSet.expired(at: house.clocks.wall())
+        for pause in over {
+            try await house.store.clearPause(pause.scope, pause.name)
+            for signal in [house.removalSignal, house.hookSignal] { signal.signal() }
+        }
+        pauseSet.replace(try await house.store.pauses())
+        if over.isEmpty { return }
+        pauseSet.stopDraining(over.map { PausedPlace(scope: $0.scope, name: $0.name) })
+        try await continueUnpaused()
+    }
+
+    /// Uploads that were to end after their parts, and that no pause holds any more, continue as if there had been no
+    /// pause.
+    func continueUnpaused() async throws {
+        for id in house.live.pausing {
+            guard let transfer = transfers.carrying(id), let folder = transfer.folders[id],
+                !pauseSet.holds(folder: folder, destination: transfer.destination)
+            else { continue }
+            if try await house.store.upload(id)?.pausedAt == nil { house.live.goOn(id) }
+        }
+    }
+
+    // MARK: Exceptions
+
+    /// Reads the exceptions again after a person has changed them.
+    func reloadOverrides() async throws {
+        overrideSet.replace(try await house.store.exceptions())
+        setLimits()
+        stopForbidden()
+        house.schedulingSignal.signal()
+    }
+
+    /// Removes exceptions that are over, and reports it.
+    func expireOverrides() async throws {
+        let over = overrideSet.expired(at: house.clocks.wall())
+        if !over.isEmpty {
+            try await house.store.clearExceptions(over)
+            for exception in over {
+                house.log.notice(
+                    "an exception is over",
+                    ["scope": exception.scope.rawValue, "name": exception.name, "by": exception.who])
+            }
+        }
+        overrideSet.replace(try await house.store.exceptions())
+    }
+
+    /// Applies the rate limits of the policy.
+    func setLimits() { house.bandwidth.apply(snapshot) }
+
+    // MARK: Expiry
+
+    /// Ends uploads that are too old by `expires_after`, and finds out when to look again. Running uploads are not
+    /// touched, and a clock that is not trusted makes no upload too old.
+    func expireUploads() async throws {
+        guard let shortest = house.settings.allRules.compactMap(\.expiresAfter).min(), clock.trouble == nil else {
+            nextExpiry = nil
+            return
+        }
+        let now = house.clocks.wall()
+        if let nextExpiry, now < nextExpiry { return }
+        // Set before the search, so that a reset of it during the search leads to another one.
+        nextExpiry = now.advanced(by: shortest)
+        var isOver = false
+        defer { if !isOver { nextExpiry = nil } }
+        let next = try await ExpirySweep(house: house).run(now: now, shortest: shortest)
+        if nextExpiry != nil { nextExpiry = next }
+        isOver = true
+    }
+
+    // MARK: Stopping
+
+    /// Stops transfers that policy no longer allows, at once: a window has closed, a network costs something, or the
+    /// clock is not trusted.
+    ///
+    /// - Returns: The interfaces that transfers were stopped on.
+    @discardableResult
+    func stopForbidden() -> Set<String> {
+        let snapshot = snapshot
+        // Removals at a destination wait for the same rules.
+        if requests.open(where: { snapshot.blockers(at: $0).isEmpty }) {
+            for signal in [house.removalSignal, house.hookSignal] { signal.signal() }
+        }
+        stopForbiddenRequests(snapshot)
+        let cutting = snapshot.cutting
+        var interfaces: Set<String> = []
+        for transfer in transfers.all where !transfer.task.isCancelled {
+            let holds = cutting.blockers(on: transfer)
+            if holds.isEmpty, snapshot.mayContinue(transfer) { continue }
+            if let interface = transfer.route.interface { interfaces.insert(interface) }
+            transfer.task.cancel()
+            AttemptLog(log: house.log).reportStopped(transfer, holds.first)
+        }
+        return interfaces
+    }
+
+    /// Stops the requests that policy no longer allows.
+    func stopForbiddenRequests(_ snapshot: PolicySnapshot) {
+        // A request that has begun was allowed by all sources of `busy` that count.
+        let planned = snapshot.planned
+        for request in requests.forbid({ planned.blockers(at: $0, isUnderWay: true).binding }) {
+            house.log.notice(
+                "stopped before its end",
+                [
+                    "to": request.account, "hold": request.hold?.kind.rawValue, "reason": request.hold?.text,
+                    "until": request.hold?.until?.description,
+                ])
+            request.stop()
+        }
+    }
+
+    /// Stops the transfers of sources that are read in place and that have a newer version on record: recording it has
+    /// ended their uploads.
+    func stopSuperseded() async throws {
+        guard house.live.takeReview() else { return }
+        for id in transfers.all.flatMap(\.inPlace) {
+            guard let upload = try await house.store.upload(id), upload.ending == .cancelled else { continue }
+            if house.live[id] != nil, try await house.store.row(id)?.failure?.code == Failure.sourceChanged {
+                house.log.info("given up, since a newer version of its source was taken up", ["id": id])
+            }
+            cancel([id])
+        }
+    }
+
+    /// Stops the running transfers with an upload that matches `isMeant`, at once; they go back to the queue by
+    /// themselves.
+    func stop(where isMeant: (_ id: String, _ destination: String, _ folder: String) -> Bool) {
+        transfers.noteStop()
+        for transfer in transfers.all {
+            if transfer.folders.contains(where: { isMeant($0.key, transfer.destination, $0.value) }) {
+                transfer.task.cancel()
+            }
+        }
+    }
+
+    /// Running uploads that match `isMeant` end after the parts that are being sent. A transfer that is not sending yet
+    /// ends at once.
+    func stopAfterPart(where isMeant: (_ id: String, _ destination: String, _ folder: String) -> Bool) {
+        // Uploads that are being claimed now are given back.
+        transfers.noteStop()
+        for transfer in transfers.all {
+            let meant = transfer.folders.filter { isMeant($0.key, transfer.destination, $0.value) }
+            if meant.isEmpty { continue }
+            house.live.pause(afterPart: meant.keys)
+            if transfer.folders.keys.allSatisfy({ house.live[$0] == nil }) { transfer.task.cancel() }
+        }
+    }
+
+    /// Stops the transfers of cancelled uploads. An upload that is being created at the destination finishes that
+    /// first: only the answer shows what there is to remove, and no byte follows it.
+    func cancel(_ ids: Set<String>) {
+        transfers.noteStop()
+        for id in ids {
+            guard let transfer = transfers.carrying(id) else { continue }
+            house.live.whenOpened(id) { transfer.task.cancel() }
+        }
+        // The exceptions for these uploads are over.
+        if overrideSet.concernsUploads(ids) { house.schedulingSignal.signal() }
+    }
+
+    /// Stops a transfer and returns when it has ended, so that a new generation does not meet the old one.
+    func end(_ id: String) async {
+        guard let transfer = transfers.carrying(id) else { return }
+        transfer.task.cancel()
+        await transfer.task.value
+    }
+
+    // MARK: Waits
+
+    /// Wakes uploads that wait for a quota. The wait ends by itself with the quota's period. It ends before that as
+    /// soon as enough is left: others used less than they had reserved, or a person has changed the rules.
+    func wakeQuotaWaits() async throws {
+        if quotaWaits.isOfEarlierRun {
+            // Waits of an earlier run end: the rules may have changed, and the reservations of that run are gone.
+            try await house.store.forgetWaits(becauseOf: Failure.shortOfQuota)
+            return quotaWaits.begin()
+        }
+        if quotaWaits.all.isEmpty { return }
+        let snapshot = snapshot
+        let exempt = Set(snapshot.exemptUploads.filter { $0.exemptions.contains(.quota) }.map(\.id))
+        let ids = quotaWaits.takeReady(
+            snapshot.inputs.quotas, most: house.settings.policy.total,
+            isFolderExempt: { snapshot.folder($0).exempt.contains(.quota) }, isExempt: { exempt.contains($0) })
+        if !ids.isEmpty { try await house.store.forgetWaits(of: ids) }
+    }
+
+    /// Wakes uploads that waited for an unmetered network: it is back, or a person allows a metered one.
+    func wakeUnmetered() async throws {
+        let snapshot = snapshot
+        let free = uploads.takeUnmetered { upload in
+            snapshot.folder(upload.folder, of: upload.id).exempt.contains(.metered) || !snapshot.isMetered(upload)
+        }
+        if !free.isEmpty { try await house.store.forgetWaits(of: free) }
+    }
+}

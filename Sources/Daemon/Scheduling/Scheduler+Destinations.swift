@@ -1,0 +1,218 @@
+internal import Config
+internal import Core
+internal import Credentials
+internal import Linux
+internal import Store
+
+// What is found out about destinations: their space, their keys, their speed and the size of their requests.
+
+extension Scheduler {
+    // MARK: Space
+
+    /// Space at a destination for uploads that have not begun.
+    enum SpaceForNewUploads {
+        /// The destination is being asked; its answer signals the scheduler.
+        case asked
+        /// In bytes; `nil` where there is no limit.
+        case known(Int64?)
+    }
+
+    /// The space for uploads that have not begun. The destination is asked only while there are such uploads, or when
+    /// it has refused one for lack of space. In all other cases the uploads that have begun have their space, and an
+    /// upload that waits for the destination's answer sends nothing more.
+    func capacityForNew(
+        at name: String, _ destination: any Destination, from open: Set<String>
+    ) async throws -> SpaceForNewUploads {
+        let isDue =
+            destination.tellsSpace
+            && (destinations.asksForCapacity(name) || destinations.isCapacityDue(name, at: house.clocks.monotonic()))
+        guard isDue else { return .known(destinations.capacity(of: name)?.left) }
+        if destinations.trouble(of: name)?.kind != .quota,
+            try await house.store.first(waitingFor: name, lacking: 0, from: { open.contains($0) }) == nil
+        {
+            return .known(0)
+        }
+        return askForCapacity(name, destination) ? .asked : .known(destinations.capacity(of: name)?.left)
+    }
+
+    /// Asks for the free space, if that is due before anything more is sent there.
+    ///
+    /// - Returns: Whether to wait for the answer, which signals the scheduler.
+    private func askForCapacity(_ name: String, _ destination: any Destination) -> Bool {
+        guard destination.tellsSpace else { return false }
+        if destinations.asksForCapacity(name) { return true }
+        // A destination that does not answer is tried with an upload, which reports the trouble.
+        if let trouble = destinations.trouble(of: name), trouble.kind != .quota { return false }
+        guard destinations.isCapacityDue(name, at: house.clocks.monotonic()), let permit = permit(to: name) else {
+            return false
+        }
+        let generation = destinations.generation(of: name)
+        let query = Task { [house] in
+            let (space, error) = await CapacityQuery(house: house).run(destination, name, permit)
+            self.capacityAnswered(name, generation, Task.isCancelled ? nil : (space, error))
+        }
+        destinations.capacityAsked(name, query)
+        return true
+    }
+
+    /// - Parameter answer: `nil` when the question was cancelled.
+    private func capacityAnswered(
+        _ name: String, _ generation: Int, _ answer: (space: RemoteSpace?, error: UploadError?)?
+    ) {
+        destinations.capacityAsked(name, nil)
+        if let answer, destinations.generation(of: name) == generation {
+            let underWay = transfers.all.filter { $0.destination == name }.flatMap(\.folders.keys).map { id in
+                house.live[id].map { $0.size - $0.acked } ?? 0
+            }
+            let retry = house.settings(ofDestination: name)?.policy.retry ?? house.settings.policy.retry
+            destinations.capacityAnswered(
+                name, answer.space, underWay: underWay, now: house.clocks.wall(),
+                monotonic: house.clocks.monotonic(), lasting: DestinationHealth.patience(retry).first)
+            // A destination that could not be connected to would refuse an upload too, after the same timeout once
+            // more.
+            if let error = answer.error, error.failure.code == "unreachable" {
+                _ = hold(
+                    name,
+                    DestinationTracker.Fault(
+                        failure: error.failure, remedy: error.remedy, isUp: false, retry: retry))
+            }
+        }
+        house.schedulingSignal.signal()
+    }
+
+    /// Records which upload would be next if there were space at the destination, and reports it once for all of them.
+    func noteCapacityWait(_ name: String, from folders: Set<String>) async throws {
+        guard let capacity = destinations.capacity(of: name) else { return }
+        var next: RemoteCapacity.Waiting?
+        if let left = capacity.left {
+            next = try await house.store.first(waitingFor: name, lacking: left, from: { folders.contains($0) }).map {
+                RemoteCapacity.Waiting(
+                    id: $0.upload.id, name: $0.asset.path.name.display, missing: $0.upload.missing,
+                    since: house.clocks.wall())
+            }
+        }
+        destinations.waits(name, next)
+        if capacity.waiting == nil, let next, let hold = snapshot.capacityHold(of: name) {
+            AttemptLog(log: house.log).reportCapacityWait(next, at: name, hold)
+        } else if capacity.waiting != nil, next == nil {
+            house.log.notice("nothing waits for room any more", ["destination": name])
+        }
+    }
+
+    /// A file was removed there.
+    func freedSpace(at destination: String) {
+        if destinations.freedSpace(destination) { house.schedulingSignal.signal() }
+    }
+
+    // MARK: Health
+
+    /// Records why no upload is sent to a destination.
+    ///
+    /// - Returns: How long the destination is left alone; `nil` when only the upload is at fault.
+    func hold(_ name: String, _ fault: DestinationTracker.Fault) -> Duration? {
+        let rule = fault.rule(of: name, house.settings(ofDestination: name)?.credentialKeys ?? [])
+        let now = (wall: house.clocks.wall(), monotonic: house.clocks.monotonic())
+        guard let hold = destinations.hold(name, fault, by: rule, now: now.wall, monotonic: now.monotonic) else {
+            return nil
+        }
+        if hold.kind == .destination { doubtNetwork() }
+        if hold.isNews { AttemptLog(log: house.log).reportHeld(name, hold.kind, fault.failure, wait: hold.wait) }
+        return hold.wait
+    }
+
+    // MARK: Keys
+
+    /// Whether an upload that was not refused for its own sake could be sent there now or within `time`: neither a
+    /// pause nor policy holds its folder.
+    func othersWait(at name: String, within time: Duration = .zero) async -> Bool {
+        let ready: [UploadClass]
+        let own = destinations.keyRefusals(of: name)?.own ?? []
+        do { ready = try await house.store.readyClasses(within: time, besides: own) } catch {
+            house.log.debug("what waits is not known", ["destination": name, "reason": "\(error)"])
+            return false
+        }
+        let snapshot = snapshot
+        let state = snapshot.destination(name)
+        return ready.contains { one in
+            one.destination == name
+                && snapshot.admission.hardBlockers(on: state, from: snapshot.folder(one.folder), in: snapshot.inputs)
+                    .isEmpty
+        }
+    }
+
+    /// Gives back uploads that were refused for their own sake while another upload can try the key.
+    func passOverRefused(_ claims: [Claim], at name: String) async throws -> [Claim] {
+        guard destinations.trouble(of: name)?.kind == .auth, let refusals = destinations.keyRefusals(of: name),
+            claims.contains(where: { refusals.isOwn($0.upload.id) }),
+            // Uploads that were refused with the key wait until one second after the next try.
+            await othersWait(at: name, within: .seconds(2))
+        else { return claims }
+        try await AttemptRecords(house: house).giveBack(claims.filter { refusals.isOwn($0.upload.id) }) { claim in
+            guard let failure = try await house.store.failures(claim.upload.id).last?.failure else { return .yielded }
+            let retry = house.retry(folder: claim.upload.folder, destination: name)
+            let wait = retry.wait(afterFailures: 1, jitter: Random.jitter())
+            return .held(failure, until: house.clocks.monotonic().advanced(by: wait))
+        }
+        house.schedulingSignal.signal()
+        return claims.filter { !refusals.isOwn($0.upload.id) }
+    }
+
+    /// When to try a refused key with an upload that was not refused; `nil` where there is none, or where enough
+    /// uploads were refused.
+    func timeToTryKey(of name: String, _ remedy: Remedy) async -> Duration? {
+        guard case .authenticate = remedy, destinations.keyRefusals(of: name)?.isDoubtful == true,
+            await othersWait(at: name)
+        else { return nil }
+        return Self.beforeTryingKey
+    }
+
+    private static let beforeTryingKey = Duration.seconds(10)
+
+    /// Where only one or two files were refused, an upload that arrived since shows soon whether the key is at fault.
+    func tryKeysWithOthers() async throws {
+        let now = (wall: house.clocks.wall(), monotonic: house.clocks.monotonic())
+        for (name, hasOneSuspect) in destinations.doubted(at: now.monotonic) where await othersWait(at: name) {
+            destinations.probe(
+                name, within: hasOneSuspect ? .zero : Self.beforeTryingKey, now: now.wall, monotonic: now.monotonic)
+        }
+    }
+
+    // MARK: Speed and sizes
+
+    /// Stores the speed for the plans of a later run.
+    func storeSpeed(to destination: String) async {
+        guard let speed = house.live.speed(to: destination),
+            destinations.isToStore(speed: speed, of: destination, at: house.clocks.monotonic())
+        else { return }
+        await LearnedFacts(house: house).store(speed: speed, of: destination)
+    }
+
+    /// Gives a destination the stored request size, before the first transfer to it in its present configuration.
+    func recallRequestSize(of name: String) async {
+        let generation = destinations.generation(of: name)
+        guard let destination = house.destinations[name], !destinations.knowsRequestSize(of: name) else { return }
+        let known = await LearnedFacts(house: house).requestSize(of: name, destination)
+        if let known, destination.requestSize == nil { destination.recall(known) }
+        destinations.set(requestSize: known, of: name, generation: generation)
+    }
+
+    /// Stores the size of requests that a destination has learned, over restarts.
+    func storeRequestSize(of name: String) async {
+        guard let destination = house.destinations[name], destination.requestSizePlace != nil else { return }
+        let size = destination.requestSize
+        if destinations.isToStore(requestSize: size, of: name) {
+            await LearnedFacts(house: house).store(requestSize: size, of: name, destination)
+        }
+    }
+}
+
+extension House {
+    /// The cause of a refusal may be a secret that a person corrects, so the next try reads it again. Some destinations
+    /// report a wrong key with 200, 400 or 404.
+    func refused(_ remedy: Remedy?, by destination: String) {
+        switch remedy {
+        case .authenticate, .misconfigured, .refused, .giveUp: secrets.renew(of: destination)
+        case .holdDestination, .noRoom, .rateLimit, .again, .pending, .restage, nil: break
+        }
+    }
+}

@@ -1,0 +1,256 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Names
+internal import Store
+
+// The outside world: network, power, clock, and the sources of `busy`. Each monitor holds what is known; here it is
+// asked for, and its consequences follow.
+
+extension Scheduler {
+    // MARK: Network
+
+    /// Whether some rule depends on the cost of bytes.
+    private var dependsOnNetwork: Bool { house.settings.allRules.contains(where: \.dependsOnNetwork) }
+
+    /// Listens to the networks until ``Networks/stop()``, and inspects them for the first time.
+    func beginNetwork() async {
+        do {
+            try networks.listen { [weak self] kind in
+                Task { await self?.networkChanged(kind) }
+            }
+        } catch {
+            house.log.warning("changes of the network will not be noticed", ["reason": "\(error)"])
+        }
+        await inspectNetwork()
+    }
+
+    /// Handles a change of the networks.
+    private func networkChanged(_ kind: NetworkEvents.Kind) async {
+        if kind == .mayForbid { return await inspectNetwork() }
+        // An improvement arrives in many pieces: a link, its addresses, its routes.
+        if network.noteImprovement() { inspectNetworkLater(.milliseconds(250)) }
+    }
+
+    /// A destination could not be reached. If its interface is fixed, it may be reachable by another one by now.
+    func doubtNetwork() {
+        if network.metering == nil { return }
+        networks.doubtNames()
+        inspectNetworkLater(.milliseconds(250))
+    }
+
+    /// - Parameter before: Run just before the inspection.
+    private func inspectNetworkLater(_ wait: Duration, before: (@Sendable (isolated Scheduler) -> Void)? = nil) {
+        _ = Alarms.shared.set(after: wait) { [weak self] in
+            Task {
+                guard let self else { return }
+                await before?(self)
+                await self.inspectNetwork()
+            }
+        }
+    }
+
+    /// Inspects the networks, stops transfers that may not continue, and wakes uploads that may be sent now.
+    func inspectNetwork() async {
+        guard network.beginInspection() else { return }
+        repeat {
+            network.beginRound()
+            let depends = dependsOnNetwork
+            networks.listenToManagers(depends)
+            let rules = house.settings.allRules
+            let snapshot = snapshot
+            let picture = await networks.inspect(
+                at: house.sites, depends: depends,
+                gatewaysMatter: rules.contains { $0.networks.contains { $0.gateway != nil } },
+                mayAsk: snapshot.allowsQuestions)
+            await apply(picture)
+        } while network.endRound()
+    }
+
+    private func apply(_ picture: NetworkPicture) async {
+        network.set(picture.metering)
+        if let nameServers = picture.nameServers {
+            house.bandwidth.set(nameServers: nameServers)
+        } else if !dependsOnNetwork {
+            // The last rule that needed them is gone: the system looks names up again.
+            house.bandwidth.set(nameServers: [:])
+        }
+        if let addresses = picture.addresses {
+            let lost = network.set(addresses: addresses)
+            if !lost.isEmpty { connections.loseAddresses(lost) }
+        }
+        // Before the call: the snapshot reads what the call changes.
+        let snapshot = snapshot
+        let changed = network.apply(picture, at: house.sites.keys, snapshot, house.log)
+        setLimits()
+        // An interface that is no longer approved loses its idle connections, and requests that belong to no transfer.
+        await close(interfaces: stopForbidden().union(network.unapproved))
+        let next = network.finished(picture)
+        if next.soon { inspectNetworkLater(.milliseconds(100)) }
+        if next.later {
+            inspectNetworkLater(NetworkMonitor.nameServerPause) { $0.network.nameServerPauseEnded() }
+        }
+        if changed.isEmpty { return }
+        for signal in [house.removalSignal, house.hookSignal] { signal.signal() }
+        do { try await reconsider(changed) } catch {
+            house.log.debug("waits go on as they were", ["reason": "\(error)"])
+        }
+    }
+
+    /// Closes the connections over interfaces that nothing uses any more. Queries about holds wait for it, so that no
+    /// byte is sent after a hold was reported.
+    private func close(interfaces: Set<String>) async {
+        let idle = interfaces.subtracting(transfers.interfaces)
+        if idle.isEmpty { return }
+        let closeInterface = connections.closeInterface
+        let task = Task { for interface in idle { await closeInterface(interface) } }
+        network.close(idle, by: task)
+        await task.value
+    }
+
+    /// The transfer's connections have lost their local address. The transfer has not failed, and starts again from its
+    /// checkpoint.
+    func addressLost(_ number: Int) {
+        guard let transfer = transfers[number], !transfer.task.isCancelled else { return }
+        house.log.notice("this machine's address has changed", ["destination": transfer.destination])
+        transfer.task.cancel()
+    }
+
+    // MARK: Clock
+
+    func refreshClock() {
+        // The clock is not checked where no rule depends on it.
+        if house.settings.allRules.allSatisfy(\.isTimeless) { return clock.rest() }
+        if clock.refreshZone(at: house.clocks.wall(), house.log) {
+            // In another zone, days and windows begin at another moment.
+            house.ledger.zoneChanged()
+            nextExpiry = nil
+        }
+        clock.evaluate(house.clocks, house.log)
+    }
+
+    /// When the clock is set, windows are evaluated again, and a destination that was refused for its certificate is
+    /// tried again.
+    func listenToClock() -> Int? {
+        do {
+            return try ClockEvents.shared.listen { [weak self] in
+                Task { await self?.clockWasSet() }
+            }
+        } catch {
+            house.log.warning(
+                "a clock that is set will be noticed late", ["reason": "\(error)"])
+            return nil
+        }
+    }
+
+    private func clockWasSet() async {
+        nextExpiry = nil
+        do { try await reconsider() } catch {
+            house.log.debug("waits go on as they were", ["reason": "\(error)"])
+        }
+        house.schedulingSignal.signal()
+    }
+
+    // MARK: Power
+
+    private var dependsOnPower: Bool { house.settings.allRules.contains(where: \.dependsOnPower) }
+
+    func refreshPower() async {
+        guard dependsOnPower else { return power.rest() }
+        power.listen(house.log) { [signal = house.schedulingSignal] in signal.signal() }
+        let supplies = power.supplies
+        let reading: Result<[Power.Supply], any Error>
+        do { reading = .success(try await blocking { try supplies.all() }) } catch { reading = .failure(error) }
+        power.record(reading, at: house.clocks.wall(), house.log)
+    }
+
+    /// When to read again; `nil` when nothing would follow from it.
+    func nextPowerCheck() async throws -> Duration? {
+        guard power.power != nil, dependsOnPower else { return nil }
+        let isWaiting = try await house.store.classes().contains { !$0.state.isTerminal }
+        return isWaiting || !transfers.isEmpty ? PowerMonitor.interval : nil
+    }
+
+    // MARK: Busy
+
+    /// Asks the sources that at least one upload waits for.
+    func refreshBusy() async throws {
+        busy.apply(house.settings.allRules)
+        watchFiles()
+        let wanted =
+            busy.states.hasPolled
+            ? snapshot.wantedSources(try await house.store.readyClasses(), knownPlaces(requests.closed)) : []
+        for (source, patience) in busy.due(wanted, at: house.clocks.monotonic()) { ask(source, patience) }
+    }
+
+    private func knownPlaces(_ names: Set<String>) -> Set<String> {
+        let sites = house.sites
+        return names.filter { sites[$0] != nil }
+    }
+
+    /// Inspects the files of new settings before the settings take effect, so that no transfer stops only because a
+    /// file has not been inspected yet. It waits neither for a command nor for a disk that does not answer.
+    func inspectFiles(of settings: Settings) async {
+        busy.add(settings.allRules)
+        watchFiles()
+        for (source, patience) in busy.newFiles() { ask(source, patience) }
+        let questions = busy.fileTasks
+        if questions.isEmpty { return }
+        let answered = AsyncSignal()
+        let all = Task {
+            for question in questions { await question.value }
+            answered.signal()
+        }
+        await answered.wait(atMost: busy.patience)
+        all.cancel()
+    }
+
+    private func watchFiles() {
+        // A change of these may mean another time zone.
+        let dependsOnZone = !house.settings.allRules.allSatisfy(\.isTimeless) && ZoneSource.identity() != nil
+        let unwatched = busy.watch(dependsOnZone ? [ZoneSource.file] : []) { [weak self] in
+            Task { await self?.filesChanged() }
+        }
+        if let unwatched { filesChanged(unwatched) }
+    }
+
+    private func filesChanged() { if let unwatched = busy.unwatched { filesChanged(unwatched) } }
+
+    private func filesChanged(_ unwatched: [FilePath: String]) {
+        if clock.isZoneOutdated { house.schedulingSignal.signal() }
+        for (source, patience) in busy.filesChanged(unwatched, house.log) { ask(source, patience) }
+    }
+
+    private func ask(_ source: BusySource, _ patience: Duration) {
+        if isStopping { return }
+        let (probe, askedAt) = (busy.probe, house.clocks.monotonic())
+        let question = Task {
+            let answer = await probe.ask(source, patience)
+            self.answered(answer, by: source, askedAt: askedAt)
+        }
+        busy.asked(source, question)
+    }
+
+    private func answered(_ answer: BusyAnswer.Answer?, by source: BusySource, askedAt: MonotonicTime) {
+        let (isNews, again) = busy.answered(
+            answer, by: source, askedAt: askedAt, at: house.clocks.wall(), house.log)
+        if let again { ask(source, again) }
+        // A stop does not reach uploads that are being claimed at this moment.
+        if isNews, answer != .free { transfers.noteStop() }
+        // A file whose state is the same changes nothing, and needs no next inspection.
+        if !isNews, !busy.states.hasPolled { return }
+        stopForbidden()
+        house.schedulingSignal.signal()
+    }
+
+    // MARK: For tests
+
+    /// Reads the power supplies from another place.
+    func use(_ power: PowerMonitor) { self.power = power }
+
+    /// Asks the sources of `busy` in another way.
+    func use(_ probe: BusyProbe) { busy.probe = probe }
+
+    /// Waits longer for the first inspection of files.
+    func use(busyPatience: Duration) { busy.patience = busyPatience }
+}

@@ -1,0 +1,145 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Store
+
+// Permits for requests that belong to no transfer, and questions about what waits.
+
+extension Scheduler {
+    // MARK: Permits of requests that belong to no transfer
+
+    /// Whether policy or a person forbids a removal at this destination. If so, removals are signalled when that is
+    /// over.
+    func forbidsRemovals(at destination: String) -> Bool {
+        if snapshot.blockers(at: destination).isEmpty {
+            requests.open(destination)
+            return false
+        }
+        // A command is not asked while nothing waits for it.
+        if requests.close(destination), busy.states.hasPolled { house.schedulingSignal.signal() }
+        return true
+    }
+
+    /// The permission for requests that belong to no file; `nil` where no route is open. Its account has to be closed.
+    func permit(to destination: String) -> TransferPermit? {
+        guard case .open(let route) = snapshot.route(to: destination, from: nil) else { return nil }
+        return permit(to: destination, by: route)
+    }
+
+    private func permit(to destination: String, by route: Admission.Route, isExempt: Bool = false) -> TransferPermit {
+        let permit = TransferPermit(
+            forRequestTo: destination, by: route, isExempt: isExempt, house.bandwidth, house.ledger)
+        network.use(permit.interface)
+        return permit
+    }
+
+    /// The permission to send one notice. Its account has to be closed. Where the notice may not be sent, the hooks
+    /// are signalled once it may.
+    func permit(toHook name: String, _ network: WebHook.Network) -> Result<TransferPermit, Held> {
+        let account = Hook.account(name)
+        let permit = permit(to: account, network, snapshot)
+        if case .success = permit {
+            requests.open(account)
+        } else if network == .policy {
+            _ = forbidsRemovals(at: account)
+        }
+        return permit
+    }
+
+    private func permit(
+        to account: String, _ network: WebHook.Network, _ snapshot: PolicySnapshot
+    ) -> Result<TransferPermit, Held> {
+        snapshot.route(toHook: account, network).map { permit(to: account, by: $0, isExempt: network == .any) }
+    }
+
+    /// The permission for a request that a person asks for now. Its account has to be closed. Facts that are unknown
+    /// because no upload waits for them are found out first.
+    func permit(byHand account: String, _ network: WebHook.Network) async -> Result<TransferPermit, Held> {
+        var answers: [BusySource: BusyAnswer] = [:]
+        if network == .policy {
+            do { try await house.ledger.refresh() } catch {
+                return .failure(
+                    Held(
+                        hold: Hold(
+                            .quota, since: house.clocks.wall(), text: "what was spent cannot be read: \(error)")))
+            }
+            await refreshPower()
+            let rules = [house.settings.policy.rules, snapshot.destination(account).rules].compactMap(\.busy)
+            for rule in rules where snapshot.inputs.busy[rule.source] == nil && answers[rule.source] == nil {
+                guard let answer = await busy.probe.ask(rule.source, rule.timeout) else { continue }
+                answers[rule.source] = BusyAnswer(answer, since: house.clocks.wall())
+            }
+        }
+        await self.network.closing?.value
+        var snapshot = snapshot
+        snapshot.inputs.busy.merge(answers) { known, _ in known }
+        return permit(to: account, network, snapshot)
+    }
+
+    /// Registers a request that is about to be sent. It is stopped when policy forbids it, also because of a change
+    /// since its permission was given.
+    ///
+    /// - Returns: A number for ``requestEnded(_:)``; `nil` for a request that policy does not apply to.
+    func requestBegins(_ account: String, _ network: WebHook.Network, stop: @escaping @Sendable () -> Void) -> Int? {
+        if network == .any { return nil }
+        let number = requests.begin(account, stop: stop)
+        stopForbiddenRequests(snapshot)
+        return number
+    }
+
+    /// - Returns: The reason why it was stopped, if it was.
+    @discardableResult
+    func requestEnded(_ number: Int?) -> Hold? { number.flatMap { requests.end($0) } }
+
+    // MARK: For views
+
+    /// What policy decides, for people. Waits until nothing is sent any more over an interface that was forbidden.
+    func shown() async -> PolicySnapshot {
+        await network.closing?.value
+        return snapshot.shown
+    }
+
+    /// The inputs of a plan.
+    var planned: PolicySnapshot { snapshot.planned }
+
+    /// The holds on all uploads of a class.
+    ///
+    /// - Parameter upload: One of the uploads, which may have an exemption of its own.
+    func holds(folder: String, destination: String, upload: String? = nil) async -> [Hold] {
+        await shown().holds(folder: folder, destination: destination, upload: upload)
+    }
+
+    /// The obstacle for all uploads to a destination; `nil` when there is none.
+    func hold(of destination: String) async -> Hold? { await shown().hold(of: destination) }
+
+    /// The hold on notices to an address here; `nil` when there is none.
+    func hold(ofHook name: String, _ network: WebHook.Network) async -> Hold? {
+        switch await shown().route(toHook: Hook.account(name), network) {
+        case .success: nil
+        case .failure(let held): held.hold
+        }
+    }
+
+    /// Whether a destination is a folder on a disk of this machine.
+    func isFolderHere(_ name: String) -> Bool {
+        house.sites[name]?.isFolder == true && network.routes[name]?.reachability == .local
+    }
+
+    /// The interface of each destination, where it is known and fixed.
+    var interfaces: [String: String] { network.interfaces.filter { house.destinations[$0.key] != nil } }
+
+    /// The route of each destination, for all folders, with every other route and the reason why it is not used.
+    func choices() async -> [(destination: String, choice: Admission.RouteChoice)] {
+        let (snapshot, sites) = (snapshot, house.sites)
+        var found: [(destination: String, choice: Admission.RouteChoice)] = []
+        for one in snapshot.settings.destinations {
+            guard let choice = await snapshot.explainedRoute(to: one.name, at: sites[one.name]) else { continue }
+            found.append((one.name, choice))
+        }
+        return found
+    }
+
+    var isIdle: Bool { transfers.isEmpty && destinations.capacityQueries.isEmpty && !busy.states.isAsking }
+    func isRunning(_ id: String) -> Bool { transfers.carrying(id) != nil }
+    func running(to destination: String) -> Int { transfers.count(to: destination) }
+}

@@ -1,0 +1,42 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Transport
+
+extension Hook {
+    /// The account in the ledger for bytes that are sent to a hook. No destination has a name with a space.
+    static func account(_ name: String) -> String { "hook \(name)" }
+
+    /// The location of its address; `nil` for a program.
+    var site: DestinationSite? { if case .web(let web) = target { WebAddress(web.url).site } else { nil } }
+}
+
+extension House {
+    /// The location of each destination, and of each hook that is an address.
+    var sites: [String: DestinationSite] {
+        let setup = setup
+        var sites = setup.destinations.mapValues(\.site)
+        for hook in setup.settings.hooks { if let site = hook.site { sites[Hook.account(hook.name)] = site } }
+        return sites
+    }
+}
+
+extension Settings {
+    /// The folder with a name; also the one of the files that programs hand over.
+    func folder(_ name: String) -> FolderSettings? {
+        folders.first { $0.watch.name == name } ?? (name == FolderSettings.received.watch.name ? .received : nil)
+    }
+
+    /// Folders that skip files whose content was uploaded before.
+    var foldersWithoutDuplicates: [String] { folders.filter { $0.duplicates == .skip }.map(\.watch.name) }
+
+    /// Limits in bytes a second over metered networks, by their places in the configuration.
+    var meteredLimits: [String: Int64?] {
+        var limits: [String: Int64?] = ["policy": policy.rules.meteredLimit]
+        for destination in destinations {
+            limits["destinations.\(destination.name)"] = .some(destination.policy.rules.meteredLimit)
+        }
+        for folder in folders { limits["folder \(folder.watch.name)"] = .some(folder.policy.rules.meteredLimit) }
+        return limits
+    }
+}

@@ -1,0 +1,37 @@
+import Core
+import Synchronization
+import Testing
+
+@testable import Daemon
+
+@Suite("requests besides transfers")
+struct BackgroundRequestsTests {
+    private func hold(_ text: String) -> Hold { Hold(.metered, since: WallTime(milliseconds: 1), text: text) }
+
+    @Test("a request that policy forbids is stopped once, and its end tells the reason")
+    func forbidden() throws {
+        var requests = BackgroundRequests()
+        let (first, second) = (requests.begin("nas", stop: {}), requests.begin("hook door", stop: {}))
+        let stopped = requests.forbid { $0 == "nas" ? hold("costs") : nil }
+        #expect(stopped.map(\.account) == ["nas"])
+        #expect(stopped.first?.hold?.text == "costs")
+        let again = requests.forbid { $0 == "nas" ? hold("costs") : nil }
+        #expect(again.isEmpty)
+        #expect(requests.end(first)?.text == "costs")
+        #expect(requests.end(second) == nil)
+        #expect(requests.end(second) == nil)
+    }
+
+    @Test("a closed place is announced once, and opens once")
+    func closed() {
+        var requests = BackgroundRequests()
+        #expect(requests.close("nas") == true)
+        #expect(requests.close("nas") == false)
+        let isStillClosed = !requests.open { _ in false }
+        #expect(isStillClosed)
+        #expect(requests.open { $0 == "nas" })
+        #expect(requests.closed.isEmpty)
+        let isNews = requests.open { _ in true }
+        #expect(!isNews)
+    }
+}

@@ -1,0 +1,84 @@
+import Core
+import Testing
+
+@testable import Daemon
+
+@Suite("what the scheduler knows of each destination")
+struct DestinationTrackerTests {
+    private let wall = WallTime(milliseconds: 1_000_000)
+    private let now = MonotonicTime(nanoseconds: 1_000_000_000)
+    private let retry = Backoff(first: .seconds(10), ceiling: .seconds(1000))
+
+    private func fault(_ remedy: Remedy, code: String = "down", isUp: Bool = false) -> DestinationTracker.Fault {
+        DestinationTracker.Fault(
+            failure: Failure(.local, code: code, message: "no answer", at: wall, retryable: true), remedy: remedy,
+            isUp: isUp, retry: retry)
+    }
+
+    @Test("a failure holds the destination until the next probe, and is news once for each code")
+    func held() {
+        var destinations = DestinationTracker()
+        let first = destinations.hold("nas", fault(.holdDestination(after: .seconds(30))), now: wall, monotonic: now)
+        #expect(first?.kind == .destination && first?.wait == .seconds(30) && first?.isNews == true)
+        let again = destinations.hold("nas", fault(.holdDestination(after: .seconds(30))), now: wall, monotonic: now)
+        #expect(again?.isNews == false)
+        let other = destinations.hold(
+            "nas", fault(.holdDestination(after: .seconds(30)), code: "slow"), now: wall, monotonic: now)
+        #expect(other?.isNews == true)
+        #expect(destinations.probes == [now.advanced(by: .seconds(30))])
+        destinations.succeeded("nas")
+        #expect(destinations.trouble(of: "nas") == nil)
+    }
+
+    @Test("a failure of the upload alone holds no destination")
+    func ownFault() {
+        var destinations = DestinationTracker()
+        #expect(destinations.hold("nas", fault(.again(after: nil)), now: wall, monotonic: now) == nil)
+        #expect(destinations.trouble(of: "nas") == nil)
+    }
+
+    @Test("changed settings make another generation, and forget the trouble of that destination alone")
+    func changed() {
+        var destinations = DestinationTracker()
+        for name in ["nas", "cloud"] {
+            _ = destinations.hold(name, fault(.holdDestination(after: nil)), now: wall, monotonic: now)
+        }
+        let before = destinations.generation(of: "nas")
+        destinations.apply(changed: ["nas"], present: ["nas", "cloud"])
+        #expect(destinations.generation(of: "nas") != before)
+        #expect(destinations.generation(of: "cloud") == 0)
+        #expect(destinations.trouble(of: "nas") == nil)
+        #expect(destinations.trouble(of: "cloud") != nil)
+    }
+
+    @Test("a refused credential is tried again at once after a reload")
+    func refused() {
+        var destinations = DestinationTracker()
+        _ = destinations.hold("nas", fault(.authenticate), now: wall, monotonic: now)
+        _ = destinations.hold("cloud", fault(.holdDestination(after: nil)), now: wall, monotonic: now)
+        #expect(!destinations.health(of: "nas").mayProbe(at: now))
+        #expect(destinations.reconsiderRefused(at: now) == ["nas"])
+        #expect(destinations.health(of: "nas").mayProbe(at: now))
+        #expect(!destinations.health(of: "cloud").mayProbe(at: now))
+    }
+
+    @Test("a request size is read once for each generation, and stored where it differs")
+    func requestSizes() {
+        var destinations = DestinationTracker()
+        #expect(!destinations.knowsRequestSize(of: "nas"))
+        destinations.set(requestSize: nil, of: "nas", generation: 0)
+        #expect(destinations.knowsRequestSize(of: "nas"))
+        #expect(destinations.isToStore(requestSize: nil, of: "nas") == false)
+        destinations.apply(changed: ["nas"], present: ["nas"])
+        #expect(!destinations.knowsRequestSize(of: "nas"))
+    }
+
+    @Test("a speed is stored at most once a minute, and where it changed by more than a tenth")
+    func speeds() {
+        var destinations = DestinationTracker()
+        #expect(destinations.isToStore(speed: 1000, of: "nas", at: now) == true)
+        #expect(destinations.isToStore(speed: 2000, of: "nas", at: now.advanced(by: .seconds(59))) == false)
+        #expect(destinations.isToStore(speed: 1050, of: "nas", at: now.advanced(by: .seconds(61))) == false)
+        #expect(destinations.isToStore(speed: 2000, of: "nas", at: now.advanced(by: .seconds(61))) == true)
+    }
+}

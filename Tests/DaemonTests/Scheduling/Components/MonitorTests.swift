@@ -1,0 +1,46 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+@testable import Daemon
+
+@Suite("power and clock as the scheduler knows them")
+struct MonitorTests {
+    private struct Unreadable: Error {}
+    private let now = WallTime(milliseconds: 1_000_000)
+
+    @Test("a battery is known from the first reading, and its time is that of the change")
+    func battery() {
+        var monitor = PowerMonitor()
+        monitor.record(.success([.battery(isDraining: true, percent: 80)]), at: now, .silent)
+        #expect(monitor.power?.isOnBattery == true)
+        monitor.record(
+            .success([.battery(isDraining: true, percent: 80)]), at: now.advanced(by: .seconds(60)), .silent)
+        #expect(monitor.power?.since == now)
+        monitor.record(
+            .success([.battery(isDraining: false, percent: 80), .outer(isOnline: true)]),
+            at: now.advanced(by: .seconds(120)), .silent)
+        #expect(monitor.power?.isOnBattery == false)
+        monitor.rest()
+        #expect(monitor.power == nil)
+    }
+
+    @Test("a supply that cannot be read holds nothing")
+    func unreadable() {
+        var monitor = PowerMonitor()
+        monitor.record(.success([.battery(isDraining: true, percent: 80)]), at: now, .silent)
+        monitor.record(.failure(Unreadable()), at: now, .silent)
+        #expect(monitor.power == nil)
+    }
+
+    @Test("a clock from before this program was made is not trusted, as long as a rule depends on the time")
+    func clock() {
+        let clocks = ManualClocks(wall: WallTime(milliseconds: 0))
+        var monitor = ClockMonitor()
+        monitor.evaluate(clocks, .silent)
+        #expect(monitor.trouble != nil)
+        monitor.rest()
+        #expect(monitor.trouble == nil)
+    }
+}

@@ -1,0 +1,89 @@
+import Core
+import Linux
+import Testing
+
+@testable import Daemon
+
+@Suite("networks and routes as the scheduler knows them")
+struct NetworkMonitorTests {
+    private func reached(_ reachability: Reachability, _ route: Admission.RouteDecision) -> NetworkMonitor.Reached {
+        NetworkMonitor.Reached(reachability: reachability, route: route, since: WallTime(milliseconds: 1))
+    }
+
+    private func route(_ interface: String?) -> Admission.Route {
+        var route = Admission.Route.any
+        route.interface = interface
+        return route
+    }
+
+    @Test("an inspection that is asked for during another one is made after it, once")
+    func again() {
+        var network = NetworkMonitor()
+        #expect(network.beginInspection() == true)
+        network.beginRound()
+        #expect(network.beginInspection() == false)
+        #expect(network.beginInspection() == false)
+        #expect(network.endRound() == true)
+        network.beginRound()
+        #expect(network.endRound() == false)
+        #expect(network.beginInspection() == true)
+    }
+
+    @Test("improvements that come together are inspected together")
+    func improvements() {
+        var network = NetworkMonitor()
+        #expect(network.noteImprovement() == true)
+        #expect(network.noteImprovement() == false)
+        _ = network.beginInspection()
+        #expect(network.noteImprovement() == true)
+    }
+
+    @Test("the first route is news and no change; another one is both, the same is neither")
+    func changes() {
+        var network = NetworkMonitor()
+        let first = network.record(reached(.any, .open(route("eth0"))), for: "nas")
+        #expect(first.isNews && !first.isChange)
+        let same = network.record(reached(.local, .open(route("eth0"))), for: "nas")
+        #expect(!same.isNews && !same.isChange)
+        #expect(network.routes["nas"]?.reachability == .local)
+        let other = network.record(reached(.any, .open(route("wwan0"))), for: "nas")
+        #expect(other.isNews && other.isChange)
+    }
+
+    @Test("an interface that was used and leads nowhere any more is closed once")
+    func unapproved() {
+        var network = NetworkMonitor()
+        _ = network.record(reached(.any, .open(route("eth0"))), for: "nas")
+        network.use("eth0")
+        #expect(network.unapproved.isEmpty)
+        _ = network.record(reached(.any, .open(route("wlan0"))), for: "nas")
+        #expect(network.unapproved == ["eth0"])
+        network.close(["eth0"], by: Task {})
+        #expect(network.unapproved.isEmpty)
+    }
+
+    @Test("lost addresses are those that were there before and are not any more")
+    func addresses() throws {
+        var network = NetworkMonitor()
+        let (one, two) = (try #require(IPAddress("192.0.2.1")), try #require(IPAddress("192.0.2.2")))
+        let none = network.set(addresses: [one, two])
+        #expect(none.isEmpty)
+        #expect(network.set(addresses: [two]) == [one])
+    }
+
+    @Test("an unfinished inspection is repeated soon, but not for ever")
+    func unfinished() {
+        var network = NetworkMonitor()
+        var picture = NetworkPicture()
+        picture.isUnfinished = true
+        var repeated = 0
+        while network.finished(picture).soon, repeated < 1000 { repeated += 1 }
+        #expect(repeated == 50)
+        picture.isUnfinished = false
+        let calm = network.finished(picture)
+        #expect(!calm.soon)
+        picture.isUnfinished = true
+        let soon = network.finished(picture)
+        #expect(soon.soon)
+    }
+}

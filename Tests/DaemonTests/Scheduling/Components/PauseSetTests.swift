@@ -1,0 +1,57 @@
+import Core
+import Store
+import Testing
+
+@testable import Daemon
+
+@Suite("pauses that people set")
+struct PauseSetTests {
+    private let now = WallTime(milliseconds: 1_000_000)
+
+    private func pause(_ scope: PauseRecord.Scope, _ name: String, until: WallTime? = nil) -> PauseRecord {
+        PauseRecord(scope: scope, name: name, since: now, until: until)
+    }
+
+    @Test("a pause holds its own place, and one of everything holds all")
+    func places() {
+        var pauses = PauseSet()
+        pauses.replace([pause(.folder, "cam")])
+        #expect(pauses.pause(.folder, "cam") != nil)
+        #expect(pauses.pause(.folder, "door") == nil)
+        #expect(pauses.pause(.all, "") == nil)
+        #expect(pauses.holds(folder: "cam", destination: "nas"))
+        #expect(!pauses.holds(folder: "door", destination: "nas"))
+        pauses.replace([pause(.all, "")])
+        #expect(pauses.holds(folder: "door", destination: "nas"))
+    }
+
+    @Test("a pause whose scope only a newer program knows holds everything")
+    func unknownScope() {
+        var pauses = PauseSet()
+        pauses.replace([pause(PauseRecord.Scope(rawValue: "camera"), "7")])
+        #expect(pauses.pause(.all, "") != nil)
+    }
+
+    @Test("a draining pause holds new uploads and cuts no running transfer, until it is marked otherwise")
+    func draining() {
+        var pauses = PauseSet()
+        let place = PausedPlace(scope: .destination, name: "nas")
+        pauses.drain([place])
+        pauses.replace([pause(.destination, "nas"), pause(.folder, "cam")])
+        #expect(pauses.pause(.destination, "nas") != nil)
+        #expect(pauses.cutting.pause(.destination, "nas") == nil)
+        #expect(pauses.cutting.pause(.folder, "cam") != nil)
+        pauses.stopDraining([place])
+        #expect(pauses.cutting.pause(.destination, "nas") != nil)
+    }
+
+    @Test("a pause is over at its end and not before, and one without an end never is")
+    func ends() {
+        var pauses = PauseSet()
+        let end = now.advanced(by: .seconds(60))
+        pauses.replace([pause(.folder, "cam", until: end), pause(.all, "")])
+        #expect(pauses.expired(at: end.advanced(by: .milliseconds(-1))).isEmpty)
+        #expect(pauses.expired(at: end).map(\.name) == ["cam"])
+        #expect(pauses.ends == [end])
+    }
+}

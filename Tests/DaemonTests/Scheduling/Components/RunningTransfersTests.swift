@@ -1,0 +1,59 @@
+import Core
+import Store
+import Testing
+
+@testable import Daemon
+
+@Suite("running transfers")
+struct RunningTransfersTests {
+    private func transfer(_ destination: String, _ folders: [String: String]) -> RunningTransfers.Transfer {
+        RunningTransfers.Transfer(
+            destination: destination, route: .local, folders: folders, inPlace: [], task: Task {})
+    }
+
+    @Test("a transfer is found by each upload that it carries, and not after its end")
+    func carrying() {
+        var transfers = RunningTransfers()
+        let number = transfers.nextNumber()
+        transfers.add(transfer("nas", ["a": "cam", "b": "door"]), number)
+        #expect(transfers.carrying("a")?.destination == "nas")
+        #expect(transfers.carrying("b")?.destination == "nas")
+        #expect(transfers.carrying("c") == nil)
+        transfers.remove(number)
+        #expect(transfers.carrying("a") == nil)
+        #expect(transfers.isEmpty)
+    }
+
+    @Test("the end of an earlier transfer does not hide the later one of the same upload")
+    func again() {
+        var transfers = RunningTransfers()
+        let (first, second) = (transfers.nextNumber(), transfers.nextNumber())
+        transfers.add(transfer("nas", ["a": "cam"]), first)
+        transfers.add(transfer("cloud", ["a": "cam"]), second)
+        transfers.remove(first)
+        #expect(transfers.carrying("a")?.destination == "cloud")
+    }
+
+    @Test("slots count transfers, and a folder is full at its own number")
+    func counts() {
+        var transfers = RunningTransfers()
+        transfers.add(transfer("nas", ["a": "cam", "b": "cam"]), transfers.nextNumber())
+        transfers.add(transfer("cloud", ["c": "cam"]), transfers.nextNumber())
+        #expect(transfers.count == 2)
+        #expect(transfers.count(to: "nas") == 1)
+        #expect(transfers.full(["cam": 2, "door": 1]) == ["cam"])
+        #expect(transfers.full(["cam": 3]) == [])
+        #expect(
+            transfers.classes == [
+                UploadClass(folder: "cam", destination: "nas"), UploadClass(folder: "cam", destination: "cloud"),
+            ])
+    }
+
+    @Test("a claim that was being made during a stop can tell")
+    func epoch() {
+        var transfers = RunningTransfers()
+        let before = transfers.stopEpoch
+        transfers.noteStop()
+        #expect(transfers.stopEpoch != before)
+    }
+}

@@ -1,0 +1,60 @@
+import Core
+import Testing
+
+@testable import Daemon
+
+@Suite("what the scheduler remembers of failing uploads")
+struct UploadTrackerTests {
+    private let retry = Backoff(first: .seconds(10), ceiling: .seconds(1000))
+
+    private func ownWait(
+        _ uploads: inout UploadTracker, _ remedy: Remedy, accepted: Int = 0, isHeld: Bool = false
+    ) -> Duration? {
+        uploads.ownWait("a", remedy, accepted: accepted, isHeld: isHeld, retry: retry, jitter: 0)
+    }
+
+    @Test("the first failure holds the destination, the second in a row the upload alone")
+    func second() {
+        var uploads = UploadTracker()
+        #expect(ownWait(&uploads, .holdDestination(after: nil)) == nil)
+        let wait = ownWait(&uploads, .holdDestination(after: nil))
+        #expect(wait ?? .zero > .zero)
+        let longer = ownWait(&uploads, .misconfigured)
+        #expect(longer ?? .zero > wait ?? .zero)
+    }
+
+    @Test("a destination that is known to be in trouble, or that names a time, stays the one at fault")
+    func destinationsFault() {
+        var uploads = UploadTracker()
+        _ = ownWait(&uploads, .holdDestination(after: nil))
+        #expect(ownWait(&uploads, .holdDestination(after: nil), isHeld: true) == nil)
+        #expect(ownWait(&uploads, .holdDestination(after: .seconds(5))) == nil)
+        #expect(ownWait(&uploads, .rateLimit(after: nil)) == nil)
+    }
+
+    @Test("an upload waits alone for space when others were accepted since its last refusal")
+    func space() {
+        var uploads = UploadTracker()
+        #expect(ownWait(&uploads, .noRoom(after: nil), accepted: 3) == nil)
+        #expect(ownWait(&uploads, .noRoom(after: nil), accepted: 3) == nil)
+        #expect(ownWait(&uploads, .noRoom(after: .seconds(7)), accepted: 4) == .seconds(7))
+    }
+
+    @Test("attempts that fail because of the upload count in a row, and again from one after accepted bytes")
+    func setbacks() {
+        var uploads = UploadTracker()
+        #expect(uploads.setBack("a", wasAnswered: false) == 1)
+        #expect(uploads.setBack("a", wasAnswered: false) == 2)
+        #expect(uploads.setBack("a", wasAnswered: true) == 1)
+        uploads.forget("a")
+        #expect(uploads.setBack("a", wasAnswered: false) == 1)
+    }
+
+    @Test("waste is logged when it has grown")
+    func waste() {
+        var uploads = UploadTracker()
+        #expect(uploads.isToLog(waste: 100, of: "a") == true)
+        #expect(uploads.isToLog(waste: 100, of: "a") == false)
+        #expect(uploads.isToLog(waste: 101, of: "a") == true)
+    }
+}
