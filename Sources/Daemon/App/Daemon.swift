@@ -7,48 +7,38 @@ internal import Names
 internal import Notices
 internal import Staging
 internal import Store
-internal import Synchronization
 internal import Transport
 internal import Watch
 
 /// The daemon: opens the modules, connects them, and runs their loops until it is cancelled.
 ///
 /// ```
-/// let agent = try await Agent.start(loaded.settings, kinds: DestinationTable.builtIn, log: log)
-/// try await agent.run()
+/// let daemon = try await Daemon.start(loaded.settings, kinds: DestinationTable.builtIn, log: log)
+/// try await daemon.run()
 /// ```
 package final class Daemon: Sendable {
     let house: House
+    let lifecycle: Lifecycle
     let scheduler: Scheduler
     let watcher: Watcher
-    /// Rung when the watcher reports news of a folder.
-    let watchNews = AsyncBroadcast()
-    let intake: Intake
-    let fileSystems: FileSystems
-    let startedAt: WallTime
-    let batch = ProgressTotals()
-    let board: EventCache
     let stager: Stager
-    let releaser: Releaser
-    let sourceRoom: SourceRetention
-    let grouping: FileGrouper
-    let cards: RemovableMedia
-    private let removals: RemoteRemovals
+    let events: EventCache
+    /// The components that carry out the operations of the API.
+    let operations: OperationHandlers
+    private let intake: Intake
+    private let grouping: FileGrouper
+    private let releaser: Releaser
+    private let retention: SourceRetention
+    private let media: RemovableMedia
     /// `nil` where there is no way to encode an event.
-    let hooks: Hooks?
-    /// Folders that were never watched before.
-    let firstWatch: Mutex<Set<String>>
-    let reloading: Reloading?
-    let reloads = ReloadQueue()
-    let isLastReloadApplied = Atomic(true)
-    let reporting: Reporting?
-    let reportDisks = (metrics: SlowDisk(patience: .seconds(5)), status: SlowDisk(patience: .seconds(5)))
-    let isStopping = Atomic(false)
-    /// Whether a requested check is under way.
-    let isChecking = Atomic(false)
-    private let kinds: [DestinationKind]
+    private let hooks: Hooks?
+    private let reports: ReportWriter
+    private let once: OnceRun
+    private let firstWatch: FirstWatch
+    /// Signalled when the watcher reports a change of a folder.
+    private let watchChanges = AsyncBroadcast()
+    private let fileSystems = FileSystems()
     private let transport: Transport
-    private let isReady = Atomic(false)
 
     /// Opens the state and the staging folder, and makes the destinations. Uploads that an earlier process left running
     /// are queued again; nothing is sent yet.
@@ -63,10 +53,10 @@ package final class Daemon: Sendable {
         _ settings: Settings, kinds: [DestinationKind], clocks: any Clocks = SystemClocks(), log: Log,
         reloading: Reloading? = nil, reporting: Reporting? = nil, countsLinks: Bool = false
     ) async throws -> Daemon {
-        let staging = stagingArea(settings.staging)
+        let staging = StagingArea(settings.staging)
         // If the staging folder contains copies, a missing database is a loss and not a first start.
         let store = try await Store.open(
-            settings.state, clocks: clocks, sorting: sorting(settings),
+            settings.state, clocks: clocks, sorting: UploadSort(settings),
             linkBytes: countsLinks ? Store.askKernel(clocks) : Store.askNobody,
             copies: { try staging.copies().count })
         do {
@@ -88,86 +78,130 @@ package final class Daemon: Sendable {
         let house = House(
             setup: RuntimeConfiguration(settings: settings, staging: staging, destinations: [:], since: clocks.wall()),
             store: store,
-            clocks: clocks, log: log, sources: try await sources(store, log))
-        _ = await store.listen(house.stateWorks)
+            clocks: clocks, log: log, sources: try await SourceFolders(recordedIn: store, log))
+        _ = await store.listen { [stateHealth = house.stateHealth] in stateHealth.committed() }
         await store.listenToLists { [signal = house.historySignal] in signal.signal() }
-        let daemon = Daemon(house, kinds, reloading, reporting)
+        let transport = Transport(names: house.addresses)
+        let factory = DestinationFactory(
+            kinds: kinds, transport: transport, secrets: house.secrets, clocks: clocks, log: log)
+        let daemon = Daemon(house, factory, reloading, reporting)
         var setup = house.setup
-        for destination in settings.destinations { setup.destinations[destination.name] = try daemon.make(destination) }
+        for destination in settings.destinations {
+            setup.destinations[destination.name] = try factory.make(destination)
+        }
         house.replace(setup)
-        let first = try await daemon.foldersOfFirstWatch(settings)
-        daemon.firstWatch.withLock { $0 = first }
-        daemon.watcher.change(settings.folders.map(\.watch), skipExisting: daemon.skipping(settings))
+        daemon.firstWatch.replace(try await daemon.firstWatch.find(in: settings))
+        daemon.watcher.change(settings.folders.map(\.watch), skipExisting: daemon.firstWatch.skipping(settings))
         return daemon
     }
 
-    private init(
-        _ house: House, _ kinds: [DestinationKind], _ reloading: Reloading?, _ reporting: Reporting?
-    ) {
-        self.reporting = reporting
+    private init(_ house: House, _ factory: DestinationFactory, _ reloading: Reloading?, _ reporting: Reporting?) {
         self.house = house
-        self.kinds = kinds
-        self.reloading = reloading
-        transport = Transport(names: house.addresses)
+        let transport = factory.transport
+        self.transport = transport
         house.ledger.set(charging: { [weak transport] in await transport?.charge() })
-        firstWatch = Mutex([])
-        startedAt = house.clocks.wall()
-        fileSystems = FileSystems()
-        intake = Intake(house: house)
-        board = EventCache(house: house)
-        let store = house.store
-        let watcher = Watcher(
-            rules: house.settings.folders.map(\.watch), in: house.sources, clocks: house.clocks,
-            isKnown: { try await store.known($0) },
-            log: { remark in
-                switch remark.level {
-                case .info: house.log.info(remark.text)
-                case .notice: house.log.notice(remark.text)
-                case .warning: house.log.warning(remark.text)
-                }
-            })
-        self.watcher = watcher
+        let lifecycle = Lifecycle(startedAt: house.clocks.wall())
+        let firstWatch = FirstWatch(store: house.store)
+        let intake = Intake(house: house)
+        let watcher = Self.watcher(house)
         let stager = Stager(house: house) { watcher.reconsider(folder: $0, relative: $1) }
-        self.stager = stager
-        scheduler = Scheduler(
+        let scheduler = Scheduler(
             house: house, closeInterface: { [transport] in await transport.close(interface: $0) },
             loseAddresses: { [transport] in transport.lose(addresses: $0) },
             reconsiderSource: { watcher.reconsider(folder: $0, relative: $1) })
         let releaser = Releaser(house: house, writers: WriterSearch(clocks: house.clocks)) {
             watcher.reconsider(folder: $0, relative: $1)
         }
-        self.releaser = releaser
-        sourceRoom = SourceRetention(house: house)
+        let retention = SourceRetention(house: house)
         let grouping = FileGrouper(house: house, intake: intake, fileSystems: fileSystems) {
             watcher.reconsider(folder: $0, relative: $1)
         }
-        self.grouping = grouping
-        cards = RemovableMedia(
+        let media = RemovableMedia(
             house: house, states: { watcher.states() }, grouping: { await grouping.held },
             onReturn: {
                 house.disksAreBack($0)
                 await stager.retry($0)
                 try await releaser.retry($0)
             })
-        removals = RemoteRemovals(house: house, scheduler: scheduler)
+        let views = UploadViews(
+            context: house.context, scheduler: scheduler, live: house.live, making: house.making,
+            troubles: house.troubles, stagingHolds: house.stagingHolds)
+        let events = EventCache(context: house.context, views: views, live: house.live, making: house.making)
         let sender = HookSender(
             transport: PermittedTransport(transport: transport), secrets: house.secrets, clocks: house.clocks)
-        hooks = reporting.map { [scheduler] in
-            Hooks(house: house, scheduler: scheduler, sender: sender, encode: $0.event)
+        let hooks = reporting.map { [scheduler] in
+            Hooks(house: house, scheduler: scheduler, sender: sender, events: events, encode: $0.event)
         }
+        let reloader = ConfigurationReloader(
+            context: house.context, lifecycle: lifecycle, reloading: reloading, factory: factory,
+            firstWatch: firstWatch, secrets: house.secrets,
+            loops: ConfigurationReloader.Loops(
+                watcher: watcher, scheduler: scheduler, stager: stager, releaser: releaser, hooks: hooks),
+            signals: house.signals)
+        operations = OperationHandlers(
+            house, lifecycle, reloader, views, events,
+            OperationHandlers.Loops(
+                watcher: watcher, watchChanges: watchChanges, fileSystems: fileSystems, intake: intake,
+                grouping: grouping, media: media, retention: retention, stager: stager, scheduler: scheduler,
+                releaser: releaser, hooks: hooks))
+        reports = ReportWriter(
+            context: house.context, reporting: reporting, metrics: operations.metrics, status: operations.status,
+            signal: house.metricsSignal, troubles: house.reportTroubles)
+        once = OnceRun(
+            context: house.context, watcher: watcher, grouping: grouping, stager: stager, scheduler: scheduler,
+            releaser: releaser, hooks: hooks, views: views, signals: house.signals, troubles: house.troubles,
+            unsureReleases: house.unsureReleases)
+        (self.lifecycle, self.firstWatch, self.intake, self.watcher) = (lifecycle, firstWatch, intake, watcher)
+        (self.stager, self.scheduler, self.releaser) = (stager, scheduler, releaser)
+        (self.retention, self.grouping, self.media) = (retention, grouping, media)
+        (self.events, self.hooks) = (events, hooks)
     }
+
+    private static func watcher(_ house: House) -> Watcher {
+        let (store, log) = (house.store, house.log)
+        return Watcher(
+            rules: house.settings.folders.map(\.watch), in: house.sources, clocks: house.clocks,
+            isKnown: { try await store.known($0) },
+            log: { remark in
+                switch remark.level {
+                case .info: log.info(remark.text)
+                case .notice: log.notice(remark.text)
+                case .warning: log.warning(remark.text)
+                }
+            })
+    }
+
+    // MARK: Life cycle
+
+    /// Whether start-up is still under way. Verbs that change something are accepted only after it.
+    var isStarting: Bool { lifecycle.isStarting }
+
+    /// Whether no work is under way, and none will begin before a deadline or an event.
+    func isAtRest() async -> Bool { await once.isAtRest() }
 
     /// Runs until the task is cancelled; then stops every transfer at once, with its checkpoint stored, and returns.
     package func run() async throws { try await run(until: nil) }
+
+    /// Scans, uploads and releases, and returns when nothing is left that may be sent now, or when the task is
+    /// cancelled.
+    ///
+    /// - Parameter patience: How long to wait, once all loops are at rest, for uploads that may be sent within that
+    ///   time: those with waits that end, and files that stop changing.
+    package func runOnce(patience: Duration = .zero) async throws -> OnceView {
+        try await run { [once] in try await once.waitForEnd(patience) }
+        // The files show the result of the run, and not the state of up to `metrics.every` ago.
+        await reports.write(house.settings.metrics)
+        return try await once.leftovers()
+    }
 
     /// - Parameter end: One more loop: when it returns, the daemon stops.
     func run(until end: (@Sendable () async throws -> Void)?) async throws {
         await announceStart()
         do {
             try await withTaskCancellationHandler {
-                try await work(until: end)
+                try await runLoops(until: end)
             } onCancel: {
-                isStopping.store(true, ordering: .releasing)
+                lifecycle.beginStop()
             }
         } catch is CancellationError {
             // The normal end of a stop.
@@ -176,7 +210,7 @@ package final class Daemon: Sendable {
             // The error of the loop that failed first.
             throw (error as? StoreError).map(unusable) ?? error
         }
-        isStopping.store(true, ordering: .releasing)
+        lifecycle.beginStop()
         await transport.stop()
         do { try await house.store.keepRun() } catch {
             house.log.debug("how long it ran is not kept", ["reason": "\(error)"])
@@ -184,23 +218,29 @@ package final class Daemon: Sendable {
         house.log.notice("stopped")
     }
 
-    private func work(until end: (@Sendable () async throws -> Void)?) async throws {
+    private func runLoops(until end: (@Sendable () async throws -> Void)?) async throws {
+        let (context, signals) = (house.context, house.signals)
+        let cleaner = HistoryCleaner(
+            context: context, stateHealth: house.stateHealth, signal: signals.history, releaseSignal: signals.release)
+        let maintenance = Maintenance(
+            context: context, sources: house.sources, fileSystems: fileSystems, signal: signals.maintenance)
+        let removals = RemoteRemovals(house: house, scheduler: scheduler)
         try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await self.watch(tellsRest: end != nil) }
+            group.addTask { try await self.watch(reportsRest: end != nil) }
             group.addTask { try await self.stager.run() }
             group.addTask { try await self.scheduler.run() }
             group.addTask { try await self.releaser.run() }
-            group.addTask { try await self.sourceRoom.run() }
+            group.addTask { try await self.retention.run() }
             group.addTask { try await self.grouping.run() }
-            group.addTask { try await self.cards.run() }
-            group.addTask { try await self.removals.run() }
-            if let hooks { group.addTask { try await hooks.run(self) } }
+            group.addTask { try await self.media.run() }
+            group.addTask { try await removals.run() }
+            if let hooks { group.addTask { try await hooks.run() } }
             group.addTask { try await self.watchForDamage() }
-            group.addTask { try await self.report() }
-            group.addTask { try await HistoryCleaner(house: self.house).run() }
-            group.addTask { try await Maintenance(house: self.house, fileSystems: self.fileSystems).run() }
+            group.addTask { try await self.reports.run() }
+            group.addTask { try await cleaner.run() }
+            group.addTask { try await maintenance.run() }
             if let end { group.addTask { try await end() } }
-            for signal in [house.stagingSignal, house.releaseSignal, house.maintenanceSignal, house.retentionSignal] {
+            for signal in [signals.staging, signals.release, signals.maintenance, signals.retention] {
                 signal.signal()
             }
             // The first loop that ends, ends all: by cancellation, or by an error that no loop can repair.
@@ -209,29 +249,21 @@ package final class Daemon: Sendable {
         }
     }
 
-    /// Whether start-up is still under way. Verbs that change something are accepted only after it.
-    var isStarting: Bool { !isReady.load(ordering: .acquiring) }
-
-    private func watch(tellsRest: Bool) async throws {
-        let (store, signal) = (house.store, house.rest.signal)
+    private func watch(reportsRest: Bool) async throws {
+        let signal = house.rest.signal
         var onRest: (@Sendable () -> Void)?
-        if tellsRest { onRest = { signal.signal() } }
-        defer { watchNews.end() }
+        if reportsRest { onRest = { signal.signal() } }
+        defer { watchChanges.end() }
         try await watcher.run(
             onSettled: { [intake, grouping] in
                 let alone = await grouping.partition($0)
                 if !alone.isEmpty { try await intake.take(alone) }
             },
             onSkipped: { [intake] in try await intake.skipExisting($0) },
-            // Recorded only after the scan: if it were recorded before and the process died, the next start would take
-            // the rest of the old files for new ones.
-            onScanned: { folders in
-                let first = self.firstWatch.withLock { first in folders.filter { first.contains($0) } }
-                if !first.isEmpty { try await store.noteWatched(first) }
-            }, onRest: onRest,
-            onStateChange: { [signal = house.mediaSignal, watchNews] in
+            onScanned: { [firstWatch] in try await firstWatch.recordScan(of: $0) }, onRest: onRest,
+            onStateChange: { [signal = house.mediaSignal, watchChanges] in
                 signal.signal()
-                watchNews.signal()
+                watchChanges.signal()
             })
     }
 
@@ -262,7 +294,7 @@ package final class Daemon: Sendable {
             if let error = error as? StoreError { house.stateFailed(error) }
             house.log.error("the start could not be recorded", ["reason": "\(error)"])
         }
-        isReady.store(true, ordering: .releasing)
+        lifecycle.finishStart()
     }
 
     private func warnOfLittleRoom() async {
@@ -272,62 +304,5 @@ package final class Daemon: Sendable {
         house.log.warning(
             "little room for the state: it works on, with more writes to the disk",
             ["path": folder.display, "free": "\(free)", "wanted": "\(Store.scarceRoom)"])
-    }
-
-    /// - Throws: The destination's error about its settings.
-    func make(_ destination: DestinationSettings) throws -> any Destination {
-        try Self.make(destination, kinds, transport, house.secrets, house.clocks, house.log)
-    }
-
-    static func make(
-        _ destination: DestinationSettings, _ kinds: [DestinationKind], _ transport: Transport, _ secrets: SecretReader,
-        _ clocks: any Clocks, _ log: Log
-    ) throws -> any Destination {
-        guard let kind = kinds.first(where: { $0.type.name == destination.type }) else {
-            throw UnusableSetting(key: "type", problem: "is `\(destination.type)`, which this program does not know")
-        }
-        let tools = DestinationTools(
-            transport: PermittedTransport(transport: transport), secrets: secrets.of(destination.name), clocks: clocks,
-            name: destination.name, log: { log.notice($0, ["destination": destination.name]) })
-        do { return try kind.make(destination.values, tools) } catch let error as UnusableSetting {
-            throw error.standing(
-                at: destination.places.byKey[error.key] ?? destination.place, in: destination.name)
-        }
-    }
-
-    func foldersOfFirstWatch(_ settings: Settings) async throws -> Set<String> {
-        var first: Set<String> = []
-        for folder in settings.folders where try await house.store.isFirstWatch(of: folder.watch.name) {
-            first.insert(folder.watch.name)
-        }
-        return first
-    }
-
-    /// Folders whose existing files are to be ignored.
-    func skipping(_ settings: Settings) -> Set<String> {
-        let skipping = settings.folders.filter { $0.watch.existing == .skip }.map(\.watch.name)
-        return firstWatch.withLock { $0.intersection(skipping) }
-    }
-
-    static func stagingArea(_ settings: StagingSettings) -> StagingArea {
-        StagingArea(folder: settings.path, method: method(settings.copy))
-    }
-
-    static func sorting(_ settings: Settings) -> UploadSort {
-        func own(_ all: [(name: String, policy: PolicyOverrides)]) -> [String: UploadOrdering] {
-            Dictionary(all.compactMap { one in one.policy.order.map { (one.name, $0) } }, uniquingKeysWith: { $1 })
-        }
-        return UploadSort(
-            settings.policy.order, destinations: own(settings.destinations.map { ($0.name, $0.policy) }),
-            folders: own(settings.folders.map { ($0.watch.name, $0.policy) }))
-    }
-
-    static func method(_ copy: StagingSettings.Copy) -> StagingArea.Method {
-        switch copy {
-        // An asset that is uploaded in place has no copy; one that was taken up before the setting changed has one.
-        case .auto, .inPlace: .auto
-        case .copy: .copy
-        case .reflink: .reflink
-        }
     }
 }

@@ -7,7 +7,11 @@ internal import Store
 ///
 /// It sleeps until the next entry is due, or until more work ends.
 struct HistoryCleaner: Sendable {
-    let house: House
+    let context: Context
+    let stateHealth: StateHealth
+    /// Wakes it: more work has ended.
+    let signal: AsyncSignal
+    let releaseSignal: AsyncSignal
 
     private static let calm: Duration = .seconds(1)
     /// Uploads in one transaction.
@@ -16,19 +20,19 @@ struct HistoryCleaner: Sendable {
     func run() async throws {
         while !Task.isCancelled {
             var next: Duration?
-            do { next = try await pass() } catch let error as StoreError {
-                house.stateFailed(error)
+            do { next = try await clean() } catch let error as StoreError {
+                stateHealth.failed(error)
                 next = .seconds(5)
             }
-            await house.historySignal.wait(atMost: next.map { $0 - Self.calm })
+            await signal.wait(atMost: next.map { $0 - Self.calm })
             // There is no hurry here: entries that end in a burst are handled together.
             try await Alarms.shared.sleep(for: Self.calm)
         }
     }
 
     /// - Returns: The time until there is something to do again, if nothing happens until then.
-    private func pass() async throws -> Duration? {
-        let lists = house.settings.lists
+    private func clean() async throws -> Duration? {
+        let lists = context.settings.lists
         var next: [Duration?] = []
         for (list, limits) in [
             (UploadState.completed, lists.completed), (.failed, lists.failed), (.cancelled, lists.cancelled),
@@ -36,29 +40,29 @@ struct HistoryCleaner: Sendable {
             next.append(try await shorten(list, limits))
         }
         if let time = lists.history { next.append(try await forget(after: time)) }
-        // Rounded up: a pass that comes too early does nothing.
+        // Rounded up: a run that comes too early does nothing.
         return next.compactMap { $0 }.min().map { max(.seconds(1), $0 + .milliseconds(1)) }
     }
 
     private func shorten(_ list: UploadState, _ limits: ListRetention.Limits) async throws -> Duration? {
         while !Task.isCancelled {
-            let (found, next) = try await house.store.retired(list, by: limits, most: Self.piece)
+            let (found, next) = try await context.store.retired(list, by: limits, most: Self.piece)
             if found.isEmpty { return next }
             for (reason, ones) in Dictionary(grouping: found, by: \.reason) {
-                _ = try await house.store.leave(ones.map(\.id), reason)
-                house.log.info(
+                _ = try await context.store.leave(ones.map(\.id), reason)
+                context.log.info(
                     "uploads left their list", ["list": list.list, "reason": reason.rawValue, "count": "\(ones.count)"])
             }
-            if list == .failed { house.releaseSignal.signal() }
+            if list == .failed { releaseSignal.signal() }
         }
         return nil
     }
 
     private func forget(after time: Duration) async throws -> Duration? {
-        let folders = Set(house.settings.folders.filter(\.retention.isLimited).map(\.watch.name))
+        let folders = Set(context.settings.folders.filter(\.retention.isLimited).map(\.watch.name))
         var from: (ran: Int64, id: String)?
         while !Task.isCancelled {
-            let (last, next) = try await house.store.forget(
+            let (last, next) = try await context.store.forget(
                 after: time, from: from, keepingSourcesOf: folders, most: Self.piece)
             guard let last else { return next }
             from = last

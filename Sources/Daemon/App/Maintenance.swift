@@ -5,23 +5,26 @@ internal import Store
 
 /// Daily maintenance, run when files arrive: removes tombstones whose sources are long gone, and compacts the ledger.
 struct Maintenance: Sendable {
-    let house: House
+    let context: Context
+    let sources: SourceFolders
     let fileSystems: FileSystems
+    /// Wakes it: files arrived, or the daemon has started.
+    let signal: AsyncSignal
 
     func run() async throws {
         var last: MonotonicTime?
         while !Task.isCancelled {
             // No timer: an idle daemon collects nothing to clean up, and a task that sleeps for a day was seen to wake
             // libdispatch every second.
-            await house.maintenanceSignal.wait()
-            let now = house.clocks.monotonic()
+            await signal.wait()
+            let now = context.clocks.monotonic()
             if let last, now.since(last) < .seconds(86_400) { continue }
             last = now
             do { try await pruneTombstones() } catch {
-                house.log.warning("tombstones not tended", ["reason": "\(error)"])
+                context.log.warning("tombstones not tended", ["reason": "\(error)"])
             }
-            do { try await house.store.pruneLedger() } catch {
-                house.log.warning("ledger not tended", ["reason": "\(error)"])
+            do { try await context.store.pruneLedger() } catch {
+                context.log.warning("ledger not tended", ["reason": "\(error)"])
             }
         }
     }
@@ -30,10 +33,10 @@ struct Maintenance: Sendable {
     /// that it was seen on, and its file is not. The clock alone decides nothing.
     private func pruneTombstones() async throws {
         while true {
-            let old = try await house.store.oldTombstones(limit: 500)
+            let old = try await context.store.oldTombstones(limit: 500)
             let rules = Dictionary(
-                house.settings.folders.map { ($0.watch.name, $0.watch) }, uniquingKeysWith: { first, _ in first })
-            let (fileSystems, sources) = (fileSystems, house.sources)
+                context.settings.folders.map { ($0.watch.name, $0.watch) }, uniquingKeysWith: { first, _ in first })
+            let (fileSystems, sources) = (fileSystems, sources)
             let (renewed, gone) = try await blocking {
                 var (renewed, gone): ([StoredIdentity], [StoredIdentity]) = ([], [])
                 // Another medium may have got the device number since: the absence of the file there proves nothing.
@@ -57,8 +60,8 @@ struct Maintenance: Sendable {
                 return (renewed, gone)
             }
             if old.isEmpty { return }
-            try await house.store.prune(renewed: renewed, gone: gone)
-            if !gone.isEmpty { house.log.debug("forgot sources that are long gone", ["files": "\(gone.count)"]) }
+            try await context.store.prune(renewed: renewed, gone: gone)
+            if !gone.isEmpty { context.log.debug("forgot sources that are long gone", ["files": "\(gone.count)"]) }
         }
     }
 }

@@ -15,14 +15,10 @@ struct DestinationChecks: Sendable {
     /// For a configuration that no daemon runs with.
     init(_ settings: Settings, _ transport: Transport) {
         all = settings.destinations.map { one in
-            do {
-                return (
-                    one.name,
-                    .success(
-                        try Daemon.make(
-                            one, DestinationTable.builtIn, transport, SecretReader(), SystemClocks(), .silent))
-                )
-            } catch {
+            let factory = DestinationFactory(
+                kinds: DestinationTable.builtIn, transport: transport, secrets: SecretReader(), clocks: SystemClocks(),
+                log: .silent)
+            do { return (one.name, .success(try factory.make(one))) } catch {
                 let text = redacted(printable("\(error)"))
                 return (one.name, .failure(Unmade(result: CheckResult(.failed, text))))
             }

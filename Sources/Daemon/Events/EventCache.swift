@@ -13,7 +13,10 @@ final class SharedEvent: Sendable {
 /// Recent events, read and made into views once for all readers: two hundred readers cost the store no more than one,
 /// and so cannot slow the uploads down.
 actor EventCache {
-    private let house: House
+    private nonisolated let context: Context
+    private nonisolated let views: UploadViews
+    private let live: LiveUploads
+    private let making: LiveStaging
     /// Contiguous, oldest first: every event with a number above `floor`.
     private var recent: [SharedEvent] = []
     private var floor: Int64 = 0
@@ -27,7 +30,7 @@ actor EventCache {
     }
 
     private nonisolated let waiters = Mutex(Waiters())
-    /// Whether something was committed since the board last asked.
+    /// Whether something was committed since the cache last read events.
     private nonisolated let isBehind = Atomic(true)
 
     /// A reader that is further behind asks the store itself.
@@ -35,21 +38,26 @@ actor EventCache {
     /// The shortest interval between updates of progress, for all readers together.
     private static let progressFreshness: Duration = .milliseconds(250)
 
-    init(house: House) { self.house = house }
+    init(context: Context, views: UploadViews, live: LiveUploads, making: LiveStaging) {
+        self.context = context
+        self.views = views
+        self.live = live
+        self.making = making
+    }
 
     /// - Returns: The number for ``forget(_:)``.
     func listen(_ signal: AsyncSignal) async -> Int {
         if listener == nil {
             // Set at once, so that a second caller does not register again while this one waits.
             listener = 0
-            listener = await house.store.listen { [self] in
+            listener = await context.store.listen { [self] in
                 // In this order: a reader that wakes must find that there is something to fetch.
                 isBehind.store(true, ordering: .releasing)
-                ringAll()
+                signalAll()
             }
             // For commits before the listener was registered.
             isBehind.store(true, ordering: .releasing)
-            ringAll()
+            signalAll()
         }
         return waiters.withLock { waiters in
             waiters.next += 1
@@ -58,22 +66,22 @@ actor EventCache {
         }
     }
 
-    private nonisolated func ringAll() {
+    private nonisolated func signalAll() {
         for signal in waiters.withLock({ Array($0.all.values) }) { signal.signal() }
     }
 
     nonisolated func forget(_ reader: Int) { waiters.withLock { $0.all[reader] = nil } }
 
     /// Events after `seq`, oldest first, at most 200; empty when there is none yet.
-    func events(after seq: Int64, _ daemon: Daemon) async throws -> [SharedEvent] {
-        if seq < floor { return try await Self.fetch(after: seq, daemon) }
+    func events(after seq: Int64) async throws -> [SharedEvent] {
+        if seq < floor { return try await fetch(after: seq) }
         if seq >= last {
             while let filling { try await filling.value }
             // Other readers may have filled it meanwhile, or moved on far beyond this reader.
             if seq >= last, isBehind.exchange(false, ordering: .acquiringAndReleasing) {
-                try await fill(from: seq, daemon)
+                try await fill(from: seq)
             }
-            if seq < floor { return try await Self.fetch(after: seq, daemon) }
+            if seq < floor { return try await fetch(after: seq) }
         }
         let start = recent.firstIndex { $0.view.seq > seq } ?? recent.endIndex
         return Array(recent[start...].prefix(200))
@@ -81,7 +89,7 @@ actor EventCache {
 
     private var last: Int64 { recent.last?.view.seq ?? floor }
 
-    private func fill(from seq: Int64, _ daemon: Daemon) async throws {
+    private func fill(from seq: Int64) async throws {
         // No reader has followed for a while: this reader does not need the events between.
         if seq > last {
             recent = []
@@ -91,10 +99,10 @@ actor EventCache {
         let task = Task {
             // Here, and not in a waiting caller: of several, the caller that began it may be the last to continue.
             defer { filling = nil }
-            let views = try await Self.fetch(after: start, daemon)
-            recent += views
+            let events = try await fetch(after: start)
+            recent += events
             // The batch is full: there may be more.
-            if views.count == 200 { isBehind.store(true, ordering: .releasing) }
+            if events.count == 200 { isBehind.store(true, ordering: .releasing) }
             if recent.count > Self.capacity {
                 let surplus = recent.count - Self.capacity / 2
                 floor = recent[surplus - 1].view.seq
@@ -108,51 +116,51 @@ actor EventCache {
         }
     }
 
-    private static func fetch(after seq: Int64, _ daemon: Daemon) async throws -> [SharedEvent] {
-        var views: [SharedEvent] = []
-        for event in try await daemon.house.store.events(after: seq, limit: 200) {
-            views.append(SharedEvent(await view(of: event, daemon)))
+    private nonisolated func fetch(after seq: Int64) async throws -> [SharedEvent] {
+        var events: [SharedEvent] = []
+        for event in try await context.store.events(after: seq, limit: 200) {
+            events.append(SharedEvent(await view(of: event)))
         }
-        return views
+        return events
     }
 
     /// An event counts as new for this long: the present holds of its upload held it at that time too.
     private static let freshness: Duration = .seconds(10)
 
-    static func view(of event: EventRecord, _ daemon: Daemon) async -> EventView {
+    nonisolated func view(of event: EventRecord) async -> EventView {
         var op: UploadView?
-        let age = Duration.milliseconds(daemon.house.clocks.wall().milliseconds - event.at.milliseconds)
-        let isNew = (.zero - freshness...freshness).contains(age)
+        let age = Duration.milliseconds(context.clocks.wall().milliseconds - event.at.milliseconds)
+        let isNew = (.zero - Self.freshness...Self.freshness).contains(age)
         // Without its upload, the event is still useful.
-        if let id = event.upload, let row = try? await daemon.house.store.row(id) {
-            op = isNew ? await daemon.view(row) : await daemon.viewWithoutHolds(row)
+        if let id = event.upload, let row = try? await context.store.row(id) {
+            op = isNew ? await views.view(row) : await views.viewWithoutHolds(row)
         }
         return EventView(seq: event.seq, ts: event.at.description, type: event.type, op: op, detail: event.detail)
     }
 
     /// The progress of each running upload. The reader sets the sequence numbers.
-    func progress(_ daemon: Daemon) async throws -> [EventView] {
-        let now = house.clocks.monotonic()
+    func progress() async throws -> [EventView] {
+        let now = context.clocks.monotonic()
         if let progress, now.since(progress.made) < Self.progressFreshness { return progress.views }
         // Set before the wait: other callers use the earlier views.
         progress = (now, progress?.views ?? [])
-        var views: [EventView] = []
-        for id in house.live.ids {
-            guard let live = house.live[id], live.phase != .opening, let row = try await house.store.row(id)
+        var events: [EventView] = []
+        for id in live.ids {
+            guard let run = live[id], run.phase != .opening, let row = try await context.store.row(id)
             else { continue }
-            views.append(
+            events.append(
                 EventView(
-                    seq: 0, ts: house.clocks.wall().description, type: "progress", op: await daemon.view(row)))
+                    seq: 0, ts: context.clocks.wall().description, type: "progress", op: await views.view(row)))
         }
-        for asset in house.making.assets {
-            for upload in try await house.store.uploads(of: asset) where upload.state == .staging {
-                guard let row = try await house.store.row(upload.id) else { continue }
-                views.append(
+        for asset in making.assets {
+            for upload in try await context.store.uploads(of: asset) where upload.state == .staging {
+                guard let row = try await context.store.row(upload.id) else { continue }
+                events.append(
                     EventView(
-                        seq: 0, ts: house.clocks.wall().description, type: "progress", op: await daemon.view(row)))
+                        seq: 0, ts: context.clocks.wall().description, type: "progress", op: await views.view(row)))
             }
         }
-        progress = (now, views)
-        return views
+        progress = (now, events)
+        return events
     }
 }

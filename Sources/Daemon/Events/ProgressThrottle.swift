@@ -20,21 +20,21 @@ struct ProgressThrottle {
     /// A change of less than a thousandth is sent only this long after the event before.
     static let rest: Duration = .seconds(1)
 
-    private var told: [String: (sent: Int64, at: MonotonicTime)] = [:]
+    private var lastReports: [String: (sent: Int64, at: MonotonicTime)] = [:]
 
     /// - Returns: The uploads to report now, the one that was reported longest ago first. They count as reported.
     mutating func due(_ running: [Progress], now: MonotonicTime) -> [String] {
         let there = Set(running.map(\.id))
-        told = told.filter { there.contains($0.key) }
+        lastReports = lastReports.filter { there.contains($0.key) }
         let due = running.filter { progress in
-            guard let last = told[progress.id] else { return true }
+            guard let last = lastReports[progress.id] else { return true }
             let change = abs(progress.sent - last.sent)
             return change > 0 && (change >= max(1, progress.total / 1000) || now.since(last.at) >= Self.rest)
         }
         // An upload that was never reported comes first; among equals the order of the running uploads counts.
-        let ages = due.enumerated().map { (age: told[$1.id]?.at.nanoseconds ?? .min, index: $0, progress: $1) }
+        let ages = due.enumerated().map { (age: lastReports[$1.id]?.at.nanoseconds ?? .min, index: $0, progress: $1) }
         let chosen = ages.sorted { ($0.age, $0.index) < ($1.age, $1.index) }.prefix(Self.mostAtOnce).map(\.progress)
-        for progress in chosen { told[progress.id] = (progress.sent, now) }
+        for progress in chosen { lastReports[progress.id] = (progress.sent, now) }
         return chosen.map(\.id)
     }
 }

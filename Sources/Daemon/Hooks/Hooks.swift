@@ -13,6 +13,7 @@ actor Hooks {
     private let house: House
     private let scheduler: Scheduler
     private let sender: HookSender
+    private let events: EventCache
     /// Encodes an event for sending.
     private let encode: @Sendable (EventView) throws -> [UInt8]
     private(set) var lines: [String: HookQueue] = [:]
@@ -32,12 +33,13 @@ actor Hooks {
     private static let stride: Int64 = 256
 
     init(
-        house: House, scheduler: Scheduler, sender: HookSender,
+        house: House, scheduler: Scheduler, sender: HookSender, events: EventCache,
         encode: @escaping @Sendable (EventView) throws -> [UInt8]
     ) {
         self.house = house
         self.scheduler = scheduler
         self.sender = sender
+        self.events = events
         self.encode = encode
     }
 
@@ -48,19 +50,19 @@ actor Hooks {
     }
 
     /// Delivers notices until the task is cancelled. Without hooks it sleeps until a reload.
-    func run(_ daemon: Daemon) async throws {
+    func run() async throws {
         var reader: Int?
-        defer { if let reader { daemon.board.forget(reader) } }
+        defer { if let reader { events.forget(reader) } }
         while !Task.isCancelled {
             do {
                 if !isTaken { try await takeNow() }
                 if !isLoaded { try await load() }
                 if lines.isEmpty {
-                    if let number = reader { daemon.board.forget(number) }
+                    if let number = reader { events.forget(number) }
                     reader = nil
                 } else {
-                    if reader == nil { reader = await daemon.board.listen(house.hookSignal) }
-                    try await read(daemon)
+                    if reader == nil { reader = await events.listen(house.hookSignal) }
+                    try await read()
                     try await forgetTold()
                     try await giveUpHopeless()
                     await start()
@@ -129,7 +131,7 @@ actor Hooks {
     // MARK: Events
 
     /// Queues notices for all new events that hooks want.
-    private func read(_ daemon: Daemon) async throws {
+    private func read() async throws {
         let newest = await house.store.seq
         guard seen < newest else { return }
         while seen < newest {
@@ -142,12 +144,12 @@ actor Hooks {
             }
             // Read after the events: a hook that a reload adds now is not among the marks, and gets none of these
             // events.
-            try await queue(events, upTo: last, try await house.store.hookMarks(), daemon)
+            try await queue(events, upTo: last, try await house.store.hookMarks())
             seen = last
         }
     }
 
-    private func queue(_ events: [EventRecord], upTo last: Int64, _ marks: [String: Int64], _ daemon: Daemon)
+    private func queue(_ events: [EventRecord], upTo last: Int64, _ marks: [String: Int64])
         async throws
     {
         var new: [String: [HookQueue.Waiting]] = [:]
@@ -157,7 +159,7 @@ actor Hooks {
                 $0.on.contains(event.type) && (marks[$0.name] ?? .max) < event.seq
             }
             if hooks.isEmpty { continue }
-            let view = await EventCache.view(of: event, daemon)
+            let view = await self.events.view(of: event)
             let folder = view.op?.folder ?? event.detail["folder"]
             let wanting = hooks.filter {
                 $0.wants(folder: folder, destination: view.op?.destination ?? event.detail["destination"])

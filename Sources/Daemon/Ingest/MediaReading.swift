@@ -100,21 +100,6 @@ extension Stager {
     }
 }
 
-extension Daemon {
-    /// The facts of an asset's recording; read now where `ffprobe` was not asked yet and the bytes still exist.
-    func mediaFacts(of asset: AssetRecord) async throws -> MediaFacts {
-        let known = try await house.store.mediaFacts(of: asset.id)
-        guard known.isEmpty else { return known }
-        let (reading, copy, source) =
-            (house.mediaReading, house.staging.path(asset.stagedName), house.source(of: asset))
-        // The caller must not wait for a disk that does not answer: in that case there are no facts.
-        return
-            (try? await SlowDisk(patience: .seconds(3)).run { _ in
-                reading.facts(of: source, orOf: copy, named: asset.identity.relative.name, probes: true)
-            }) ?? known
-    }
-}
-
 extension House {
     /// Whether a setting of the folder uses facts of a recording.
     fileprivate func asksMedia(of name: String) -> Bool {

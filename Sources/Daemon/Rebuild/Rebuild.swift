@@ -47,17 +47,17 @@ package final class Rebuild: Sendable {
                 throw RebuildRefusal.folderAway(rule.name, rule.path, missing)
             }
         }
-        let staging = Daemon.stagingArea(settings.staging)
+        let staging = StagingArea(settings.staging)
         let store = try await Store.openNew(
-            state, clocks: clocks, sorting: Daemon.sorting(settings), isTrial: options.isTrial)
+            state, clocks: clocks, sorting: UploadSort(settings), isTrial: options.isTrial)
         do {
             let transport = Transport()
             var setup = RuntimeConfiguration(
                 settings: settings, staging: staging, destinations: [:], since: clocks.wall())
-            let secrets = SecretReader()
+            let factory = DestinationFactory(
+                kinds: kinds, transport: transport, secrets: SecretReader(), clocks: clocks, log: log)
             for destination in settings.destinations {
-                setup.destinations[destination.name] = try Daemon.make(
-                    destination, kinds, transport, secrets, clocks, log)
+                setup.destinations[destination.name] = try factory.make(destination)
             }
             for folder in settings.folders {
                 guard let identity = remembered?[folder.watch.path] else { continue }

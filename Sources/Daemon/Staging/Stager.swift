@@ -181,7 +181,7 @@ actor Stager {
 
     /// How copies of a folder's files are made.
     func method(for asset: AssetRecord) -> StagingArea.Method? {
-        house.folder(asset.folder)?.copy.map(Daemon.method)
+        house.folder(asset.folder)?.copy.map(StagingArea.Method.init)
     }
 
     /// Forgets deferred assets that no longer wait: cancelled, or retried under another number.

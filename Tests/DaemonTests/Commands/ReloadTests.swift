@@ -146,7 +146,7 @@ struct ReloadTests {
             settings.folders.removeAll()
             settings.destinations[0].values["token"] = .text("x")
         }
-        scene.daemon.isStopping.store(true, ordering: .releasing)
+        scene.daemon.lifecycle.beginStop()
         await #expect(throws: Refusal.self) { try await scene.daemon.reload() }
         #expect(scene.daemon.house.settings == before)
         try await scene.stop()

@@ -117,7 +117,7 @@ struct ExportingTests {
         }
         #expect(try await scene.daemon.show(id).upload.staging?.work == "exporting")
         #expect(try await scene.daemon.status().staging.running?.map(\.path) == [path.display])
-        let events = try await scene.daemon.board.progress(scene.daemon)
+        let events = try await scene.daemon.events.progress()
         #expect(events.map { $0.op?.id } == [id])
         let other = try await scene.add("other.mov", in: "solo")
         try await scene.reachability(.completed, [other])

@@ -1,0 +1,62 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Staging
+internal import Store
+internal import Synchronization
+
+/// The configuration in force with its destinations. A reload replaces it as one value, so that every reader sees
+/// either the old or the new one whole.
+struct RuntimeConfiguration: Sendable {
+    var settings: Settings
+    var staging: StagingArea
+    var destinations: [String: any Destination]
+    /// The time since which it is in force.
+    var since: WallTime
+}
+
+/// Holds the configuration in force. A caller that needs several of its values reads ``value`` once.
+final class CurrentConfiguration: Sendable {
+    private let current: Mutex<RuntimeConfiguration>
+
+    init(_ configuration: RuntimeConfiguration) { current = Mutex(configuration) }
+
+    var value: RuntimeConfiguration { current.withLock { $0 } }
+    var settings: Settings { value.settings }
+
+    func replace(_ configuration: RuntimeConfiguration) { current.withLock { $0 = configuration } }
+
+    func folder(_ name: String) -> FolderSettings? {
+        settings.folders.first { $0.watch.name == name }
+            ?? (name == FolderSettings.received.watch.name ? .received : nil)
+    }
+
+    /// The names of all folders that uploads may come from.
+    var folderNames: [String] { settings.folders.map(\.watch.name) + [FolderSettings.received.watch.name] }
+
+    /// The names that a request may contain.
+    var names: KnownNames {
+        KnownNames(folders: folderNames, destinations: settings.destinations.map(\.name))
+    }
+
+    func settings(ofDestination name: String) -> DestinationSettings? {
+        settings.destinations.first { $0.name == name }
+    }
+
+    /// How long to wait between attempts for a destination: its own setting, else the folder's, else the global one.
+    func retry(folder: String, destination: String) -> Backoff {
+        settings(ofDestination: destination)?.policy.retry ?? self.folder(folder)?.policy.retry ?? settings.policy.retry
+    }
+}
+
+/// What nearly every component needs: the database, the clocks, the log, and the configuration in force.
+struct Context: Sendable {
+    let store: Store
+    let clocks: any Clocks
+    let log: Log
+    let configuration: CurrentConfiguration
+
+    var settings: Settings { configuration.settings }
+    var staging: StagingArea { configuration.value.staging }
+    var destinations: [String: any Destination] { configuration.value.destinations }
+}

@@ -1,0 +1,29 @@
+internal import Config
+internal import Core
+internal import Credentials
+internal import Destinations
+internal import Linux
+internal import Transport
+
+/// Makes destinations from their settings.
+struct DestinationFactory: Sendable {
+    let kinds: [DestinationKind]
+    let transport: Transport
+    let secrets: SecretReader
+    let clocks: any Clocks
+    let log: Log
+
+    /// - Throws: The destination's error about its settings.
+    func make(_ destination: DestinationSettings) throws -> any Destination {
+        guard let kind = kinds.first(where: { $0.type.name == destination.type }) else {
+            throw UnusableSetting(key: "type", problem: "is `\(destination.type)`, which this program does not know")
+        }
+        let tools = DestinationTools(
+            transport: PermittedTransport(transport: transport), secrets: secrets.of(destination.name), clocks: clocks,
+            name: destination.name, log: { log.notice($0, ["destination": destination.name]) })
+        do { return try kind.make(destination.values, tools) } catch let error as UnusableSetting {
+            throw error.standing(
+                at: destination.places.byKey[error.key] ?? destination.place, in: destination.name)
+        }
+    }
+}

@@ -1,0 +1,135 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Store
+internal import Watch
+
+/// Decides when a run that ends by itself (`run --once`) is over, and reports what it leaves undone.
+struct OnceRun: Sendable {
+    let context: Context
+    let watcher: Watcher
+    let grouping: FileGrouper
+    let stager: Stager
+    let scheduler: Scheduler
+    let releaser: Releaser
+    /// Hooks are waited for only if there is a `Reporting` to make their notices.
+    let hooks: Hooks?
+    let views: UploadViews
+    let signals: Signals
+    let troubles: Alerts
+    let unsureReleases: Alerts
+
+    /// If the state cannot be written for this long, a person has to act.
+    private static let longestTrouble: Duration = .seconds(10)
+
+    /// Returns when nothing is left that may be sent now, or when the task is cancelled.
+    ///
+    /// - Parameter patience: How long to wait, once all loops are at rest, for uploads that may be sent within that
+    ///   time: those with waits that end, and files that stop changing.
+    func waitForEnd(_ patience: Duration) async throws {
+        var leaveAt: MonotonicTime?
+        while !Task.isCancelled {
+            if let hold = troubles["state"],
+                hold.since.advanced(by: Self.longestTrouble) < context.clocks.wall()
+            {
+                return
+            }
+            if await isAtRest() {
+                let now = context.clocks.monotonic()
+                let last = leaveAt ?? now.advanced(by: patience)
+                leaveAt = last
+                guard now < last, try await mayGo(by: last, now) else { return }
+            }
+            // Woken every second, since no signal comes for two conditions: the end of the patience, and a state that
+            // cannot be written.
+            await signals.rest.signal.wait(atMost: .seconds(1))
+        }
+    }
+
+    /// Whether no work is under way, and none will begin before a deadline or an event.
+    func isAtRest() async -> Bool {
+        let before = signals.rest.rings
+        let loops = [
+            signals.staging, signals.scheduling, signals.release, signals.removal, signals.retention, signals.grouping,
+        ]
+        if let hooks { guard signals.hook.isWaiting, await hooks.isAtRest else { return false } }
+        guard watcher.isAtRest, loops.allSatisfy(\.isWaiting), await stager.isAtRest, await scheduler.isIdle,
+            await grouping.isAtRest
+        else { return false }
+        if let hooks { guard signals.hook.isWaiting, await hooks.isAtRest else { return false } }
+        return watcher.isAtRest && loops.allSatisfy(\.isWaiting) && signals.rest.rings == before
+    }
+
+    /// Whether some upload waits that a deadline may release in time, or some file may settle.
+    private func mayGo(by last: MonotonicTime, _ now: MonotonicTime) async throws -> Bool {
+        let states = watcher.states()
+        if OnceRun.mayProgress(states, by: last) { return true }
+        let deadlines = [
+            try await scheduler.nextDeadline(), await stager.nextDeadline(), await releaser.nextDeadline(),
+        ]
+        return deadlines.contains { $0.map { now.advanced(by: $0) <= last } ?? false }
+    }
+
+    /// Whether some file may settle in time. A file that changes has no deadline, and is given the time; a file that is
+    /// too young has one.
+    static func mayProgress(_ states: [WatchState], by last: MonotonicTime) -> Bool {
+        states.contains { state in
+            state.settling > state.young.files || state.young.next.map { $0 <= last } ?? false
+        }
+    }
+
+    /// What the run leaves undone.
+    func leftovers() async throws -> OnceView {
+        var view = OnceView(completed: await scheduler.completed)
+        for tally in try await context.store.tallies() {
+            switch tally.state {
+            case .staging, .queued, .uploading: view.waiting += tally.uploads
+            case .failed: view.failed += tally.uploads
+            case .completed, .cancelled, .removed: break
+            }
+        }
+        for states in [[UploadState.failed], [.staging, .queued, .uploading]] where view.uploads.count < OnceView.most {
+            var filter = Store.Filter()
+            filter.states = states
+            filter.limit = OnceView.most - view.uploads.count
+            view.uploads += await views.views(try await context.store.rows(filter)[...])
+        }
+        let states = watcher.states()
+        view.young = states.reduce(0) { $0 + $1.young.files }
+        // Files that keep the run from being done come first.
+        let waiting = watcher.settlingFiles()
+        let files = waiting.filter { !$0.isYoung } + waiting.filter(\.isYoung)
+        view.settling = files.prefix(OnceView.most).map { file in
+            OnceView.Unsettled(
+                folder: file.folder, path: file.path.display, size: file.size,
+                reason: file.explanation, isYoung: file.isYoung)
+        }
+        // A file that changed while it was copied is already recorded and counted.
+        let listed = Set(view.uploads.map(\.path))
+        let named = view.settling.count
+        view.settling.removeAll { listed.contains($0.path) }
+        view.waiting += states.reduce(0) { $0 + $1.settling - $1.young.files } - (named - view.settling.count)
+        let held = await grouping.waiting(naming: OnceView.most).values
+        view.waiting += held.reduce(0) { $0 + $1.files }
+        view.settling += held.flatMap(\.first).prefix(max(0, OnceView.most - view.settling.count)).map { one in
+            OnceView.Unsettled(
+                folder: one.file.folder, path: one.file.path.display, size: one.file.status.size, reason: one.reason,
+                isYoung: false)
+        }
+        view.unreleased = try await context.store.releasable(limit: OnceView.most).map { asset, _ in
+            OnceView.Unreleased(path: asset.path.display, reason: asset.sourceNote ?? "its turn did not come")
+        }
+        let kept = unsureReleases.byName
+        view.kept = kept.values.map(\.text).sorted()
+        // If `release_unsure` is set, keeping the source is intended: as in `check`.
+        let isLeft = kept.keys.contains { context.configuration.folder($0)?.releaseUnsure == nil }
+        view.absent = watcher.states().map(FolderView.init).filter {
+            $0.state.hasPrefix("absent") || $0.state.hasPrefix("failed")
+        }
+        view.troubles = troubles.all.map(\.text).sorted()
+        view.done =
+            view.waiting == 0 && view.failed == 0 && view.unreleased.isEmpty && !isLeft
+            && view.absent.isEmpty && view.troubles.isEmpty
+        return view
+    }
+}

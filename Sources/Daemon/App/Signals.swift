@@ -1,0 +1,39 @@
+/// The wake-ups of the daemon's loops: one for each loop.
+struct Signals: Sendable {
+    /// Counts the wake-ups, to find out whether all loops are at rest.
+    let rest: QuiescenceCounter
+    /// Assets may be waiting to be copied.
+    let staging: AsyncSignal
+    /// Uploads may be waiting to be sent.
+    let scheduling: AsyncSignal
+    /// Assets may be waiting for their release.
+    let release: AsyncSignal
+    /// Remote leftovers may be waiting to be removed.
+    let removal: AsyncSignal
+    /// Files arrived that travel with others.
+    let grouping: AsyncSignal
+    /// Verified sources that are kept for a while may be due for removal.
+    let retention: AsyncSignal
+    /// Hooks may have notices to deliver.
+    let hook: AsyncSignal
+    /// Files arrived, or the daemon has started: the daily maintenance may be due.
+    let maintenance = AsyncSignal()
+    /// Folders of removable media may have a new state.
+    let media = AsyncSignal()
+    /// Work has ended and entered a list, from which it is to be removed later.
+    let history = AsyncSignal()
+    /// The files of `metrics` may be due.
+    let metrics = AsyncSignal()
+
+    init() {
+        let rest = QuiescenceCounter()
+        self.rest = rest
+        staging = AsyncSignal(rest)
+        scheduling = AsyncSignal(rest)
+        release = AsyncSignal(rest)
+        removal = AsyncSignal(rest)
+        grouping = AsyncSignal(rest)
+        retention = AsyncSignal(rest)
+        hook = AsyncSignal(rest)
+    }
+}

@@ -1,0 +1,51 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Store
+
+/// Reports when the state cannot be written, and when it can be written again.
+struct StateHealth: Sendable {
+    private let configuration: CurrentConfiguration
+    private let clocks: any Clocks
+    private let log: Log
+    /// The report is the entry `state`.
+    private let troubles: Alerts
+    private let signals: Signals
+
+    init(
+        configuration: CurrentConfiguration, clocks: any Clocks, log: Log, troubles: Alerts, signals: Signals
+    ) {
+        self.configuration = configuration
+        self.clocks = clocks
+        self.log = log
+        self.troubles = troubles
+        self.signals = signals
+    }
+
+    /// Reports that the state cannot be written: once, however many callers find it and however often. The scheduler
+    /// then tries to write it every few seconds until it succeeds; ``committed()`` clears the report.
+    func failed(_ error: StoreError) {
+        let path = configuration.settings.state
+        var text = "the state in \(path.display) cannot be written: \(error.message)"
+        let reason = text
+        // A disk that does not report its free space may be the cause itself.
+        if error.isFull, let space = try? Space(at: path) {
+            text += "; \(space.free) bytes are free there, and \(Store.neededRoom) are needed"
+        }
+        guard troubles.set("state", Hold(.disk, since: clocks.wall(), text: text), news: reason) else { return }
+        log.error("the state cannot be written: nothing is taken in, sent or released", ["reason": text])
+        signals.scheduling.signal()
+    }
+
+    /// Called after each commit: the loops that wait for the state continue.
+    func committed() {
+        guard troubles.clear("state") else { return }
+        log.notice("the state can be written again")
+        for signal in [
+            signals.scheduling, signals.staging, signals.release, signals.removal, signals.retention, signals.media,
+            signals.hook,
+        ] {
+            signal.signal()
+        }
+    }
+}

@@ -1,0 +1,135 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Staging
+internal import Store
+internal import Watch
+
+/// A request to scan folders now.
+package struct RescanRequest: Codable, Sendable, Hashable {
+    /// The folder's name; all folders when it is absent.
+    package var folder: String?
+    /// Whether the answer comes after the scan.
+    package var wait: Bool
+
+    package init(folder: String? = nil, wait: Bool = false) {
+        self.folder = folder
+        self.wait = wait
+    }
+}
+
+package struct RescanView: Codable, Sendable, Hashable {
+    package var name: String
+    package var path: String
+    /// As in `status`.
+    package var state: String
+    /// Files that the scan found, and the new ones among them; absent without `wait`. Files that were already settling
+    /// are not among them.
+    package var files: Int?
+    package var new: Int?
+    /// Files that have not settled yet.
+    package var settling: Int
+
+    package init(name: String, path: String, state: String, files: Int?, new: Int?, settling: Int) {
+        self.name = name
+        self.path = path
+        self.state = state
+        self.files = files
+        self.new = new
+        self.settling = settling
+    }
+}
+
+package struct RescanReply: Codable, Sendable, Hashable {
+    /// Whether the scan is over; `false` without `wait`.
+    package var done: Bool
+    package var folders: [RescanView]
+
+    package init(done: Bool, folders: [RescanView]) {
+        self.done = done
+        self.folders = folders
+    }
+}
+
+/// Commands about watched folders: scan them now, and accept another directory in place of the recorded one.
+struct FolderCommands: Sendable {
+    let context: Context
+    let lifecycle: Lifecycle
+    let sources: SourceFolders
+    let watcher: Watcher
+    /// Signalled when the watcher reports a change of a folder.
+    let watchChanges: AsyncBroadcast
+    let stager: Stager
+    let releaser: Releaser
+
+    func rescan(_ request: RescanRequest) async throws -> RescanReply {
+        try lifecycle.requireReady()
+        try context.configuration.names.require(folder: request.folder, destination: nil)
+        if let name = request.folder, let path = context.configuration.folder(name)?.watch.path {
+            try await requireOwn(path)
+        }
+        let folders = request.folder.map { Set([$0]) }
+        // Files that wait for their folder or for their target are tried as well.
+        let named = folders ?? Set(context.settings.folders.map(\.watch.name))
+        await stager.retry(named)
+        try await releaser.retry(named)
+        guard request.wait else {
+            watcher.rescan(folders)
+            return RescanReply(done: false, folders: views(states(of: folders), counted: false))
+        }
+        // The signal first: a change between the request and the first check of the states is not missed.
+        return try await watchChanges.lend { signal in
+            let asked = watcher.rescan(folders)
+            while true {
+                let states = states(of: folders)
+                // A reload may have removed a folder meanwhile. The request waits neither for such a folder nor for a
+                // server that does not answer.
+                if states.allSatisfy({ $0.isStuck || $0.lookedSince.map { $0 >= asked } ?? false }) {
+                    return RescanReply(done: true, folders: views(states, counted: true))
+                }
+                try Task.checkCancellation()
+                if watchChanges.isOver { throw Refusal(.unavailable, "the daemon is stopping") }
+                // A limit, since a file system that stops answering reports no change.
+                await signal.wait(atMost: .seconds(5))
+            }
+        }
+    }
+
+    /// Accepts the present directory at a folder's path as the right one, and scans it.
+    func accept(folder name: String) async throws -> RescanReply {
+        try lifecycle.requireReady()
+        try context.configuration.names.require(folder: name, destination: nil)
+        guard let path = context.settings.folders.first(where: { $0.watch.name == name })?.watch.path else {
+            throw Refusal(.notFound, "no folder with a path is called `\(printable(name))`")
+        }
+        // In this order: an inspection in between records the directory that is accepted.
+        try await context.store.forgetFolder(at: path)
+        sources.accept(path)
+        context.log.notice("a person accepted the directory of a folder", ["folder": name, "path": path.display])
+        return try await rescan(RescanRequest(folder: name, wait: true))
+    }
+
+    /// - Throws: ``Refusal`` where the folder's directory, or a link on the way to it, belongs to another user.
+    private func requireOwn(_ path: FilePath) async throws {
+        let folder = sources[path]
+        do { _ = try await SlowDisk(patience: .seconds(3)).run { _ in try folder.open().path } } catch let error
+            as SystemError where error.isOfAnotherFolder
+        {
+            throw Refusal(.conflict, error.description)
+        } catch {
+            // Any other error while opening it shows in its state.
+        }
+    }
+
+    private func states(of folders: Set<String>?) -> [WatchState] {
+        watcher.states().filter { folders?.contains($0.folder) ?? true }
+    }
+
+    private func views(_ states: [WatchState], counted: Bool) -> [RescanView] {
+        states.map { state in
+            RescanView(
+                name: state.folder, path: state.path.display, state: FolderView(state).state,
+                files: counted ? state.found : nil, new: counted ? state.fresh : nil, settling: state.settling)
+        }
+    }
+}

@@ -1,0 +1,168 @@
+internal import Core
+internal import Linux
+internal import Store
+
+/// A request to waive rules for a while.
+package struct AllowRequest: Codable, Sendable, Hashable {
+    /// Uploads: ids, unique prefixes of at least 6 characters, or keys.
+    package var ids: [String]
+    package var folder: String?
+    /// `window`, `metered`, `quota`.
+    package var kinds: [String]
+    /// In seconds; 0 takes the exceptions back.
+    package var duration: Int64
+
+    package init(ids: [String] = [], folder: String? = nil, kinds: [String], duration: Int64) {
+        self.ids = ids
+        self.folder = folder
+        self.kinds = kinds
+        self.duration = duration
+    }
+}
+
+/// A rate limit that a person sets for all transfers.
+package struct LimitRequest: Codable, Sendable, Hashable {
+    /// In bytes a second; absent takes the limit back.
+    package var rate: Int64?
+    /// In seconds.
+    package var duration: Int64?
+
+    package init(rate: Int64?, duration: Int64?) {
+        self.rate = rate
+        self.duration = duration
+    }
+}
+
+package struct OverrideView: Codable, Sendable, Hashable {
+    /// `all`, `folder`, `upload`.
+    package var scope: String
+    /// The folder's name, or the upload's id.
+    package var name: String?
+    /// `window`, `metered`, `quota`; `rate`.
+    package var kind: String
+    /// In bytes a second, for a `rate`.
+    package var rate: Int64?
+    package var since: String
+    package var until: String
+    /// The user who made the exception.
+    package var by: String
+
+    init(_ record: OverrideRecord) {
+        scope = record.scope.rawValue
+        name = record.scope == .all ? nil : record.name
+        switch record.kind {
+        case .exemption(let exemption): kind = exemption.rawValue
+        case .rate(let bytes): (kind, rate) = ("rate", bytes)
+        case .unknown(let word): kind = word
+        }
+        since = record.since.description
+        until = record.until.description
+        by = record.who
+    }
+}
+
+/// The exceptions in force after a change.
+package struct OverridesReply: Codable, Sendable, Hashable {
+    package var exceptions: [OverrideView]
+    /// The exceptions that were in force and are taken back; absent where nothing was to be taken back.
+    package var ended: [OverrideView]?
+
+    package init(exceptions: [OverrideView], ended: [OverrideView]? = nil) {
+        self.exceptions = exceptions
+        self.ended = ended
+    }
+}
+
+/// Commands that make exceptions from the policy for a while, and take them back.
+struct OverrideCommands: Sendable {
+    let context: Context
+    let lifecycle: Lifecycle
+    let finder: UploadFinder
+    let scheduler: Scheduler
+
+    /// A year: a longer exception belongs in the configuration.
+    private static let longest: Int64 = 366 * 86_400
+
+    func allow(_ request: AllowRequest, by who: String) async throws -> OverridesReply {
+        try lifecycle.requireReady()
+        let kinds = try request.kinds.map { word in
+            guard let exemption = Exemption(rawValue: word) else {
+                throw Refusal(.badRequest, "`\(printable(word))` cannot be allowed; there are: metered, quota, window")
+            }
+            return exemption
+        }
+        if kinds.isEmpty { throw Refusal(.badRequest, "say what is allowed: metered, quota or window") }
+        guard (0...Self.longest).contains(request.duration) else {
+            throw Refusal(.badRequest, "an exception lasts for a year at most")
+        }
+        guard request.ids.isEmpty != (request.folder == nil) else {
+            throw Refusal(.badRequest, "give ids or a folder")
+        }
+        try context.configuration.names.require(folder: request.folder, destination: nil)
+        var things: [(OverrideRecord.Scope, String)] = request.folder.map { [(.folder, $0)] } ?? []
+        for row in try await finder.rows(Selection(ids: request.ids)) where !request.ids.isEmpty {
+            if row.upload.state.isTerminal {
+                throw Refusal(
+                    .conflict, "\(row.upload.id) is \(row.upload.state.rawValue): only what waits is allowed something",
+                    id: row.upload.id)
+            }
+            things.append((.upload, row.upload.id))
+        }
+        let now = context.clocks.wall()
+        let records = things.flatMap { scope, name in
+            kinds.map {
+                OverrideRecord(
+                    scope: scope, name: name, kind: .exemption($0), since: now,
+                    until: now.advanced(by: .seconds(request.duration)), who: who)
+            }
+        }
+        return try await put(records, isOver: request.duration == 0)
+    }
+
+    func limit(_ request: LimitRequest, by who: String) async throws -> OverridesReply {
+        try lifecycle.requireReady()
+        let now = context.clocks.wall()
+        guard let rate = request.rate else {
+            if request.duration != nil {
+                throw Refusal(.badRequest, "a limit is taken back at once: give `duration` with a `rate`, or neither")
+            }
+            return try await put(
+                [OverrideRecord(scope: .all, name: "", kind: .rate(0), since: now, until: now, who: who)], isOver: true
+            )
+        }
+        guard rate >= 0, let duration = request.duration, (1...Self.longest).contains(duration) else {
+            throw Refusal(.badRequest, "a limit takes a rate, and a length of time of up to a year")
+        }
+        return try await put(
+            [
+                OverrideRecord(
+                    scope: .all, name: "", kind: .rate(rate), since: now, until: now.advanced(by: .seconds(duration)),
+                    who: who)
+            ], isOver: false)
+    }
+
+    private func put(_ records: [OverrideRecord], isOver: Bool) async throws -> OverridesReply {
+        var ended: [OverrideRecord]?
+        if isOver {
+            let now = context.clocks.wall()
+            ended = try await context.store.exceptions().filter { one in
+                one.until > now && records.contains { $0.isAbout(one) }
+            }
+            try await context.store.clearExceptions(records)
+        } else {
+            try await context.store.setExceptions(records)
+        }
+        for record in records {
+            context.log.notice(
+                isOver ? "an exception was taken back" : "a person made an exception",
+                [
+                    "scope": record.scope.rawValue, "name": record.name, "kind": OverrideView(record).kind,
+                    "until": isOver ? nil : record.until.description, "by": record.who,
+                ])
+        }
+        try await scheduler.reloadExceptions()
+        return OverridesReply(
+            exceptions: try await context.store.exceptions().map { OverrideView($0) },
+            ended: ended.map { $0.map { OverrideView($0) } })
+    }
+}

@@ -1,0 +1,254 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Staging
+internal import Store
+
+/// Uploads bytes that a person or a program hands over without a file.
+struct ByteReceiver: Sendable {
+    let context: Context
+    let lifecycle: Lifecycle
+    let reception: Reception
+    let views: UploadViews
+
+    func receive(
+        _ request: ReceiveRequest, _ next: @escaping @Sendable () async throws -> [UInt8]?
+    ) async throws -> UploadsReply {
+        try lifecycle.requireReady()
+        let checks = RequestChecks(configuration: context.configuration.value)
+        try checks.checkOptions(to: request.to, key: request.key, context: request.context)
+        if let problem = Self.problem(ofName: request.name) { throw Refusal(.badRequest, "`name` \(problem)") }
+        let to = try destinations(for: request)
+        try checks.checkRequests(request.headers, url: request.url, for: to)
+        let ids = try await reception.receive(request, to: to, next)
+        return try await views.reply(ids)
+    }
+
+    private func destinations(for request: ReceiveRequest) throws -> [String] {
+        var named: Set<String> = []
+        let to = request.to.filter { named.insert($0).inserted }
+        if !to.isEmpty { return to }
+        let known = context.settings.destinations.map(\.name)
+        guard let only = known.first, known.count == 1 else {
+            throw Refusal(
+                .badRequest,
+                "no folder says where these bytes are to go: name a destination (`to`): "
+                    + known.joined(separator: ", "))
+        }
+        return [only]
+    }
+
+    /// - Returns: `nil` for a name that a file may have.
+    private static func problem(ofName name: String) -> String? {
+        if name.isEmpty || name.utf8.count > 255 { return "has 1 to 255 bytes" }
+        if name == "." || name == ".." || name.contains("/") { return "is a file's name alone, without a folder" }
+        return printable(name) == name ? nil : "has a control character"
+    }
+}
+
+/// Receives the bytes of one file into the staging folder, and records it when it is complete and durable.
+///
+/// The asset is *staged* from its creation: it has no source, and later steps treat it like an asset whose source has
+/// been removed. Nothing is acknowledged before the transaction at the end, and a start removes what is left of an
+/// unfinished reception.
+struct Reception: Sendable {
+    let context: Context
+    let making: LiveStaging
+    let mediaReading: MediaReading
+    let counters: Counters
+    let signals: Signals
+    let stager: Stager
+    let intake: Intake
+
+    /// Space is requested in steps of at least this.
+    private static let step: Int64 = 16 << 20
+
+    /// - Returns: The ids of its uploads.
+    func receive(
+        _ request: ReceiveRequest, to destinations: [String], _ next: @Sendable () async throws -> [UInt8]?
+    ) async throws -> [String] {
+        var draft = arrival(of: request, to: destinations, size: 0)
+        try refuseTaken(try await context.store.keyHolder(draft.orders))
+        try await stager.enter()
+        var room = StagingBudget.Reservation()
+        do {
+            try await stager.change(&room, arrived: 0, more: request.size ?? 0, of: request.name)
+            let (number, ids) = try await context.store.beginReception(uploads: draft.orders.count)
+            CrashPoint.reached("receiving")
+            making.begin(number, draft.file.path.shown, .receiving, total: request.size ?? 0)
+            defer { making.end(number) }
+            do {
+                let copy = try await copy(number, ids, &draft, &room, next)
+                try await record(draft, number, ids, copy)
+            } catch {
+                await giveUp(number)
+                throw error
+            }
+            await stager.leave(room)
+            return ids
+        } catch {
+            await stager.leave(room)
+            throw refusal(error)
+        }
+    }
+
+    /// Also when the task is cancelled: the next start removes the copy, which has no use until then.
+    private func giveUp(_ number: Int64) async {
+        let staging = context.staging
+        do {
+            try await blocking { try staging.remove(FilePath("\(number)")) }
+            try await context.store.endReception(number)
+        } catch {
+            context.log.warning(
+                "what was not taken could not be removed; the next start does",
+                ["copy": "\(number)", "reason": "\(error)"])
+        }
+    }
+
+    private func copy(
+        _ number: Int64, _ ids: [String], _ draft: inout NewAsset, _ room: inout StagingBudget.Reservation,
+        _ next: @Sendable () async throws -> [UInt8]?
+    ) async throws -> StagingArea.FreshCopy {
+        let (staging, name) = (context.staging, FilePath("\(number)"))
+        let incoming = try await blocking { try staging.receive(name) }
+        var arrived: Int64 = 0
+        while let bytes = try await next() {
+            let count = Int64(bytes.count)
+            if arrived + count > room.size {
+                let name = draft.file.relative.display
+                // Where the cache is nearly full, no more than the present bytes.
+                do { try await stager.change(&room, arrived: arrived, more: max(count, Self.step), of: name) } catch {
+                    guard let refusal = error as? Refusal, refusal.code == .noRoom, count < Self.step else {
+                        throw error
+                    }
+                    try await stager.change(&room, arrived: arrived, more: count, of: name)
+                }
+            }
+            try await blocking { try incoming.write(bytes) }
+            arrived += count
+            making.copied(number, arrived)
+        }
+        draft.file.status.size = arrived
+        draft.file.identity.size = arrived
+        let (file, orders) = (draft.file, draft.orders)
+        return try await blocking {
+            let copy = try incoming.finish { _ in
+                CopyOrigin(
+                    file.identity, root: file.root, changed: file.status.changed,
+                    uploads: zip(orders, ids).map { order, id in
+                        CopyOrigin.Upload(
+                            id: id, destination: order.destination, name: order.name, key: order.key,
+                            context: order.context, url: order.url)
+                    })
+            }
+            try staging.publish([copy])
+            return copy
+        }
+    }
+
+    private func record(_ arrival: NewAsset, _ number: Int64, _ ids: [String], _ copy: StagingArea.FreshCopy)
+        async throws
+    {
+        let (reading, place) = (mediaReading, context.staging.path(FilePath("\(number)")))
+        let leaf = arrival.file.relative
+        let facts = try await blocking { reading.facts(of: nil, orOf: place, named: leaf, probes: false) }
+        try refuseTaken(
+            try await context.store.receive(arrival, as: number, uploads: ids, sha256: copy.sha256, facts: facts))
+        CrashPoint.reached("taken")
+        counters.add(.files, [arrival.file.folder])
+        context.log.info(
+            "taken",
+            ["path": arrival.file.path.display, "size": "\(copy.size)", "sha256": hexadecimal(copy.sha256)])
+        signals.scheduling.signal()
+        signals.maintenance.signal()
+    }
+
+    private func refuseTaken(_ holder: String?) throws {
+        if let holder { throw Refusal(.conflict, "upload \(holder) is under way with the same key", id: holder) }
+    }
+
+    private func arrival(of request: ReceiveRequest, to destinations: [String], size: Int64) -> NewAsset {
+        let folder = FolderSettings.received
+        let now = context.clocks.wall().milliseconds * 1_000_000
+        let (root, relative) = (folder.watch.path, FilePath(request.name))
+        let status = FileStatus(
+            device: 0, inode: 0, size: size, modified: now, changed: now, born: nil, mode: 0o100600)
+        let identity = StoredIdentity(
+            folder: folder.watch.name, relative: relative, size: size, modified: now, inode: nil, born: nil,
+            fileSystem: nil)
+        return intake.arrival(
+            of: SettledFile(
+                folder: folder.watch.name, root: root, relative: relative, status: status, identity: identity,
+                settledBy: .added), folder, to: destinations, key: request.key, context: request.context,
+            headers: request.headers, url: request.url)
+    }
+
+    /// The error of the disk, as a refusal that a person can act on.
+    private func refusal(_ error: any Error) -> any Error {
+        switch error {
+        case StagingError.full(let error): Refusal(.noRoom, "no room in \(context.staging.folder.display): \(error)")
+        case StagingError.tooLarge(let error):
+            Refusal(.noRoom, "the staging folder takes no file of this size: \(error)")
+        case StagingError.broken(let error):
+            Refusal(.unavailable, "the staging folder does not work: \(error); `sluice doctor` looks at it")
+        default: error
+        }
+    }
+}
+
+extension Stager {
+    /// The most receptions at a time: each has a descriptor and a buffer.
+    private static let mostReceptions = 16
+
+    /// Waits until the leftovers of an earlier run are removed.
+    func enter() async throws {
+        try await swept.waitForEnd()
+        if receptions >= Self.mostReceptions {
+            throw Refusal(
+                .unavailable,
+                "\(receptions) files are being handed over already, which is the most: wait until one is in")
+        }
+        receptions += 1
+    }
+
+    func leave(_ room: StagingBudget.Reservation) {
+        receptions -= 1
+        admission.release(room)
+        // Copies that wait for space may have it now. The signal also wakes the check for rest.
+        house.stagingSignal.signal()
+    }
+
+    /// Promises space for `more` bytes after those that have arrived, in place of the earlier promise.
+    ///
+    /// - Throws: ``Refusal`` when there is none. It does not wait as copies do: a caller is waiting.
+    func change(_ room: inout StagingBudget.Reservation, arrived: Int64, more: Int64, of name: String) async throws {
+        let query = admission.beginSpaceQuery()
+        guard let now = try await budget() else {
+            throw Refusal(
+                .unavailable, house.troubles["staging"]?.text ?? "the staging folder cannot be asked for its space")
+        }
+        // The bytes that have arrived are already subtracted from the free space of the disk.
+        let wanted = StagingBudget.Reservation(size: arrived + more, need: more)
+        let others = admission.reserved(since: query, without: room)
+        if let obstacle = now.obstacle(for: FilePath(name), wanted, reserved: others) {
+            throw Refusal(.noRoom, now.refusal(of: name, obstacle.news, others, arrived: arrived))
+        }
+        admission.extend(&room, to: wanted)
+    }
+}
+
+extension StagingBudget {
+    /// The reason why bytes that are handed over are refused.
+    ///
+    /// - Parameter news: The subject from ``obstacle(for:_:reserved:)``.
+    fileprivate func refusal(of name: String, _ news: String, _ others: Reservation, arrived: Int64) -> String {
+        let file = FilePath(name).display
+        if news == "max_size", let cap {
+            return "\(file) does not fit into the cache, which holds \(shownBytes(used + others.size)) of at most "
+                + "\(shownBytes(cap)) (`staging.max_size`), when \(shownBytes(arrived)) of it are there: "
+                + "wait until uploads are done, or raise that"
+        }
+        return "no room in \(folder.display) for \(file): \(shownBytes(max(0, free - others.need))) are free, and "
+            + "\(shownBytes(keepFree)) are to stay free (`staging.keep_free`): make room, or wait until uploads are done"
+    }
+}

@@ -1,0 +1,227 @@
+internal import Core
+internal import Credentials
+internal import Linux
+internal import Staging
+internal import Store
+
+/// Commands that end uploads and start them again: some by their ids, or all that match a filter, however many.
+struct UploadCommands: Sendable {
+    let context: Context
+    let lifecycle: Lifecycle
+    let finder: UploadFinder
+    let views: UploadViews
+    let scheduler: Scheduler
+    let stager: Stager
+    let sources: SourceFolders
+    let secrets: SecretReader
+    let signals: Signals
+
+    /// The most views in an answer about more uploads than a person named.
+    private static let shown = 100
+    /// Uploads in one transaction: a long one would delay all other work.
+    private static let piece = 200
+
+    func cancel(_ selection: Selection) async throws -> UploadsReply {
+        try lifecycle.requireReady()
+        let reply: UploadsReply
+        if selection.ids.isEmpty {
+            reply = try await forAll(selection, ["ongoing"]) { ids in
+                let states = try await context.store.cancel(ids)
+                await releaseCancelled(ids)
+                return Done(ids: zip(ids, states).filter { $0.1 == .cancelled }.map(\.0))
+            }
+        } else {
+            let rows = try await finder.rows(selection)
+            for row in rows where row.upload.state == .completed || row.upload.state == .removed {
+                throw Refusal(
+                    .conflict,
+                    "\(row.upload.id) is \(Self.word(row)): cancel ends only what is not over", id: row.upload.id)
+            }
+            let ids = rows.map(\.upload.id)
+            for start in stride(from: 0, to: ids.count, by: Self.piece) {
+                _ = try await context.store.cancel(Array(ids[start..<min(start + Self.piece, ids.count)]))
+            }
+            CrashPoint.reached("cancelled")
+            await releaseCancelled(ids)
+            return try await views.reply(ids)
+        }
+        CrashPoint.reached("cancelled")
+        return reply
+    }
+
+    /// The word for how an upload ended.
+    private static func word(_ row: UploadRow) -> String {
+        row.upload.state == .removed
+            ? "\((row.upload.ended ?? .removed).rawValue) and in the history" : row.upload.state.rawValue
+    }
+
+    func remove(_ selection: Selection) async throws -> UploadsReply {
+        try lifecycle.requireReady()
+        guard !selection.ids.isEmpty else { throw Refusal(.badRequest, "give ids; `flush` clears whole lists") }
+        let rows = try await finder.rows(selection)
+        for row in rows where !row.upload.state.isTerminal {
+            throw Refusal(
+                .conflict,
+                "\(row.upload.id) is \(row.upload.state.rawValue): remove is for what is over; `cancel` ends it",
+                id: row.upload.id)
+        }
+        let ids = rows.map(\.upload.id)
+        for start in stride(from: 0, to: ids.count, by: Self.piece) {
+            _ = try await context.store.leave(Array(ids[start..<min(start + Self.piece, ids.count)]), .dismissed)
+        }
+        CrashPoint.reached("dismissed")
+        for signal in [signals.release, signals.history] { signal.signal() }
+        return try await views.reply(ids)
+    }
+
+    func flush(_ request: FlushRequest) async throws -> UploadsReply {
+        try lifecycle.requireReady()
+        let known = Store.endings.map(\.list)
+        let lists = request.list.map { [$0] } ?? known
+        if let strange = lists.first(where: { !known.contains($0) }) {
+            throw Refusal(
+                .badRequest,
+                "flush clears \(known.joined(separator: ", ")), not `\(printable(strange))`: what is ongoing goes on")
+        }
+        let selection = Selection(
+            all: request.folder == nil && request.destination == nil, folder: request.folder,
+            destination: request.destination)
+        let reply = try await forAll(selection, Set(lists)) { ids in
+            let states = try await context.store.leave(ids, .flushed)
+            return Done(ids: zip(ids, states).filter { $0.1 == .removed }.map(\.0))
+        }
+        try await context.store.announce(
+            "flushed", ["lists": lists.joined(separator: " "), "count": "\(reply.count)"])
+        for signal in [signals.release, signals.history] { signal.signal() }
+        return reply
+    }
+
+    private func releaseCancelled(_ ids: [String]) async {
+        await scheduler.cancel(Set(ids))
+        await stager.reconsider()
+        for signal in [signals.removal, signals.release, signals.staging] { signal.signal() }
+    }
+
+    func retry(_ selection: Selection) async throws -> UploadsReply {
+        try lifecycle.requireReady()
+        defer { for signal in [signals.staging, signals.scheduling] { signal.signal() } }
+        if selection.ids.isEmpty {
+            return try await forAll(selection, ["failed"]) { ids in try await retryAll(ids) }
+        }
+        let rows = try await finder.rows(selection)
+        for row in rows where !row.upload.state.isTerminal && row.upload.pausedAt != nil {
+            throw Refusal(.conflict, "\(row.upload.id) is paused: use `resume`", id: row.upload.id)
+        }
+        for row in rows {
+            switch row.upload.ending {
+            case .completed:
+                throw Refusal(
+                    .conflict, "\(row.upload.id) is completed: `add --again` uploads the file once more",
+                    id: row.upload.id)
+            case nil: continue
+            default: try await retry(row)
+            }
+        }
+        // Waiting uploads are tried at once, as by `resume`. Uploads that were started again a moment ago need no more
+        // than that.
+        let waiting = Set(rows.filter { $0.upload.ending == nil }.map(\.upload.destination))
+        if !waiting.isEmpty { try await scheduler.reconsider(waiting, isWanted: true) }
+        return try await views.reply(rows.map(\.upload.id))
+    }
+
+    private func retry(_ row: UploadRow) async throws {
+        await scheduler.end(row.upload.id)
+        secrets.renew(of: row.upload.destination)
+        let (staging, asset) = (context.staging, row.asset)
+        let copy = try await blocking { try staging.size(of: asset.stagedName) }
+        if asset.state == .staged, copy == asset.stagedSize {
+            _ = try await context.store.retry(row.upload.id, fromCopy: true)
+            return
+        }
+        let source = sources.source(asset.path)
+        let status: FileStatus?
+        do { status = try await blocking { try source.statusIfPresent() } } catch let error as SystemError {
+            throw Refusal(
+                .conflict, "the source \(asset.path.display) cannot be looked at: \(error.reason)", id: row.upload.id)
+        }
+        guard let status, status.isRegular else {
+            let rescued = asset.sourceNote.map { "; \($0)" } ?? ""
+            throw Refusal(
+                .sourceMissing,
+                "neither the staged copy nor the source \(asset.path.display) is there any more\(rescued)",
+                id: row.upload.id)
+        }
+        guard status.size == asset.size, status.modified == asset.identity.modified else {
+            throw Refusal(
+                .conflict, "\(asset.path.display) has changed since: it is picked up as a new file by itself",
+                id: row.upload.id)
+        }
+        _ = try await context.store.retry(row.upload.id, fromCopy: false)
+    }
+
+    /// In parallel, so that they share transactions. An upload that cannot be retried does not affect the others.
+    private func retryAll(_ ids: [String]) async throws -> Done {
+        try await withThrowingTaskGroup(of: (String, Refusal?).self) { group in
+            for id in ids {
+                group.addTask {
+                    guard let row = try await context.store.row(id) else {
+                        return (id, Refusal(.notFound, "\(id) is gone", id: id))
+                    }
+                    do { try await retry(row) } catch let refusal as Refusal { return (id, refusal) }
+                    return (id, nil)
+                }
+            }
+            var done = Done(ids: [])
+            for try await (id, refusal) in group {
+                if refusal == nil { done.ids.append(id) } else { done.refused += 1 }
+                done.refusal = done.refusal ?? refusal
+            }
+            return done
+        }
+    }
+
+    /// The result for a piece of the uploads.
+    private struct Done {
+        var ids: [String]
+        var refused = 0
+        /// The reason for the first refusal.
+        var refusal: Refusal?
+    }
+
+    /// Applies a command to all uploads of a folder, of a destination or of the daemon, the newest first, a piece at a
+    /// time.
+    ///
+    /// - Throws: The first refusal when every upload was refused.
+    private func forAll(
+        _ selection: Selection, _ lists: Set<String>, _ body: ([String]) async throws -> Done
+    ) async throws -> UploadsReply {
+        guard selection.all || selection.folder != nil || selection.destination != nil else {
+            throw Refusal(.badRequest, "give ids, a folder, a destination, or all")
+        }
+        var filter = Store.Filter()
+        filter.folder = selection.folder
+        filter.destination = selection.destination
+        filter.states = UploadState.allCases.filter { lists.contains($0.list) }
+        filter.limit = Self.piece
+        var (first, count, refused): ([String], Int, Int) = ([], 0, 0)
+        var refusal: Refusal?
+        while true {
+            let ids = try await context.store.ids(filter)
+            guard let last = ids.last else { break }
+            let done = try await body(ids)
+            first += done.ids.sorted(by: >).prefix(Self.shown - first.count)
+            count += done.ids.count
+            refused += done.refused
+            refusal = refusal ?? done.refusal
+            // Uploads that arrive from now on are newer, so the loop ends.
+            filter.after = last
+        }
+        if count == 0, let refusal { throw refusal }
+        if count == 0 {
+            try context.configuration.names.require(folder: selection.folder, destination: selection.destination)
+        }
+        return UploadsReply(
+            uploads: try await views.reply(first).uploads, count: count, refused: refused == 0 ? nil : refused,
+            refusal: refusal?.message)
+    }
+}

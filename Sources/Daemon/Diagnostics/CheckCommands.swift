@@ -1,0 +1,67 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Store
+internal import Synchronization
+internal import Watch
+
+/// Checks that a person asks the daemon for: with its rights, through the gate and the ledger of its uploads.
+struct CheckCommands: Sendable {
+    let context: Context
+    let lifecycle: Lifecycle
+    let scheduler: Scheduler
+    let watcher: Watcher
+    let hooks: Hooks?
+    let gate: DaemonGate
+    let ineffectiveRules: IneffectiveRules
+    /// Whether a check is under way.
+    let isChecking = AtomicFlag()
+
+    /// Checks everything that the running configuration names. A destination that is held is not asked.
+    ///
+    /// - Throws: `Refusal`, also while another check is under way.
+    func check(_ request: CheckRequest) async throws -> CheckReport {
+        try lifecycle.requireReady()
+        try context.configuration.names.require(folder: request.folder, destination: request.destination)
+        guard isChecking.set() else {
+            throw Refusal(.unavailable, "a check is under way already; ask again when it is over")
+        }
+        defer { isChecking.clear() }
+        let setup = context.configuration.value
+        let destinations = DestinationChecks(setup)
+        // The way of each destination is known, so no name is looked up again.
+        var survey = await NetworkSurvey.make(setup.settings, [:])
+        survey.note(await scheduler.interfaces)
+        survey.choices = await scheduler.choices()
+        survey.withoutEffect = await ineffectiveRules.all()
+        // A question to a disk that does not answer never returns, and each check would add another one.
+        let silent = Set(watcher.states().filter(\.isStuck).map(\.folder))
+        let waiting = await scheduler.neverGoing(try await context.store.backlog())
+        return CheckReport(
+            await Checks.local(setup.settings, request, survey, silent: silent)
+                + PieceChecks.findings(setup.settings, destinations, request)
+                + PieceChecks.findings(waiting, request)
+                + (await destinations.findings(
+                    gate, .policy, request)))
+    }
+
+    /// Sends a made-up event to a hook. Nothing of it is stored or tried again.
+    func tryHook(_ name: String) async throws -> HookTrial {
+        try lifecycle.requireReady()
+        guard let hook = context.settings.hooks.first(where: { $0.name == name }) else {
+            throw Refusal(
+                .notFound, "no hook is called `\(printable(name))` in the configuration that the daemon runs with")
+        }
+        guard let hooks else { throw Refusal(.unavailable, "this program tells no hooks") }
+        return try await hooks.try(hook)
+    }
+}
+
+/// A flag that one caller at a time may set.
+final class AtomicFlag: Sendable {
+    private let isSet = Atomic(false)
+
+    /// - Returns: `false` if it was set already.
+    func set() -> Bool { !isSet.exchange(true, ordering: .acquiring) }
+    func clear() { isSet.store(false, ordering: .releasing) }
+}

@@ -1,0 +1,164 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Staging
+internal import Store
+internal import Synchronization
+internal import Watch
+
+/// Collects all metrics. The cost depends on the number of folders and destinations and not on that of uploads, and
+/// there is none between requests.
+struct MetricsCollector: Sendable {
+    let context: Context
+    let lifecycle: Lifecycle
+    let scheduler: Scheduler
+    let watcher: Watcher
+    let hooks: Hooks?
+    let ledger: Ledger
+    let counters: Counters
+    let troubles: Alerts
+    let reportTroubles: Alerts
+    let reloader: ConfigurationReloader
+
+    func metrics() async throws -> MetricsView {
+        var view = MetricsView()
+        let setup = context.configuration.value
+        let destinations = setup.settings.destinations.map(\.name)
+        // Counters start at 0, so that the first increase is seen as well.
+        for name in destinations {
+            for end in UploadEnd.allCases { view.set(.uploads, [name, end.rawValue], 0) }
+            for metric in [Metric.uploadBytes, .verifyFailures] { view.set(metric, [name], 0) }
+        }
+        for folder in setup.settings.folders { view.set(.files, [folder.watch.name], 0) }
+        for hook in setup.settings.hooks {
+            for result in ["told", "given_up", "dropped"] { view.set(.hookNotices, [hook.name, result], 0) }
+            view.set(.hookFailures, [hook.name], 0)
+        }
+        counters.enter(&view)
+        for sum in await context.store.endSums() {
+            view.set(.uploads, [sum.destination, sum.end.rawValue], sum.uploads)
+            guard sum.end == .completed else { continue }
+            view.set(.uploadBytes, [sum.destination], sum.bytes)
+            view.set(.lastSuccess, [sum.destination], sum.lastAt)
+        }
+        view.set(.overflows, [], watcher.overflows())
+        for (name, line) in await hooks?.lines ?? [:] {
+            view.set(.hookWaiting, [name], line.waiting.count)
+            if let oldest = line.oldest { view.set(.hookOldest, [name], oldest) }
+            guard !line.waiting.isEmpty, let hold = await hooks?.hold(of: line.hook) else { continue }
+            view.set(.hookHeld, [name, hold.kind.rawValue], line.waiting.count)
+        }
+        try await enterQueue(&view, destinations)
+        await enterDestinations(&view, destinations)
+        enterFolders(&view)
+        await enterRoom(&view, setup)
+        try await enterQuotas(&view)
+        view.set(.paused, [], await scheduler.pause(.all, "") != nil)
+        view.set(.troubles, [], troubles.all.count + reportTroubles.all.count)
+        enterProcess(&view, setup)
+        return view
+    }
+
+    private func enterQueue(_ view: inout MetricsView, _ destinations: [String]) async throws {
+        let states: [UploadState] = [.staging, .queued, .uploading, .failed]
+        for name in destinations {
+            for state in states {
+                view.set(.queueItems, [name, state.rawValue], 0)
+                view.set(.queueBytes, [name, state.rawValue], 0)
+            }
+        }
+        // Includes destinations that are no longer configured: their uploads wait for a person.
+        for tally in try await context.store.tallies() where states.contains(tally.state) && tally.uploads > 0 {
+            view.set(.queueItems, [tally.destination, tally.state.rawValue], tally.uploads)
+            view.set(.queueBytes, [tally.destination, tally.state.rawValue], max(0, tally.bytes))
+        }
+        for (name, time) in try await context.store.oldestOngoing() { view.set(.oldest, [name], time) }
+        for (one, count) in try await context.store.waitingClasses() {
+            guard let hold = await scheduler.holds(folder: one.folder, destination: one.destination).binding else {
+                continue
+            }
+            view.add(.held, [one.destination, hold.kind.rawValue], Int64(count))
+        }
+    }
+
+    private func enterDestinations(_ view: inout MetricsView, _ destinations: [String]) async {
+        for name in destinations {
+            view.set(.destinationOpen, [name], await scheduler.isOpen(name))
+            if let space = await scheduler.rooms[name]?.space, space.unit == .bytes, let left = space.left {
+                view.set(.remoteFree, [name], left)
+            }
+            // Without an interface, either the cost was not determined, or no network is involved.
+            guard case .open(let route)? = await scheduler.reached[name]?.way, let interface = route.interface
+            else {
+                continue
+            }
+            let cost =
+                switch route.cost {
+                case .metered: 1
+                case .unmetered: 0
+                case .unknown: -1
+                }
+            view.set(.metered, [name, interface], cost)
+        }
+    }
+
+    private func enterFolders(_ view: inout MetricsView) {
+        for state in watcher.states() {
+            let isThere =
+                switch state.condition {
+                case .watching, .scanning: true
+                case .absent, .failed: false
+                }
+            view.set(.folderPresent, [state.folder], isThere)
+            view.set(.settling, [state.folder], state.settling)
+            view.set(.polled, [state.folder], state.polled)
+            view.set(.unwatched, [state.folder], state.unwatched)
+        }
+    }
+
+    private func enterRoom(_ view: inout MetricsView, _ setup: RuntimeConfiguration) async {
+        let (staging, state) = (setup.staging, setup.settings.state)
+        // A number that cannot be read is left out: no number is better than a wrong one.
+        if let used = try? await context.store.stagedBytes() { view.set(.stagingUsed, [], used) }
+        if let free = try? await blocking({ try staging.free() }) { view.set(.stagingFree, [], free) }
+        if let free = try? await blocking({ try Space(at: state).free }) { view.set(.stateFree, [], free) }
+        if let cap = setup.settings.staging.maxSize { view.set(.stagingLimit, [], cap) }
+    }
+
+    private func enterQuotas(_ view: inout MetricsView) async throws {
+        // A copy: the scheduler may not have refreshed the book since the last period ended, for example when no upload
+        // waits.
+        var book = ledger.book
+        let now = context.clocks.wall()
+        for recount in book.advance(to: now, in: .local) {
+            let spent = try await context.store.spent(
+                since: recount.since, destination: recount.destination, folder: recount.folder,
+                networks: recount.isMetered ? [.metered] : NetworkClass.counting)
+            book.recount(recount, spent: spent, at: now)
+        }
+        for line in book.lines {
+            guard let spent = line.spent else { continue }
+            let sum = spent + line.reserved
+            if let words = line.quota.byteWords, let limit = line.quota.bytes {
+                view.set(.quotaUsedBytes, [line.place.words, words], line.quota.direction.bytes(of: sum))
+                view.set(.quotaLimitBytes, [line.place.words, words], limit)
+            }
+            if let words = line.quota.fileWords, let limit = line.quota.files {
+                view.set(.quotaUsedFiles, [line.place.words, words], sum.files)
+                view.set(.quotaLimitFiles, [line.place.words, words], limit)
+            }
+        }
+    }
+
+    private func enterProcess(_ view: inout MetricsView, _ setup: RuntimeConfiguration) {
+        view.set(.reloadSuccess, [], reloader.isLastReloadApplied)
+        view.set(.reloadTime, [], setup.since)
+        view.set(.build, [sluiceVersion], 1)
+        view.set(.started, [], lifecycle.startedAt)
+        let usage = ProcessUsage()
+        view.set(.cpu, [], .real(usage.cpu.inSeconds))
+        if let resident = usage.resident { view.set(.resident, [], resident) }
+        if let open = usage.openFiles { view.set(.openFiles, [], open) }
+        view.set(.mostFiles, [], Int64(clamping: usage.openFileLimit))
+    }
+}

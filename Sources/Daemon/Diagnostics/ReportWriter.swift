@@ -1,0 +1,101 @@
+internal import Config
+internal import Core
+internal import Linux
+
+/// Encodes metrics, status and events for files and hooks, in the same form as the API's answers. Provided by the
+/// program that serves the API.
+package struct Reporting: Sendable {
+    package var metrics: @Sendable (MetricsView) throws -> [UInt8]
+    package var status: @Sendable (StatusView) throws -> [UInt8]
+    /// The body of a notice to a hook.
+    package var event: @Sendable (EventView) throws -> [UInt8]
+
+    package init(
+        metrics: @escaping @Sendable (MetricsView) throws -> [UInt8],
+        status: @escaping @Sendable (StatusView) throws -> [UInt8],
+        event: @escaping @Sendable (EventView) throws -> [UInt8]
+    ) {
+        self.event = event
+        self.metrics = metrics
+        self.status = status
+    }
+}
+
+/// Writes the files of `metrics`.
+struct ReportWriter: Sendable {
+    let context: Context
+    /// Without it no file is written.
+    let reporting: Reporting?
+    let metrics: MetricsCollector
+    let status: StatusCollector
+    /// Wakes it: the files may be due.
+    let signal: AsyncSignal
+    let troubles: Alerts
+    private let metricsDisk = SlowDisk(patience: .seconds(5))
+    private let statusDisk = SlowDisk(patience: .seconds(5))
+
+    init(
+        context: Context, reporting: Reporting?, metrics: MetricsCollector, status: StatusCollector,
+        signal: AsyncSignal, troubles: Alerts
+    ) {
+        self.context = context
+        self.reporting = reporting
+        self.metrics = metrics
+        self.status = status
+        self.signal = signal
+        self.troubles = troubles
+    }
+
+    /// Writes the files of `metrics` until the task is cancelled. Where none is configured it sleeps until a reload.
+    func run() async throws {
+        while !Task.isCancelled {
+            let settings = context.settings.metrics
+            await write(settings)
+            await signal.wait(atMost: settings.isWritten ? settings.every : nil)
+        }
+    }
+
+    /// Writes each file independently: a file that cannot be written delays neither the other one nor anything else.
+    func write(_ settings: MetricsSettings) async {
+        guard let reporting else { return }
+        await write("metrics.textfile", settings.textfile, metricsDisk) {
+            try reporting.metrics(try await metrics.metrics())
+        }
+        await write("metrics.status_file", settings.statusFile, statusDisk) {
+            try reporting.status(try await status.status())
+        }
+    }
+
+    private func write(
+        _ key: String, _ path: FilePath?, _ disk: SlowDisk, _ content: () async throws -> [UInt8]
+    ) async {
+        guard let path else {
+            _ = troubles.clear(key)
+            return
+        }
+        do {
+            let content = try await content()
+            // A disk that does not answer must not keep a run from ending.
+            try await disk.run { _ in try Files.publish(path, content, mode: 0o644) }
+            if troubles.clear(key) { context.log.notice("written again", ["path": path.display]) }
+        } catch is CancellationError {
+            // The daemon stops.
+        } catch {
+            let text = "\(key) cannot be written: " + words(error, path.parent)
+            if troubles.set(key, Hold(.disk, since: context.clocks.wall(), text: text)) {
+                context.log.warning("cannot be written, tried again", ["path": path.display, "reason": text])
+            }
+        }
+    }
+
+    private func words(_ error: any Error, _ folder: FilePath) -> String {
+        if let silent = error as? SlowDisk.Silent {
+            return "its disk has not answered for \(Int(silent.patience.inSeconds)) s"
+        }
+        guard let error = error as? SystemError else { return "\(error)" }
+        if error.isDenied { return "\(error); the daemon's user needs write permission on \(folder.display)" }
+        if error.isMissing { return "\(error); make \(folder.display), or name another folder" }
+        if error.isReadOnly { return "\(error); under systemd, name \(folder.display) in ReadWritePaths= of the unit" }
+        return error.description
+    }
+}

@@ -1,0 +1,147 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Store
+
+/// Computes the plan from the backlog in the database, the rules of the scheduler, and the known rates.
+struct PlanQueries: Sendable {
+    let context: Context
+    let scheduler: Scheduler
+    let live: LiveUploads
+
+    func plan(_ query: PlanQuery) async throws -> PlanView {
+        let now = context.clocks.wall()
+        if let until = query.until {
+            guard until > now else { throw Refusal(.badRequest, "`until` is past: a plan is about what is to come") }
+            guard until <= now.advanced(by: Plan.furthest) else {
+                throw Refusal(.badRequest, "`until` is more than a year away: nobody can plan that far")
+            }
+        }
+        let backlog = try await context.store.backlog()
+        let rates = try await rates(query, Set(backlog.map(\.destination)))
+        var question = try await scheduler.question()
+        let (grants, short) = (await scheduler.grants(), await scheduler.short ?? [:])
+        var exempt: [Plan.Queue] = []
+        var missing = Set(grants.uploads.keys)
+        question.queues = backlog.map { waiting in
+            var queue = Plan.Queue(
+                folder: waiting.folder, destination: waiting.destination, uploads: [],
+                rest: waiting.rest + waiting.unstaged)
+            queue.grants = grants.folders[waiting.folder] ?? []
+            let destination = context.destinations[waiting.destination]
+            // Only their sum is known, so they are treated as files of one size.
+            if queue.rest.files > 0 {
+                queue.piece = destination?.uncutPiece(ofSize: queue.rest.bytes / queue.rest.files)
+            }
+            for upload in waiting.first {
+                let sent = live[upload.id]?.sent ?? upload.sent
+                let planned = Plan.Upload(
+                    left: max(0, upload.size - sent), priority: upload.priority, isUnderWay: upload.isRunning,
+                    isBegun: upload.isBegun,
+                    // An upload that has begun continues with the pieces it was cut into.
+                    piece: upload.isBegun
+                        ? short[upload.id].map { UncutPiece(costing: $0.bytes) }
+                        : destination?.uncutPiece(ofSize: upload.size))
+                guard let own = grants.uploads[upload.id] else {
+                    queue.uploads.append(planned)
+                    continue
+                }
+                // It is planned separately.
+                missing.remove(upload.id)
+                var single = Plan.Queue(folder: queue.folder, destination: queue.destination, uploads: [planned])
+                single.grants = queue.grants + own
+                exempt.append(single)
+            }
+            return queue
+        }
+        question.queues += exempt
+        question.rates = Plan.Rates(
+            everything: query.rate,
+            destinations: query.rate == nil
+                ? Dictionary(
+                    rates.compactMap { rate in rate.destination.flatMap { name in rate.rate.map { (name, $0) } } }
+                ) { $1 }
+                : [:])
+        question.until = query.until
+        let asked = question
+        // It may take a second, in which other tasks should run.
+        let plan = try await blocking { Plan(asked) }
+        return PlanView(
+            plan, rates: rates,
+            backlog: backlog.map { ($0.unstaged.files, $0.paused.files) } + exempt.map { _ in (0, 0) },
+            notes: notes(asked, rates, leftOut: missing))
+    }
+
+    private func rates(_ query: PlanQuery, _ destinations: Set<String>) async throws -> [PlanRateView] {
+        if let rate = query.rate { return [PlanRateView(rate: rate, source: "given")] }
+        let since = context.clocks.wall().advanced(by: .seconds(-7 * 86_400))
+        let best = RateEstimate.bestHours(try await context.store.usage(since: since))
+        var views: [PlanRateView] = []
+        for name in destinations.sorted() {
+            var measured = live.speed(to: name)
+            if measured == nil { measured = try await context.store.speed(to: name) }
+            views.append(RateEstimate(measured: measured, used: best[name]).view(of: name))
+        }
+        return views
+    }
+
+    private func notes(_ question: Plan.Question, _ rates: [PlanRateView], leftOut: Set<String>) -> [String] {
+        var notes: [String] = []
+        let unknown = rates.filter { $0.rate == nil }.compactMap(\.destination)
+        if !unknown.isEmpty {
+            notes.append(
+                "no rate is known of \(unknown.joined(separator: ", ")), to which little or nothing was sent for a week: give one, like "
+                    + "`sluice plan --rate '2 MB/s'`")
+        }
+        notes.append(
+            "networks, destinations, power, what is busy and pauses without an end are taken as they are now, and nothing new "
+                + "arrives")
+        if !leftOut.isEmpty {
+            notes.append(
+                "what `sluice allow` says of \(leftOut.sorted().joined(separator: ", ")) is left out: it is paused, over, "
+                    + "or far behind in its queue")
+        }
+        if let trouble = question.inputs.clockTrouble {
+            notes.append("the clock is not believed now, so what depends on it waits: \(trouble.text)")
+        }
+        return notes
+    }
+}
+
+extension Scheduler {
+    /// The rules that a person waived for folders and uploads, and until when.
+    fileprivate func grants() -> (folders: [String: [Plan.OverrideGrant]], uploads: [String: [Plan.OverrideGrant]]) {
+        var folders: [String: [Plan.OverrideGrant]] = [:]
+        var uploads: [String: [Plan.OverrideGrant]] = [:]
+        for exception in overrides {
+            guard case .exemption(let exemption) = exception.kind else { continue }
+            let grant = Plan.OverrideGrant(exemption, until: exception.until)
+            switch exception.scope {
+            case .folder: folders[exception.name, default: []].append(grant)
+            case .upload: uploads[exception.name, default: []].append(grant)
+            default: break
+            }
+        }
+        return (folders, uploads)
+    }
+
+    /// The inputs of a plan, without the backlog and the rates.
+    fileprivate func question() async throws -> Plan.Question {
+        try await house.ledger.refresh()
+        let settings = house.settings
+        // Paused folders may have been removed from the configuration while uploads of them still wait.
+        let names = settings.folders.map(\.watch.name)
+        let gone = pauses.filter { $0.scope == .folder && !names.contains($0.name) }.map(\.name)
+        let slots = settings.folders.compactMap { folder in folder.policy.concurrency.map { (folder.watch.name, $0) } }
+        var question = Plan.Question(
+            admission: admission, inputs: plannedWorld, remotes: settings.destinations.map { remote($0.name) },
+            origins: (names + gone).map { origin($0) }, folderSlots: Dictionary(slots, uniquingKeysWith: { $1 }),
+            queues: [], rates: Plan.Rates())
+        // The result of the check in a minute is unknown; a clock that was set is trusted by then.
+        if !trust.isWatching { question.inputs.clockTrouble?.until = nil }
+        question.limits = overrides.compactMap { exception in
+            if case .rate(let rate) = exception.kind { Plan.Limit(rate: rate, until: exception.until) } else { nil }
+        }
+        return question
+    }
+}

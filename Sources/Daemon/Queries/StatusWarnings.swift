@@ -1,0 +1,35 @@
+internal import Core
+internal import Linux
+internal import Store
+internal import Watch
+
+/// Sentences among the warnings of the status.
+enum StatusWarnings {
+    /// Directories whose files are not seen, or not at once, until a person solves the problem.
+    static func ofFolders(_ states: [WatchState]) -> [String] {
+        var shown: Set<FilePath> = []
+        // Folders may share a path, and its troubles with it.
+        return states.filter { shown.insert($0.path).inserted }.flatMap { state in
+            state.troubles
+                + (state.moreTroubles > 0 ? ["\(state.moreTroubles) more directories of \(state.path.display)"] : [])
+        }
+    }
+
+    /// Files that do not settle, for a person to inspect.
+    static func ofOverdueFiles(_ files: [WaitingFile]) -> [String] {
+        let late = files.filter(\.isOverdue)
+        let named = late.prefix(3).map { "\($0.path.display) does not settle: \($0.fullExplanation)" }
+        return named + (late.count > 3 ? ["\(late.count - 3) more files do not settle"] : [])
+    }
+
+    /// Uploads whose destination was removed from the configuration: no other line would report them.
+    static func ofUnknownDestinations(_ ongoing: [Tally], known: Set<String>) -> [String] {
+        var waiting: [String: Int] = [:]
+        for tally in ongoing where !known.contains(tally.destination) {
+            waiting[tally.destination, default: 0] += tally.uploads
+        }
+        return waiting.filter { $0.value > 0 }.sorted { $0.key < $1.key }.map {
+            "\($0.value) uploads wait for destination \($0.key), which is not in the configuration"
+        }
+    }
+}

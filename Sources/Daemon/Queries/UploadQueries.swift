@@ -1,0 +1,121 @@
+internal import Core
+internal import Linux
+internal import Staging
+internal import Store
+
+/// Lists uploads, and shows one of them.
+struct UploadQueries: Sendable {
+    let context: Context
+    let finder: UploadFinder
+    let views: UploadViews
+    let scheduler: Scheduler
+    let sources: SourceFolders
+    let mediaReading: MediaReading
+    let troubles: Alerts
+    let stagingHolds: Alerts
+
+    func list(_ query: ListQuery) async throws -> UploadPage {
+        guard (1...1000).contains(query.limit) else { throw Refusal(.badRequest, "limit takes 1 to 1000") }
+        if let after = query.after, UploadID(after) == nil {
+            throw Refusal(.badRequest, "`after` takes what `next` of the page before said")
+        }
+        var filter = Store.Filter()
+        filter.limit = query.limit + 1
+        filter.destination = query.destination
+        filter.folder = query.folder
+        filter.text = query.text.map { FilePath($0) }
+        filter.context = query.context
+        filter.since = query.since
+        filter.until = query.until
+        filter.after = query.after
+        filter.states = try query.storedStates
+        // Read before the rows: events repeat a change in between, and none is missed.
+        let seq = await context.store.seq
+        if let state = query.state, ShownState.stored[state] != nil {
+            let (uploads, next) = try await uploads(shownAs: state, filter, limit: query.limit)
+            if uploads.isEmpty {
+                try context.configuration.names.require(folder: query.folder, destination: query.destination)
+            }
+            return UploadPage(uploads: uploads, counts: Counts(try await context.store.tallies()), seq: seq, next: next)
+        }
+        let rows = try await context.store.rows(filter)
+        // Rows of names that are no longer configured may still exist; where there are none, the name is a mistake.
+        if rows.isEmpty {
+            try context.configuration.names.require(folder: query.folder, destination: query.destination)
+        }
+        let shown = rows.prefix(query.limit)
+        return UploadPage(
+            uploads: await views.views(shown), counts: Counts(try await context.store.tallies()), seq: seq,
+            next: rows.count > query.limit ? shown.last?.upload.id : nil)
+    }
+
+    func show(_ reference: String) async throws -> UploadDetail {
+        let row = try await finder.find(reference)
+        let attempts = try await context.store.failures(row.upload.id).map {
+            AttemptView(generation: $0.generation, attempt: $0.attempt, error: ErrorView($0.failure))
+        }
+        let media = MediaView(try await mediaFacts(of: row.asset))
+        let waste = try await context.store.waste(of: row.upload.id)
+        let isOver = row.upload.state.isTerminal
+        // The destination may still have bytes of the last attempt.
+        let wasted = waste.total + (isOver || !waste.beginsAnew ? 0 : waste.unsettled)
+        return UploadDetail(
+            upload: await views.view(row), attempts: attempts, media: media, wasted: wasted > 0 ? wasted : nil)
+    }
+
+    /// The facts of an asset's recording; read now where `ffprobe` was not asked yet and the bytes still exist.
+    private func mediaFacts(of asset: AssetRecord) async throws -> MediaFacts {
+        let known = try await context.store.mediaFacts(of: asset.id)
+        guard known.isEmpty else { return known }
+        let (reading, copy, source) =
+            (mediaReading, context.staging.path(asset.stagedName), sources.source(asset.path))
+        // The caller must not wait for a disk that does not answer: in that case there are no facts.
+        return
+            (try? await SlowDisk(patience: .seconds(3)).run { _ in
+                reading.facts(of: source, orOf: copy, named: asset.identity.relative.name, probes: true)
+            }) ?? known
+    }
+
+    // MARK: Shown states
+
+    /// Views in one turn: a thousand of them would use ten MiB.
+    private static let turn = 200
+
+    /// Uploads whose view has this state: searched a piece at a time, and only where there can be any.
+    private func uploads(shownAs state: String, _ filter: Store.Filter, limit: Int) async throws -> (
+        [UploadView], next: String?
+    ) {
+        var filter = filter
+        filter.limit = Self.turn
+        let parts = try await parts(of: state, filter)
+        var after = filter.after
+        var found: [UploadView] = []
+        while true {
+            var rows: [String: UploadRow] = [:]
+            for var part in parts {
+                part.after = after
+                for row in try await context.store.rows(part) { rows[row.upload.id] = row }
+            }
+            // Each part returned up to the limit: uploads older than the last of these are left for the next turn.
+            let newest = rows.values.sorted { $0.upload.id > $1.upload.id }.prefix(filter.limit)
+            for view in await views.views(newest) where state == "paused" ? view.isPaused : view.state == state {
+                if found.count == limit { return (found, found.last?.id) }
+                found.append(view)
+            }
+            guard newest.count == filter.limit, let last = newest.last else { return (found, nil) }
+            after = last.upload.id
+        }
+    }
+
+    private func parts(of state: String, _ filter: Store.Filter) async throws -> [Store.Filter] {
+        var search = ShownStateSearch(state: state, filter: filter)
+        guard search.dependsOnHolds else { return search.parts }
+        for (upload, stored) in try await context.store.classes() where stored == .queued {
+            let holds = await scheduler.holds(folder: upload.folder, destination: upload.destination)
+            search.classHolds.append((upload, holds))
+        }
+        search.everythingWaits = troubles["state"] != nil
+        search.copiesWait = troubles["staging"] != nil || !stagingHolds.all.isEmpty
+        return search.parts
+    }
+}

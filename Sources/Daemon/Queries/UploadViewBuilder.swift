@@ -1,0 +1,233 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Store
+
+/// Maps the records of an upload to the view for people and programs. It asks nothing: all that it needs are its
+/// properties and the facts of the upload.
+struct UploadViewBuilder {
+    /// When entries leave their lists.
+    var lists: ListRetention
+    var wall: WallTime
+    var monotonic: MonotonicTime
+    /// How long the daemon has run: ``Store/ran``.
+    var ran: Int64
+
+    /// Facts about an upload that its records do not contain.
+    struct Facts {
+        /// The attempt under way.
+        var run: LiveUploads.Run?
+        /// Whether the attempt is to pause after the parts in flight.
+        var isToPause = false
+        /// The copy in progress.
+        var copy: LiveStaging.Run?
+        /// Why it can never be sent under the present quotas.
+        var never: Hold?
+        /// The holds on all uploads from its folder to its destination.
+        var ofClass: [Hold] = []
+        /// The holds on it alone.
+        var own: [Hold] = []
+        /// Why its copy cannot be made now, or cannot be used.
+        var ofCopy: Hold?
+        /// The hold on the staging folder.
+        var ofStaging: Hold?
+        /// The hold on everything while the state cannot be written.
+        var ofState: Hold?
+        /// How long it waits between attempts.
+        var retry = Backoff()
+    }
+
+    func view(_ row: UploadRow, _ facts: Facts) -> UploadView {
+        // An upload that can never be sent has no next attempt.
+        let next = facts.never == nil ? nextAttempt(row.upload) : nil
+        return view(row, facts, holds: holds(row, facts, next: next), next: next)
+    }
+
+    /// For past events: the present holds did not exist then.
+    func viewWithoutHolds(_ row: UploadRow, _ facts: Facts) -> UploadView {
+        view(row, facts, holds: [], next: facts.never == nil ? nextAttempt(row.upload) : nil)
+    }
+
+    private func view(_ row: UploadRow, _ facts: Facts, holds: [Hold], next: WallTime?) -> UploadView {
+        let (upload, asset) = (row.upload, row.asset)
+        let live = facts.run
+        // A failure that was overcome is history, shown by the attempts.
+        let showsFailure =
+            upload.ending == .failed || (!upload.state.isTerminal && upload.state != .uploading)
+            || upload.ending == .cancelled && row.failure?.code == Failure.sourceChanged || row.isExpired
+            || row.isSkipped
+        return UploadView(
+            id: upload.id, key: upload.key, context: upload.context, folder: upload.folder,
+            destination: upload.destination, path: asset.path.display,
+            relative: asset.identity.relative.display, name: asset.identity.relative.name.display,
+            size: asset.stagedSize, sha256: asset.sha256.map { hexadecimal($0) },
+            settledBy: asset.unknown.settledBy ?? asset.settledBy.rawValue,
+            state: upload.unknown.state ?? state(row, live, holds), list: upload.state.list,
+            holds: holds.map(HoldView.init),
+            priority: upload.priority, progress: progress(row, live), attempt: upload.attempt,
+            generation: upload.generation, nextAttemptAt: next?.description,
+            error: showsFailure ? row.failure.map(ErrorView.init) : nil, warnings: warnings(row),
+            remote: remote(upload),
+            sourceAction: asset.shownAction, sourceState: row.shownSourceState, remoteDelete: upload.remoteDelete,
+            createdAt: upload.createdAt.description, startedAt: upload.startedAt?.description,
+            finishedAt: upload.finishedAt?.description, expiresAt: expiry(upload)?.description,
+            staging: upload.state == .staging ? facts.copy.map(StagingRunView.init) : nil,
+            keeping: asset.shownKeeping,
+            headers: upload.headers.isEmpty ? nil : upload.headers.keys.sorted(),
+            url: upload.url.map { redacted(printable($0)) })
+    }
+
+    /// For an upload that is not verified, only its remote name and address, if known.
+    private func remote(_ upload: UploadRecord) -> RemoteView? {
+        if upload.remote == nil, upload.named == nil { return nil }
+        return RemoteView(id: upload.remoteID, url: upload.remoteURL, verifiedBy: upload.remote?.verifiedBy)
+    }
+
+    private func state(_ row: UploadRow, _ live: LiveUploads.Run?, _ holds: [Hold]) -> String {
+        switch row.upload.state {
+        case .uploading: live?.phase.rawValue ?? "opening"
+        case .staging where row.asset.state == .unsettled: "settling"
+        case .staging, .queued: holds.isEmpty ? row.upload.state.rawValue : "waiting"
+        case .completed, .failed, .cancelled, .removed:
+            row.isExpired ? Expiry.code : (row.upload.ended ?? row.upload.state).rawValue
+        }
+    }
+
+    /// When it leaves its list; `nil` also when that time is over and something else keeps it there.
+    private func expiry(_ upload: UploadRecord) -> WallTime? {
+        let time: Duration? =
+            switch upload.state {
+            case .staging, .queued, .uploading: nil
+            case .completed: lists.completed.time
+            case .failed: lists.failed.time
+            case .cancelled: lists.cancelled.time
+            case .removed: lists.history
+            }
+        guard let time, let since = upload.ranAt else { return nil }
+        let ran = Duration.milliseconds(max(0, self.ran - since))
+        guard ran < time else { return nil }
+        // If the daemon has run since then and the clock was not set, the result is the same for every request.
+        if let end = upload.finishedAt {
+            let elapsed = Duration.milliseconds(wall.milliseconds - end.milliseconds)
+            if (.seconds(-2) ... .seconds(2)).contains(elapsed - ran) { return end.advanced(by: time) }
+        }
+        return wall.advanced(by: time - ran)
+    }
+
+    private func holds(_ row: UploadRow, _ facts: Facts, next: WallTime?) -> [Hold] {
+        let upload = row.upload
+        let classHolds = [facts.never].compactMap { $0 } + facts.ofClass + facts.own
+        if upload.state == .uploading, facts.isToPause {
+            // It is held already, while its parts in flight continue.
+            let own = upload.pausedAt.map { Hold(.operator, since: $0, text: "pauses behind what is on its way") }
+            return [own].compactMap(\.self) + classHolds.filter { $0.kind == .global }
+        }
+        guard upload.state == .staging || upload.state == .queued else { return [] }
+        var holds: [Hold] = []
+        if let since = upload.pausedAt { holds.append(Hold(.operator, since: since, text: "paused")) }
+        if upload.state == .queued {
+            for var hold in classHolds where !upload.isBegun || !hold.sparesBegun {
+                // A window that was closed before this file arrived holds it only since then.
+                hold.since = max(hold.since, upload.createdAt)
+                holds.append(hold)
+            }
+            if let hold = facts.ofCopy { holds.append(hold) }
+            // The hold of a destination explains more than the wait of one of its uploads.
+            let own = ownHold(row.failure)
+            if let until = next,
+                own == .metered || !holds.contains(where: { $0.kind == own || $0.kind.isOfDestination })
+            {
+                // An upload that was refused for its key waits by the hold of its destination.
+                let rule =
+                    own == .backoff && row.failure?.kind != .auth
+                    ? "; the next attempt waits by `\(facts.retry.written)`" : ""
+                holds.append(
+                    Hold(
+                        own,
+                        since: row.failure.map { WallTime(milliseconds: $0.at) } ?? upload.createdAt,
+                        until: until, text: (row.failure?.message ?? "waits for its next attempt") + rule))
+            }
+        } else if let hold = facts.ofCopy ?? facts.ofStaging {
+            holds.append(hold)
+        }
+        if let hold = facts.ofState { holds.append(hold) }
+        return holds
+    }
+
+    /// The kind of the hold while an upload waits for its next attempt.
+    private func ownHold(_ failure: Failure?) -> Hold.Kind {
+        if failure?.code == BeforeUpload.waits { return .busy }
+        if failure?.code == Failure.wastedOnMetered { return .metered }
+        return failure?.kind == .quota ? .quota : .backoff
+    }
+
+    /// By the clock alone: a quota may block it for good.
+    private func nextAttempt(_ upload: UploadRecord) -> WallTime? {
+        guard upload.state == .queued, let until = upload.backoffUntil, until > monotonic else { return nil }
+        return wall.advanced(by: until.since(monotonic))
+    }
+
+    private func progress(_ row: UploadRow, _ live: LiveUploads.Run?) -> ProgressView {
+        let total = row.asset.stagedSize
+        let acked = max(row.upload.acked, live?.acked ?? 0)
+        // Bytes of a failed attempt may have arrived or not: only the next attempt shows it.
+        let isDoubted = row.upload.failingSince != nil || row.failure?.code == Failure.wastedOnMetered
+        let sent = max(acked, live?.sent ?? (isDoubted ? 0 : row.upload.sent))
+        let isDone = row.upload.ending == .completed
+        // 1 only when every byte is confirmed; an empty file counts as 1 when it is done.
+        let fraction = isDone ? 1 : total == 0 ? 0 : min(0.999, Double(sent) / Double(total))
+        let rate = live.map(\.rate).flatMap { $0 > 0 ? $0 : nil }
+        return ProgressView(
+            fraction: fraction, acked: isDone ? total : acked, sent: isDone ? total : sent, total: total, rate: rate,
+            eta: rate.map { max(0, total - sent) / $0 })
+    }
+
+    private func warnings(_ row: UploadRow) -> [String] {
+        var warnings = row.upload.remote?.warnings ?? []
+        let stuck = row.asset.sourceState == .untouched || row.asset.sourceState == .releasing
+        if stuck, let note = row.asset.sourceNote { warnings.append("the source is not released yet: \(note)") }
+        return warnings
+    }
+}
+
+extension AssetRecord {
+    fileprivate var shownAction: String {
+        if let word = unknown.action { return word }
+        return switch action {
+        case .keep, .leave: "keep"
+        case .delete: "delete"
+        case .move: "move"
+        }
+    }
+
+    fileprivate var shownKeeping: String? { unknown.stagingMode ?? (stagingMode == .copy ? nil : stagingMode.rawValue) }
+}
+
+extension UploadRow {
+    fileprivate var shownSourceState: String {
+        let note = asset.sourceNote.map { ": \($0)" } ?? ""
+        if let word = asset.unknown.sourceState { return word + note }
+        return switch asset.sourceState {
+        // The copy was released while the source still existed: no further release follows.
+        case .untouched where asset.state == .dropped && upload.ending == .cancelled: "kept" + note
+        case .untouched, .releasing: "pending" + note
+        case .released: "done" + note
+        case .kept: "kept" + note
+        }
+    }
+}
+
+extension HoldView {
+    init(_ hold: Hold) {
+        self.init(
+            kind: hold.kind.rawValue, since: hold.since.description, until: hold.until?.description, text: hold.text)
+    }
+}
+
+extension ErrorView {
+    init(_ failure: Failure) {
+        self.init(
+            kind: failure.kind.rawValue, code: failure.code, http: failure.http, message: failure.message,
+            retryable: failure.retryable, at: WallTime(milliseconds: failure.at).description)
+    }
+}

@@ -1,0 +1,232 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Store
+
+/// The periods, filter and grouping of a request for usage.
+package struct UsageQuery: Sendable, Hashable {
+    /// The number of days up to today; 0 for none.
+    package var days = 7
+    /// The number of months up to this one; 0 for none.
+    package var months = 3
+    /// `destination`, `folder` or `network`; `nil` for sums alone.
+    package var by: String?
+    /// Only bytes to this destination.
+    package var destination: String?
+    /// Only bytes from this folder.
+    package var folder: String?
+
+    /// The time that the ledger covers.
+    package static let mostDays = 400
+    package static let mostMonths = 13
+
+    package init() {}
+}
+
+/// Sent and received bytes, and the state of the quotas.
+package struct UsageView: Codable, Sendable, Hashable {
+    /// The oldest first.
+    package var days: [UsagePeriodView]
+    package var months: [UsagePeriodView]
+    /// The grouping of the parts; absent without one.
+    package var by: String?
+    package var quotas: [QuotaView]
+}
+
+package struct UsagePeriodView: Codable, Sendable, Hashable {
+    /// `2026-11-20`, `2026-11`: by the daemon's wall clock.
+    package var name: String
+    package var from: String
+    package var until: String
+    /// Bytes that were sent.
+    package var bytes: Int64
+    /// Bytes that were received.
+    package var received: Int64
+    package var files: Int64
+    /// The most bytes first; absent without a grouping.
+    package var parts: [UsagePartView]?
+}
+
+package struct UsagePartView: Codable, Sendable, Hashable {
+    /// Empty for bytes that belong to no file of a folder.
+    package var name: String
+    package var bytes: Int64
+    package var received: Int64
+    package var files: Int64
+}
+
+/// One limit of a quota, with the remaining amount.
+package struct QuotaView: Codable, Sendable, Hashable {
+    /// `policy`, `destinations.nas`, `folder door`.
+    package var place: String
+    /// In words: `20 GB a day`.
+    package var text: String
+    /// `bytes` or `files`.
+    package var counts: String
+    /// `any` or `metered`.
+    package var network: String
+    /// `sent`, `received` or `both`: which bytes count. Of files: `sent`.
+    package var direction: String
+    package var limit: Int64
+    /// Counted bytes or files, without the reserved ones.
+    package var used: Int64
+    /// Reserved for running transfers.
+    package var reserved: Int64
+    package var left: Int64
+    /// The start of the quota's period.
+    package var from: String
+    /// The start of the next period.
+    package var until: String
+}
+
+/// The space and quotas that are left for uploads to a destination: by its own report, and by the configuration.
+package struct AllowanceView: Codable, Sendable, Hashable {
+    package var destination: String
+    /// Its latest report of its free space; absent where it reports none, or was not asked yet.
+    package var space: SpaceView?
+    /// The configured quotas that count bytes to it.
+    package var quotas: [QuotaView]
+
+    package init(destination: String, space: SpaceView?, quotas: [QuotaView]) {
+        self.destination = destination
+        self.space = space
+        self.quotas = quotas
+    }
+}
+
+package struct AllowancesReply: Codable, Sendable, Hashable {
+    package var destinations: [AllowanceView]
+    package init(destinations: [AllowanceView]) { self.destinations = destinations }
+}
+
+/// Reports bytes that were sent and received, and the rest of each quota.
+struct UsageQueries: Sendable {
+    let context: Context
+    let scheduler: Scheduler
+    let ledger: Ledger
+
+    /// The space and quotas that are left for a destination, or for each.
+    ///
+    /// Uses known values only: no destination is asked.
+    func allowances(of destination: String?) async throws -> [AllowanceView] {
+        try context.configuration.names.require(folder: nil, destination: destination)
+        let now = context.clocks.wall()
+        var views: [AllowanceView] = []
+        for name in context.settings.destinations.map(\.name) where destination ?? name == name {
+            var query = UsageQuery()
+            query.destination = name
+            let room = await scheduler.rooms[name]
+            views.append(
+                AllowanceView(
+                    destination: name, space: room?.space.map { SpaceView($0, askedAt: room?.askedAt) },
+                    // No quota counts copies within this machine.
+                    quotas: await scheduler.isFolderHere(name) ? [] : try await quotas(query, now)))
+        }
+        return views
+    }
+
+    func usage(_ query: UsageQuery) async throws -> UsageView {
+        guard (0...UsageQuery.mostDays).contains(query.days) else {
+            throw Refusal(.badRequest, "days is `\(query.days)`; it must be from 0 to \(UsageQuery.mostDays)")
+        }
+        guard (0...UsageQuery.mostMonths).contains(query.months) else {
+            throw Refusal(.badRequest, "months is `\(query.months)`; it must be from 0 to \(UsageQuery.mostMonths)")
+        }
+        let grouping = try query.by.map { word in
+            guard let grouping = UsageGrouping(rawValue: word) else {
+                let words = UsageGrouping.allCases.map(\.rawValue).joined(separator: ", ")
+                throw Refusal(.badRequest, "nothing is told apart by `\(word)`; there are: \(words)")
+            }
+            return grouping
+        }
+        let now = context.clocks.wall()
+        let days = UsageSum.stretches(of: .day, query.days, upTo: now, in: .local)
+        let months = UsageSum.stretches(of: .month(startsOn: 1), query.months, upTo: now, in: .local)
+        let since = [days.first, months.first].compactMap { $0?.lowerBound }.min() ?? now
+        let entered = try await context.store.usage(since: since)
+        let rows =
+            entered + ledger.open.unentered.map { UsageRow(at: now, account: $0.key, spending: $0.spending) }
+        try check("destination", query.destination, context.settings.destinations.map(\.name), rows) { $0.destination }
+        try check("folder", query.folder, context.configuration.folderNames, rows) { $0.folder }
+        let meant = rows.filter {
+            (query.destination == nil || $0.account.destination == query.destination)
+                && (query.folder == nil || $0.account.folder == query.folder)
+        }
+        func views(_ stretches: [Range<WallTime>], _ name: (CivilDay) -> String) -> [UsagePeriodView] {
+            UsageSum.sums(of: meant, in: stretches, by: grouping).map { sum in
+                UsagePeriodView(
+                    name: name(Zone.local.reading(at: sum.stretch.lowerBound).day),
+                    from: sum.stretch.lowerBound.description, until: sum.stretch.upperBound.description,
+                    bytes: sum.total.bytes, received: sum.total.received, files: sum.total.files,
+                    parts: grouping == nil
+                        ? nil
+                        : sum.parts.map {
+                            UsagePartView(
+                                name: $0.name, bytes: $0.spending.bytes, received: $0.spending.received,
+                                files: $0.spending.files)
+                        })
+            }
+        }
+        return UsageView(
+            days: views(days) { $0.description }, months: views(months) { String($0.description.dropLast(3)) },
+            by: grouping?.rawValue, quotas: try await quotas(query, now))
+    }
+
+    /// Without this check, a misspelt name would look like one without traffic.
+    private func check(
+        _ what: String, _ name: String?, _ known: [String], _ rows: [UsageRow], _ of: (SpendingAccount) -> String?
+    ) throws {
+        guard let name, !known.contains(name), !rows.contains(where: { of($0.account) == name }) else { return }
+        let near = closest(to: name, among: known)
+        throw Refusal(
+            .notFound, "no \(what) is called `\(printable(name))`" + (near.map { "; did you mean `\($0)`?" } ?? ""))
+    }
+
+    /// The quotas that apply to the request.
+    private func quotas(_ query: UsageQuery, _ now: WallTime) async throws -> [QuotaView] {
+        let settings = context.settings
+        var book = QuotaState(
+            policy: settings.policy.rules,
+            destinations: settings.destinations.filter { query.destination ?? $0.name == $0.name }.map {
+                ($0.name, $0.policy.rules)
+            },
+            folders: settings.folders.filter { query.folder ?? $0.watch.name == $0.watch.name }.map {
+                ($0.watch.name, $0.policy.rules)
+            })
+        var views: [QuotaView] = []
+        for (recount, line) in zip(book.advance(to: now, in: .local), book.lines) {
+            // As counted at the time of sending: bytes over an unknown network are recorded as metered where they
+            // counted so.
+            let networks = recount.isMetered ? [.metered] : NetworkClass.counting
+            let spent = try await context.store.spent(
+                since: recount.since, destination: recount.destination, folder: recount.folder, networks: networks)
+            let reserved = try await context.store.reserved(
+                destination: recount.destination, folder: recount.folder, networks: networks)
+            views += line.views(spent, reserved)
+        }
+        return views
+    }
+}
+
+extension QuotaState.Line {
+    /// One view for each of its limits.
+    fileprivate func views(_ spent: Spending, _ reserved: Spending) -> [QuotaView] {
+        guard let stretch else { return [] }
+        let direction = quota.direction
+        let limits = [
+            (
+                "bytes", direction, quota.byteWords, quota.bytes, direction.bytes(of: spent),
+                direction.bytes(of: reserved)
+            ),
+            ("files", .sent, quota.fileWords, quota.files, spent.files, reserved.files),
+        ]
+        return limits.compactMap { counts, direction, words, limit, used, reserved in
+            guard let words, let limit else { return nil }
+            return QuotaView(
+                place: place.words, text: words, counts: counts, network: quota.network.rawValue,
+                direction: direction.rawValue, limit: limit,
+                used: used, reserved: reserved, left: max(0, limit - min(limit, used) - reserved),
+                from: stretch.lowerBound.description, until: stretch.upperBound.description)
+        }
+    }
+}

@@ -1,0 +1,266 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Store
+internal import Watch
+
+/// Explains why an upload or a file is sent or not: one answer for each matching upload, or one for a file without
+/// uploads.
+package struct WhyView: Codable, Sendable, Hashable {
+    package var answers: [WhyAnswer]
+}
+
+package struct WhyAnswer: Codable, Sendable, Hashable {
+    /// Absent for a file without an upload.
+    package var id: String?
+    package var destination: String?
+    package var folder: String?
+    package var path: String
+    /// As ``UploadView/state``; for a file without an upload `settling`, `gathering`, `expected`, `left_alone`,
+    /// `known`, `outside`, `unknown`; for a watched folder `folder`.
+    package var state: String
+    /// One sentence.
+    package var text: String
+    /// The holds, the strongest first.
+    package var holds: [HoldView]
+    /// The exceptions that persons made for it.
+    package var exceptions: [OverrideView]?
+    /// The way that it uses or would use; absent where nothing leaves this machine, and where no way may be used.
+    package var way: RouteView?
+}
+
+/// The interface that bytes leave this machine by, with the reason.
+package struct RouteView: Codable, Sendable, Hashable {
+    /// Absent where the choice is left to the kernel.
+    package var interface: String?
+    /// The local address of its packets, where it is known.
+    package var address: String?
+    /// The reason for this choice.
+    package var text: String
+}
+
+extension RouteView {
+    /// - Returns: `nil` where no way may be used.
+    init?(_ choice: Admission.RouteChoice?) {
+        guard let choice, choice.interface != nil || choice.reason == Admission.kernelsChoice else { return nil }
+        self.init(interface: choice.interface, address: choice.source?.description, text: choice.reason)
+    }
+}
+
+/// Explains why uploads and files are sent or not.
+struct WhyExplainer: Sendable {
+    let context: Context
+    let finder: UploadFinder
+    let views: UploadViews
+    let scheduler: Scheduler
+    let watcher: Watcher
+    let grouping: FileGrouper
+    let sources: SourceFolders
+
+    /// Answers for every upload that the reference may mean; if there is none, for the file at that path.
+    func why(_ reference: String) async throws -> WhyView {
+        let rows = try await finder.candidates(reference)
+        if !rows.isEmpty {
+            var answers: [WhyAnswer] = []
+            for view in await views.views(rows[...]) { answers.append(await answer(view)) }
+            return WhyView(answers: answers)
+        }
+        guard let path = finder.paths(reference).first, path.isAbsolute else {
+            throw Refusal(.notFound, "no upload is called `\(reference)`; a file is asked for by its path")
+        }
+        let folders = await folderAnswers { $0.path.normalised == path.normalised }
+        return WhyView(answers: folders.isEmpty ? try await answers(path) : folders)
+    }
+
+    // MARK: Uploads
+
+    private func answer(_ view: UploadView) async -> WhyAnswer {
+        var holds = view.holds
+        // Its file settles again.
+        if view.state == "settling", let file = watcher.settlingFiles().first(where: { $0.path.display == view.path }) {
+            holds.append(HoldView(hold(file)))
+        }
+        return WhyAnswer(
+            id: view.id, destination: view.destination, folder: view.folder, path: view.path, state: view.state,
+            text: await sentence(view), holds: holds,
+            exceptions: await exceptions(id: view.id, folder: view.folder),
+            way: view.list == "ongoing"
+                ? RouteView(await scheduler.choice(of: view.id, to: view.destination, from: view.folder)) : nil)
+    }
+
+    private func sentence(_ view: UploadView) async -> String {
+        if let text = view.explanation { return text }
+        if view.state == "queued" { return await scheduler.turn(of: view.destination, folder: view.folder) }
+        let done = Int(view.progress.fraction * 100)
+        let limit = await scheduler.slowest(of: view.id, to: view.destination, from: view.folder)
+        return "it is being sent now: \(view.state), \(done) %"
+            + (limit.map { "; \($0.what) lets \(shownBytes($0.rate))/s go" } ?? "")
+    }
+
+    // MARK: Watched folders
+
+    private func folderAnswers(_ isMeant: (WatchState) -> Bool) async -> [WhyAnswer] {
+        var answers: [WhyAnswer] = []
+        for state in watcher.states().filter(isMeant) {
+            guard let folder = context.configuration.folder(state.folder) else { continue }
+            let condition =
+                switch state.condition {
+                case .watching: "it is watched"
+                case .scanning: "it is being looked through"
+                case .absent(let reason): "it is absent: \(reason)"
+                case .failed(let reason): "it cannot be watched: \(reason)"
+                }
+            let files = state.settling == 0 ? "" : "; \(state.settling) of its files settle"
+            var holds: [Hold] = []
+            for destination in folder.uploadTo {
+                let more = await scheduler.holds(folder: state.folder, destination: destination)
+                holds += more.filter { !holds.contains($0) }
+            }
+            answers.append(
+                WhyAnswer(
+                    folder: state.folder, path: state.path.display, state: "folder",
+                    text:
+                        "it is the folder \(state.folder), whose files go to \(folder.uploadTo.joined(separator: ", ")): "
+                        + condition + files,
+                    holds: holds.map(HoldView.init), exceptions: await exceptions(id: "", folder: state.folder)))
+        }
+        return answers
+    }
+
+    /// The exceptions for an upload and for its folder.
+    private func exceptions(id: String, folder: String?) async -> [OverrideView] {
+        await scheduler.exceptions.filter { exception in
+            exception.scope == .upload && exception.name == id || exception.scope == .folder && exception.name == folder
+        }.map { OverrideView($0) }
+    }
+
+    // MARK: Files without uploads
+
+    private func answers(_ path: FilePath) async throws -> [WhyAnswer] {
+        let answer = try await answer(path)
+        // The path is a link, or leads through one.
+        guard answer.state == "folder" else { return [answer] }
+        return await folderAnswers { $0.folder == answer.folder }
+    }
+
+    private func answer(_ path: FilePath) async throws -> WhyAnswer {
+        func fileAnswer(_ state: String, _ folder: String?, _ text: String, _ hold: Hold? = nil) -> WhyAnswer {
+            WhyAnswer(
+                folder: folder, path: path.display, state: state, text: text,
+                holds: [hold].compactMap { $0.map(HoldView.init) })
+        }
+        if let file = watcher.settlingFiles().first(where: { $0.path.shown == path }) {
+            if let absence = watcher.states().absence(of: file.folder) {
+                return fileAnswer("settling", file.folder, "\(absence); it goes on settling when that is back")
+            }
+            return fileAnswer("settling", file.folder, "it settles: \(file.fullExplanation)", hold(file))
+        }
+        let held = await grouping.waiting(naming: .max).values.flatMap(\.first)
+        if let one = held.first(where: { $0.file.path.shown == path }) {
+            if let absence = watcher.states().absence(of: one.file.folder) {
+                return fileAnswer("gathering", one.file.folder, absence)
+            }
+            return fileAnswer(
+                "gathering", one.file.folder, one.reason, hold(.gathering, one.reason, one.since, one.until))
+        }
+        let rules = context.settings.folders.map(\.watch)
+        let (now, sources) = (context.clocks.wall(), sources)
+        let (evaluation, found): (PathEvaluation, Found?)
+        do {
+            // A folder on a server that is gone may never answer, so it is asked on a thread of its own.
+            (evaluation, found) = try await SlowDisk(patience: .seconds(3)).run { _ in
+                let evaluation = PathEvaluation.of(path, rules: rules, in: sources, now: now)
+                guard case .taken(let folder) = evaluation, let rule = rules.first(where: { $0.name == folder }),
+                    let relative = PathEvaluation.relative(of: path, in: rule),
+                    let status = try sources[rule.path].open().statusIfPresent(at: relative)
+                else { return (evaluation, nil) }
+                return (evaluation, Found(relative: relative, status: status))
+            }
+        } catch is SlowDisk.Silent { return fileAnswer("unknown", nil, "its disk does not answer") }
+        switch evaluation {
+        case .itself(let folder): return fileAnswer("folder", folder, "it is the folder \(folder)")
+        case .outside: return fileAnswer("outside", nil, "it lies in no folder that is watched")
+        case .leftAlone(let folder, let reason): return fileAnswer("left_alone", folder, "it \(reason)")
+        case .taken(let folder):
+            guard let found else { return fileAnswer("expected", folder, "it is not there any more") }
+            if found.status.size == 0, context.configuration.folder(folder)?.empty == .skip {
+                return fileAnswer(
+                    "left_alone", folder, "it is empty, and folder \(folder) leaves such files alone (empty: skip)")
+            }
+            return fileAnswer(
+                try await state(folder, found.relative), folder, try await fate(folder, found.relative, found.status))
+        }
+    }
+
+    private func hold(_ file: WaitingFile) -> Hold { hold(.settling, file.fullExplanation, file.since, file.until) }
+
+    private func hold(
+        _ kind: Hold.Kind, _ text: String, _ since: MonotonicTime, _ until: MonotonicTime?
+    ) -> Hold {
+        let (now, wall) = (context.clocks.monotonic(), context.clocks.wall())
+        return Hold(
+            kind, since: wall.advanced(by: since.since(now)), until: until.map { wall.advanced(by: $0.since(now)) },
+            text: text)
+    }
+
+    private struct Found: Sendable {
+        let relative: FilePath
+        let status: FileStatus
+    }
+
+    private func state(_ folder: String, _ relative: FilePath) async throws -> String {
+        try await context.store.isKnown(folder, relative) == nil ? "expected" : "known"
+    }
+
+    private func fate(_ folder: String, _ relative: FilePath, _ status: FileStatus) async throws -> String {
+        guard let known = try await context.store.isKnown(folder, relative) else {
+            return "folder \(folder) takes it: an event or the next scan brings it, at the latest within an hour"
+        }
+        guard known.size == status.size, known.modified == status.modified else {
+            return
+                "folder \(folder) takes it: it has changed since it was last seen, and comes with an event or the next scan"
+        }
+        return known.wasTaken
+            ? "it was taken before, as it is now, and its uploads are no longer listed"
+            : "it was there before folder \(folder) was first watched, and such files are left alone (existing: skip); "
+                + "`sluice add` takes it"
+    }
+}
+
+extension [WatchState] {
+    /// The reason why no file in a folder is inspected; `nil` when the folder is present.
+    func absence(of folder: String) -> String? {
+        guard case .absent(let reason)? = first(where: { $0.folder == folder })?.condition else { return nil }
+        return "its folder \(folder) is absent: \(reason)"
+    }
+}
+
+extension UploadView {
+    /// One sentence about its state; `nil` where that takes facts that the view does not contain: its place in the
+    /// queue, or its speed limit.
+    var explanation: String? {
+        switch state {
+        case "completed":
+            guard let remote else { return "it was uploaded" }
+            return "it was uploaded to \(remote.url ?? remote.id ?? destination)"
+                + (remote.verifiedBy.map { ", verified by \($0)" } ?? "")
+                // Only with a reason: a source may simply be configured to be kept.
+                + (["kept: ", "pending: "].contains { sourceState.hasPrefix($0) }
+                    ? "; its source is \(sourceState)" : "")
+        case "failed":
+            return "it was refused: \(error?.message ?? "nobody knows why"); `sluice retry \(id)` tries again"
+        case "cancelled" where error?.code == BeforeUpload.skipped:
+            return "\(error?.message ?? "it was skipped"); `sluice retry \(id)` asks again"
+        case "cancelled" where error?.code == Failure.sourceChanged:
+            return error?.message ?? "its source changed while it was uploaded in place"
+        case "cancelled": return "somebody cancelled it; `sluice retry \(id)` takes it up again"
+        case "expired":
+            return "\(error?.message ?? "it waited for too long"); `sluice retry \(id)` sends it after all"
+        case "settling": return "it changed after it was taken, and waits until it settles again"
+        case "staging":
+            return staging == nil ? "it waits for its turn to be copied" : "it is being copied into staging"
+        case "waiting": return holds.first?.text ?? "it waits"
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,174 @@
+package import Config
+internal import Core
+internal import Credentials
+internal import Destinations
+internal import Linux
+internal import Store
+internal import Synchronization
+internal import Watch
+
+/// Access to the configuration for a reload, and the callbacks around it.
+package struct Reloading: Sendable {
+    /// Reads and checks the whole configuration again.
+    ///
+    /// - Throws: `ConfigErrors`.
+    package var load: @Sendable () async throws -> LoadedSettings
+    /// Called when a reload begins, and when it is over, with any result: for a supervisor.
+    package var began: @Sendable () -> Void
+    package var ended: @Sendable () -> Void
+
+    package init(
+        load: @escaping @Sendable () async throws -> LoadedSettings, began: @escaping @Sendable () -> Void = {},
+        ended: @escaping @Sendable () -> Void = {}
+    ) {
+        self.load = load
+        self.began = began
+        self.ended = ended
+    }
+}
+
+/// Runs reloads one after another, in the order of their requests.
+actor ReloadQueue {
+    private var last: Task<ReloadView, any Error>?
+
+    func run(_ body: @escaping @Sendable () async throws -> ReloadView) async throws -> ReloadView {
+        let before = last
+        let task = Task {
+            // The result of the reload before is handled by its own caller.
+            _ = await before?.result
+            return try await body()
+        }
+        last = task
+        return try await task.value
+    }
+}
+
+/// Puts the configuration files in force again while the daemon runs: all of them, or nothing of them.
+final class ConfigurationReloader: Sendable {
+    private let context: Context
+    private let lifecycle: Lifecycle
+    /// Without it the configuration cannot be reloaded.
+    private let reloading: Reloading?
+    private let factory: DestinationFactory
+    private let firstWatch: FirstWatch
+    private let secrets: SecretReader
+    private let loops: Loops
+    private let signals: Signals
+    private let queue = ReloadQueue()
+    private let lastResult = Atomic(true)
+
+    /// The loops that get new settings, each by a call of its own.
+    struct Loops: Sendable {
+        let watcher: Watcher
+        let scheduler: Scheduler
+        let stager: Stager
+        let releaser: Releaser
+        let hooks: Hooks?
+    }
+
+    init(
+        context: Context, lifecycle: Lifecycle, reloading: Reloading?, factory: DestinationFactory,
+        firstWatch: FirstWatch, secrets: SecretReader, loops: Loops, signals: Signals
+    ) {
+        self.context = context
+        self.lifecycle = lifecycle
+        self.reloading = reloading
+        self.factory = factory
+        self.firstWatch = firstWatch
+        self.secrets = secrets
+        self.loops = loops
+        self.signals = signals
+    }
+
+    /// Whether the last reload was applied; `true` before the first.
+    var isLastReloadApplied: Bool { lastResult.load(ordering: .relaxed) }
+
+    /// Puts the configuration files, as they are now, in force: all of it, or nothing of it.
+    ///
+    /// The result is the same as that of a stop and a start with the new files, without the stop: whatever did not
+    /// change continues, including transfers and waits.
+    func reload() async throws -> ReloadView {
+        try lifecycle.requireReady()
+        guard let reloading else {
+            throw Refusal(.unavailable, "this daemon was started without a configuration to read again")
+        }
+        return try await queue.run {
+            if self.lifecycle.isStopping {
+                throw Refusal(.unavailable, "the daemon is stopping: nothing was reloaded")
+            }
+            reloading.began()
+            defer { reloading.ended() }
+            let view = try await self.reload(reloading)
+            self.lastResult.store(view.applied, ordering: .relaxed)
+            self.logResult(view)
+            return view
+        }
+    }
+
+    private func reload(_ reloading: Reloading) async throws -> ReloadView {
+        let loaded: LoadedSettings
+        do { loaded = try await reloading.load() } catch let errors as ConfigErrors {
+            return ReloadView(applied: false, errors: errors.problems.map(ProblemView.init))
+        }
+        let old = context.configuration.value
+        // Every step that can fail comes before the first change.
+        let prepared = PreparedReload(
+            loaded, replacing: old, at: context.clocks.wall(), make: { try factory.make($0) })
+        guard let new = prepared.configuration else { return prepared.view }
+        do {
+            let first = try await firstWatch.find(in: new.settings)
+            try await context.store.sort(by: UploadSort(new.settings))
+            firstWatch.replace(first)
+        } catch {
+            throw Refusal(.unavailable, "the state cannot be asked, so nothing was reloaded: \(error)")
+        }
+        await apply(new, from: old)
+        return prepared.view
+    }
+
+    /// Nothing here can fail.
+    private func apply(_ new: RuntimeConfiguration, from old: RuntimeConfiguration) async {
+        secrets.renew()
+        // Before the watcher gets the change: a file that settles in a new folder must find its settings.
+        await loops.scheduler.take(new, changed: PreparedReload.changedDestinations(from: old, to: new))
+        if old.settings.folders.map(\.watch) != new.settings.folders.map(\.watch) {
+            loops.watcher.change(new.settings.folders.map(\.watch), skipExisting: firstWatch.skipping(new.settings))
+        }
+        await loops.hooks?.take()
+        await loops.stager.reconsiderRoom()
+        let changed = PreparedReload.foldersWithOtherReleaseUnsure(from: old.settings, to: new.settings)
+        do { try await loops.releaser.judgeAnew(changed) } catch {
+            context.log.warning("sources that were kept stay until the next start", ["reason": "\(error)"])
+        }
+        for signal in [
+            signals.staging, signals.release, signals.removal, signals.maintenance, signals.retention,
+            signals.metrics, signals.history,
+        ] {
+            signal.signal()
+        }
+    }
+
+    private func logResult(_ view: ReloadView) {
+        for warning in view.warnings {
+            context.log.warning("configuration", ["at": warning.place, "key": warning.key, "text": warning.text])
+        }
+        guard view.applied else {
+            for error in view.errors {
+                context.log.error(
+                    "configuration not reloaded, the old one stays in force",
+                    ["at": error.place, "key": error.key.isEmpty ? nil : error.key, "text": error.text])
+            }
+            return
+        }
+        context.log.notice(
+            "configuration reloaded",
+            ["changes": view.changes.isEmpty ? "none" : view.changes.map(\.words).joined(separator: "; ")])
+    }
+}
+
+extension ChangeView {
+    /// `folder cam added`, `destination nas changed (token, url)`.
+    package var words: String {
+        "\(what)\(name.map { " " + $0 } ?? "") \(change)" + (keys.isEmpty ? "" : " (\(keys.joined(separator: ", ")))")
+    }
+}

@@ -1,0 +1,85 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+@testable import Config
+@testable import Daemon
+@testable import Store
+@testable import Watch
+
+@Suite("Life cycle")
+struct LifecycleTests {
+    @Test("requests are refused until the start is over, and a stop is not undone")
+    func phases() throws {
+        let lifecycle = Lifecycle(startedAt: WallTime(milliseconds: 0))
+        #expect(lifecycle.isStarting)
+        #expect { try lifecycle.requireReady() } throws: { ($0 as? Refusal)?.code == .unavailable }
+        lifecycle.finishStart()
+        try lifecycle.requireReady()
+        #expect(!lifecycle.isStopping)
+        lifecycle.beginStop()
+        #expect(lifecycle.isStopping)
+    }
+}
+
+@Suite("A state that cannot be written")
+struct StateHealthTests {
+    @Test("it is reported once, until a commit succeeds")
+    func once() async throws {
+        let scene = try await ComponentScene()
+        let health = scene.house.stateHealth
+        let error = StoreError(code: 10, message: "disk I/O error", sql: "")
+        health.failed(error)
+        let hold = try #require(scene.house.troubles["state"])
+        scene.clocks.advance(by: .seconds(5))
+        health.failed(error)
+        #expect(scene.house.troubles["state"]?.since == hold.since)
+        #expect(scene.house.troubles.count("state") == 2)
+        health.committed()
+        #expect(scene.house.troubles["state"] == nil)
+    }
+}
+
+@Suite("Folders that are watched for the first time")
+struct FirstWatchTests {
+    @Test("existing files are ignored only in new folders with `existing: skip`, until the first scan")
+    func skipping() async throws {
+        let scene = try await ComponentScene { $0.folders[0].watch.existing = .skip }
+        let firstWatch = FirstWatch(store: scene.store)
+        let settings = scene.house.settings
+        firstWatch.replace(try await firstWatch.find(in: settings))
+        #expect(firstWatch.skipping(settings) == ["cam"])
+        try await firstWatch.recordScan(of: ["cam"])
+        #expect(try await firstWatch.find(in: settings) == ["door"])
+    }
+
+    @Test("the scan of a folder that was watched before is not recorded")
+    func known() async throws {
+        let scene = try await ComponentScene()
+        let firstWatch = FirstWatch(store: scene.store)
+        firstWatch.replace(["door"])
+        try await firstWatch.recordScan(of: ["cam"])
+        #expect(try await firstWatch.find(in: scene.house.settings) == ["cam", "door"])
+    }
+}
+
+@Suite("The end of a run that ends by itself")
+struct OnceRunTests {
+    private static let last = MonotonicTime(nanoseconds: 100_000_000_000)
+
+    private static func mayProgress(settling: Int, young: Int, next: MonotonicTime?) -> Bool {
+        var state = WatchState(folder: "cam", path: "/cam", condition: .watching)
+        state.settling = settling
+        state.young = WatchState.Young(files: young, next: next)
+        return OnceRun.mayProgress([state], by: last)
+    }
+
+    @Test("a file that changes is given the time, and a file that is too young only if it is old enough by then")
+    func files() {
+        #expect(!Self.mayProgress(settling: 0, young: 0, next: nil))
+        #expect(Self.mayProgress(settling: 1, young: 0, next: nil))
+        #expect(Self.mayProgress(settling: 1, young: 1, next: Self.last))
+        #expect(!Self.mayProgress(settling: 1, young: 1, next: Self.last.advanced(by: .seconds(1))))
+    }
+}

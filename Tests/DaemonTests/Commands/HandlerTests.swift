@@ -1,0 +1,145 @@
+import Config
+import Core
+import Credentials
+import Linux
+import Names
+import Store
+import TestKit
+import Testing
+import Transport
+import Watch
+
+@testable import Daemon
+
+extension ComponentScene {
+    /// All components of the operations, over loops that do not run.
+    func handlers() -> OperationHandlers {
+        let (house, intake, fileSystems) = (house, Intake(house: house), FileSystems())
+        let stager = Stager(house: house) { _, _ in }
+        let releaser = Releaser(house: house, writers: WriterSearch(clocks: clocks)) { _, _ in }
+        let watcher = Watcher(
+            rules: house.settings.folders.map(\.watch), in: house.sources, clocks: clocks, isKnown: { _ in [] },
+            log: { _ in })
+        let grouping = FileGrouper(house: house, intake: intake, fileSystems: fileSystems) { _, _ in }
+        let media = RemovableMedia(
+            house: house, states: { watcher.states() }, grouping: { await grouping.held }, onReturn: { _ in })
+        let reloader = ConfigurationReloader(
+            context: context, lifecycle: lifecycle, reloading: nil,
+            factory: DestinationFactory(
+                kinds: [], transport: Transport(names: house.addresses), secrets: house.secrets, clocks: clocks,
+                log: .silent),
+            firstWatch: FirstWatch(store: store), secrets: house.secrets,
+            loops: ConfigurationReloader.Loops(
+                watcher: watcher, scheduler: scheduler, stager: stager, releaser: releaser, hooks: nil),
+            signals: house.signals)
+        let cache = EventCache(context: context, views: views, live: house.live, making: house.making)
+        return OperationHandlers(
+            house, lifecycle, reloader, views, cache,
+            OperationHandlers.Loops(
+                watcher: watcher, watchChanges: AsyncBroadcast(), fileSystems: fileSystems, intake: intake,
+                grouping: grouping, media: media, retention: SourceRetention(house: house), stager: stager,
+                scheduler: scheduler, releaser: releaser, hooks: nil))
+    }
+}
+
+@Suite("Components of operations, without a daemon")
+struct HandlerTests {
+    private static func code(_ body: () async throws -> Void) async -> Refusal.Code? {
+        do { try await body() } catch { return (error as? Refusal)?.code }
+        return nil
+    }
+
+    @Test("cancelled uploads leave their list by remove, and flush clears whole lists")
+    func ended() async throws {
+        let scene = try await ComponentScene()
+        let commands = scene.handlers().commands
+        let ids = [try await scene.record("a"), try await scene.record("b"), try await scene.record("c")]
+        #expect(await Self.code { _ = try await commands.remove(Selection(ids: [ids[0]])) } == .conflict)
+        #expect(try await commands.cancel(Selection(ids: [ids[0]])).uploads.map(\.state) == ["cancelled"])
+        #expect(try await commands.cancel(Selection(all: true)).count == 2)
+        #expect(try await commands.remove(Selection(ids: [ids[0]])).uploads.map(\.list) == ["history"])
+        #expect(try await commands.flush(FlushRequest(list: "cancelled")).count == 2)
+        #expect(await Self.code { _ = try await commands.flush(FlushRequest(list: "ongoing")) } == .badRequest)
+    }
+
+    @Test("a retry without copy and source is refused")
+    func retry() async throws {
+        let scene = try await ComponentScene()
+        let commands = scene.handlers().commands
+        let id = try await scene.record("a")
+        _ = try await commands.cancel(Selection(ids: [id]))
+        #expect(await Self.code { _ = try await commands.retry(Selection(ids: [id])) } == .sourceMissing)
+    }
+
+    @Test("a path outside the configured folders is not added, nor one that is not absolute")
+    func add() async throws {
+        let adder = try await ComponentScene().handlers().adder
+        #expect(await Self.code { _ = try await adder.add(AddRequest(path: "/elsewhere/a")) } == .badRequest)
+        #expect(await Self.code { _ = try await adder.add(AddRequest(path: "a.mp4")) } == .badRequest)
+    }
+
+    @Test("a received file has a name without a folder", arguments: ["", ".", "a/b", "a\u{7}"])
+    func receive(_ name: String) async throws {
+        let receiver = try await ComponentScene().handlers().receiver
+        let code = await Self.code { _ = try await receiver.receive(ReceiveRequest(name: name), { nil }) }
+        #expect(code == .badRequest)
+    }
+
+    @Test("the status counts uploads, and warns of destinations that are not configured")
+    func status() async throws {
+        let scene = try await ComponentScene()
+        _ = try await scene.record("a", size: 7)
+        let handlers = scene.handlers()
+        let status = try await handlers.status.status()
+        #expect(status.counts.ongoing == 1 && status.filesTotal == 1 && status.bytesTotal == 7)
+        #expect(!status.starting)
+        #expect(status.warnings.isEmpty)
+        var setup = scene.house.setup
+        (setup.settings.destinations, setup.destinations) = ([], [:])
+        scene.house.replace(setup)
+        #expect(try await handlers.status.status().warnings.count == 1)
+    }
+
+    @Test("metrics have a value for every folder and destination from the start")
+    func metrics() async throws {
+        let numbers = try await ComponentScene().handlers().metrics.metrics().numbers
+        #expect(numbers[.files].map { Set($0.keys) } == [["cam"], ["door"]])
+        #expect(numbers[.uploads]?[["nas", "completed"]] == .whole(0))
+        #expect(numbers[.reloadSuccess]?[[]] == .whole(1))
+    }
+
+    @Test("a plan is about the time to come, and about a year at most")
+    func plan() async throws {
+        let scene = try await ComponentScene()
+        let plan = scene.handlers().plan
+        for seconds in [-1, 400 * 86_400] as [Int64] {
+            let query = PlanQuery(until: scene.clocks.wall().advanced(by: .seconds(seconds)))
+            #expect(await Self.code { _ = try await plan.plan(query) } == .badRequest)
+        }
+    }
+
+    @Test("the explanation of a path in no folder says so, and a name without an upload is refused")
+    func why() async throws {
+        let why = try await ComponentScene().handlers().why
+        #expect(try await why.why("/elsewhere/a").answers.map(\.state) == ["outside"])
+        #expect(await Self.code { _ = try await why.why("nothing-like-this") } == .notFound)
+    }
+
+    @Test("unknown folders, destinations and hooks are refused")
+    func names() async throws {
+        let handlers = try await ComponentScene().handlers()
+        #expect(await Self.code { _ = try await handlers.folders.rescan(RescanRequest(folder: "x")) } == .notFound)
+        #expect(await Self.code { _ = try await handlers.folders.accept(folder: "x") } == .notFound)
+        #expect(await Self.code { _ = try await handlers.remotes.remote("x", RemoteRequest()) } == .notFound)
+        #expect(await Self.code { _ = try await handlers.remotes.orphans("x", OrphansRequest()) } == .notFound)
+        #expect(await Self.code { _ = try await handlers.usage.allowances(of: "x") } == .notFound)
+        #expect(await Self.code { _ = try await handlers.checks.tryHook("x") } == .notFound)
+    }
+
+    @Test("without a source of settings, a reload is refused and counts as none")
+    func reload() async throws {
+        let reloader = try await ComponentScene().handlers().reloader
+        #expect(await Self.code { _ = try await reloader.reload() } == .unavailable)
+        #expect(reloader.isLastReloadApplied)
+    }
+}

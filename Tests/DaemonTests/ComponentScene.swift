@@ -1,0 +1,102 @@
+import Core
+import Linux
+import Staging
+import Store
+import TestKit
+
+@testable import Config
+@testable import Daemon
+
+/// The values that components take, without a daemon: a database in a temporary folder, clocks that a test moves, and a
+/// scheduler that does not run.
+struct ComponentScene {
+    let folder = TemporaryFolder()
+    let clocks = ManualClocks()
+    let remote = ScriptedRemote()
+    let house: House
+    let scheduler: Scheduler
+    let lifecycle: Lifecycle
+
+    var context: Context { house.context }
+    var store: Store { house.store }
+    var finder: UploadFinder { UploadFinder(store: store) }
+    var views: UploadViews {
+        UploadViews(
+            context: context, scheduler: scheduler, live: house.live, making: house.making, troubles: house.troubles,
+            stagingHolds: house.stagingHolds)
+    }
+
+    /// - Parameter shape: Further settings, after the folders `cam` and `door` and the destination `nas`.
+    init(isReady: Bool = true, _ shape: (inout Settings) throws -> Void = { _ in }) async throws {
+        let root = folder.path
+        var settings = try Self.settings(in: root)
+        try shape(&settings)
+        let staging = StagingArea(settings.staging)
+        try staging.prepare()
+        house = House(
+            setup: RuntimeConfiguration(
+                settings: settings, staging: staging, destinations: ["nas": remote], since: clocks.wall()),
+            store: try await Store.open(settings.state, clocks: clocks, sorting: UploadSort(settings)), clocks: clocks,
+            log: .silent)
+        scheduler = Scheduler(house: house)
+        lifecycle = Lifecycle(startedAt: clocks.wall())
+        if isReady { lifecycle.finishStart() }
+    }
+
+    static func settings(in root: FilePath) throws -> Settings {
+        func folder(_ name: FilePath) throws -> FolderSettings {
+            FolderSettings(
+                watch: WatchRule(name: name.display, path: root.appending(name)), uploadTo: ["nas"], afterUpload: .keep,
+                empty: .skip, duplicates: .upload, priority: 0, name: try Template("{relative}"), metadata: [:],
+                key: nil, context: [:], policy: PolicyOverrides())
+        }
+        return Settings(
+            state: root.appending("state"),
+            staging: StagingSettings(path: root.appending("staging"), copy: .copy, maxSize: nil, keepFree: 0),
+            folders: [try folder("cam"), try folder("door")],
+            destinations: [
+                DestinationSettings(name: "nas", type: "scripted", values: [:], policy: PolicyOverrides(), place: "s:1")
+            ],
+            policy: PolicySettings(total: 1, perDestination: 1, order: .oldestFirst, retry: Backoff()),
+            control: ControlSettings(socket: root.appending("control.sock")))
+    }
+
+    /// Records a file as if it had settled.
+    ///
+    /// - Returns: The id of its upload to `nas`.
+    func record(
+        _ relative: FilePath, in folder: String = "cam", key: String? = nil, context: [String: String] = [:],
+        size: Int64 = 100
+    ) async throws -> String {
+        let root = self.folder.path.appending(FilePath(folder))
+        let modified = clocks.wall().milliseconds * 1_000_000
+        let asset = NewAsset(
+            file: SettledFile(
+                folder: folder, root: root, relative: relative,
+                status: FileStatus(
+                    device: 0, inode: 1, size: size, modified: modified, changed: modified, born: nil, mode: 0o100600),
+                identity: StoredIdentity(
+                    folder: folder, relative: relative, size: size, modified: modified, inode: nil, born: nil,
+                    fileSystem: nil), settledBy: .quiet),
+            action: .keep, priority: 0,
+            orders: [
+                NewAsset.Order(
+                    destination: "nas", name: relative, mediaType: "video/mp4", key: key, context: context,
+                    metadata: [:])
+            ])
+        let outcome = try await store.record([asset]).first
+        switch outcome {
+        case .recorded(_, let ids)?, .newVersion(_, let ids)?:
+            if let id = ids.first { return id }
+        default: break
+        }
+        throw NotRecorded()
+    }
+
+    func row(_ id: String) async throws -> UploadRow {
+        guard let row = try await store.row(id) else { throw NotRecorded() }
+        return row
+    }
+
+    struct NotRecorded: Error {}
+}

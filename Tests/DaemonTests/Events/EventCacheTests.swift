@@ -1,0 +1,62 @@
+import Core
+import Store
+import TestKit
+import Testing
+
+@testable import Daemon
+
+@Suite("Events for readers, without a daemon")
+struct EventCacheTests {
+    private static func streams(_ scene: ComponentScene) -> EventStreams {
+        EventStreams(
+            context: scene.context,
+            cache: EventCache(
+                context: scene.context, views: scene.views, live: scene.house.live, making: scene.house.making),
+            live: scene.house.live, making: scene.house.making)
+    }
+
+    @Test("a reader gets the stored events after its position, then new ones")
+    func follows() async throws {
+        let scene = try await ComponentScene()
+        let start = await scene.store.seq
+        let first = try await scene.record("a.mp4")
+        var reader = try await Self.streams(scene).events(since: start).makeAsyncIterator()
+        #expect(await reader.next()?.op?.id == first)
+        let second = try await scene.record("b.mp4")
+        var event = await reader.next()
+        while let one = event, one.op?.id == first { event = await reader.next() }
+        #expect(event?.op?.id == second)
+    }
+
+    @Test("a reader with a position that is not stored is told to begin again")
+    func reset() async throws {
+        let scene = try await ComponentScene()
+        _ = try await scene.record("a.mp4")
+        let newest = await scene.store.seq
+        var reader = try await Self.streams(scene).events(since: newest + 100).makeAsyncIterator()
+        let event = await reader.next()
+        #expect(event?.type == "reset")
+        #expect(event?.seq == newest)
+    }
+
+    @Test("events are made into views once for all readers")
+    func shared() async throws {
+        let scene = try await ComponentScene()
+        let streams = Self.streams(scene)
+        let start = await scene.store.seq
+        let signal = AsyncSignal()
+        let reader = await streams.cache.listen(signal)
+        _ = try await scene.record("a.mp4")
+        let views = try await streams.cache.events(after: start)
+        let again = try await streams.cache.events(after: start)
+        #expect(!views.isEmpty)
+        #expect(views.map(ObjectIdentifier.init) == again.map(ObjectIdentifier.init))
+        streams.cache.forget(reader)
+    }
+
+    @Test("nothing under way has no progress")
+    func idle() async throws {
+        let scene = try await ComponentScene()
+        #expect(try await Self.streams(scene).cache.progress().isEmpty)
+    }
+}

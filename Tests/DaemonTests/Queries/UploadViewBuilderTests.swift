@@ -1,0 +1,199 @@
+import Core
+import Store
+import TestKit
+import Testing
+
+@testable import Daemon
+
+@Suite("Views of uploads")
+struct UploadViewBuilderTests {
+    private static let now = WallTime(milliseconds: 1_795_161_600_000)
+
+    private static func builder(_ clocks: ManualClocks = ManualClocks(), ran: Int64 = 0) -> UploadViewBuilder {
+        UploadViewBuilder(
+            lists: ListRetention(), wall: clocks.wall(), monotonic: clocks.monotonic(), ran: ran)
+    }
+
+    private static func row(_ state: UploadState) async throws -> UploadRow {
+        let scene = try await ComponentScene()
+        var row = try await scene.row(try await scene.record("a.mp4"))
+        row.upload.state = state
+        return row
+    }
+
+    private static func hold(_ kind: Hold.Kind, sparesBegun: Bool = false) -> Hold {
+        Hold(kind, since: WallTime(milliseconds: 0), sparesBegun: sparesBegun, text: kind.rawValue)
+    }
+
+    private static func failure(_ kind: Failure.Class, _ code: String = "http_503") -> Failure {
+        Failure(kind, code: code, message: "it failed", at: now, retryable: true)
+    }
+
+    @Test("a queued upload is waiting exactly while something holds it")
+    func waiting() async throws {
+        let row = try await Self.row(.queued)
+        #expect(Self.builder().view(row, UploadViewBuilder.Facts()).state == "queued")
+        var facts = UploadViewBuilder.Facts()
+        facts.ofClass = [Self.hold(.schedule)]
+        let view = Self.builder().view(row, facts)
+        #expect(view.state == "waiting")
+        #expect(view.holds.map(\.kind) == ["schedule"])
+        #expect(Self.builder().viewWithoutHolds(row, facts).state == "queued")
+    }
+
+    @Test("a hold on a class holds an upload only since the upload exists")
+    func holdSince() async throws {
+        var row = try await Self.row(.queued)
+        row.upload.createdAt = Self.now
+        var facts = UploadViewBuilder.Facts()
+        facts.ofClass = [Self.hold(.schedule)]
+        #expect(Self.builder().view(row, facts).holds.map(\.since) == [Self.now.description])
+    }
+
+    @Test("an upload that has begun is not held by a hold that spares those")
+    func begun() async throws {
+        var row = try await Self.row(.queued)
+        row.upload.isBegun = true
+        var facts = UploadViewBuilder.Facts()
+        facts.ofClass = [Self.hold(.quota, sparesBegun: true), Self.hold(.power)]
+        #expect(Self.builder().view(row, facts).holds.map(\.kind) == ["power"])
+    }
+
+    @Test("a pause of a person comes first, and a state that cannot be written last")
+    func order() async throws {
+        var row = try await Self.row(.queued)
+        row.upload.pausedAt = Self.now
+        var facts = UploadViewBuilder.Facts()
+        facts.never = Self.hold(.quota)
+        facts.ofClass = [Self.hold(.schedule)]
+        facts.own = [Self.hold(.busy)]
+        facts.ofCopy = Self.hold(.absent)
+        facts.ofState = Self.hold(.disk)
+        let view = Self.builder().view(row, facts)
+        #expect(view.holds.map(\.kind) == ["operator", "quota", "schedule", "busy", "absent", "disk"])
+        #expect(view.isPaused)
+    }
+
+    @Test(
+        "the wait for the next attempt has the kind of the failure",
+        arguments: [
+            (failure(.transient), "backoff"), (failure(.quota), "quota"),
+            (failure(.transient, Failure.wastedOnMetered), "metered"),
+            (failure(.transient, BeforeUpload.waits), "busy"),
+        ])
+    func backoff(_ failure: Failure, _ kind: String) async throws {
+        let clocks = ManualClocks()
+        var row = try await Self.row(.queued)
+        row.failure = failure
+        row.upload.backoffUntil = clocks.monotonic().advanced(by: .seconds(60))
+        let view = Self.builder(clocks).view(row, UploadViewBuilder.Facts())
+        #expect(view.holds.map(\.kind) == [kind])
+        #expect(view.nextAttemptAt == clocks.wall().advanced(by: .seconds(60)).description)
+        // The rule is named only where it decides.
+        #expect(view.holds.first?.text.contains("the next attempt waits by") == (kind == "backoff"))
+    }
+
+    @Test("an upload that can never be sent has no next attempt")
+    func never() async throws {
+        let clocks = ManualClocks()
+        var row = try await Self.row(.queued)
+        row.upload.backoffUntil = clocks.monotonic().advanced(by: .seconds(60))
+        var facts = UploadViewBuilder.Facts()
+        facts.never = Self.hold(.quota)
+        #expect(Self.builder(clocks).view(row, facts).nextAttemptAt == nil)
+        #expect(Self.builder(clocks).viewWithoutHolds(row, facts).nextAttemptAt == nil)
+    }
+
+    @Test("the trouble of a destination explains more than the wait of one upload")
+    func destinationTrouble() async throws {
+        let clocks = ManualClocks()
+        var row = try await Self.row(.queued)
+        row.failure = Self.failure(.transient)
+        row.upload.backoffUntil = clocks.monotonic().advanced(by: .seconds(60))
+        var facts = UploadViewBuilder.Facts()
+        facts.ofClass = [Self.hold(.destination)]
+        #expect(Self.builder(clocks).view(row, facts).holds.map(\.kind) == ["destination"])
+    }
+
+    @Test("the fraction is 1 only when every byte is confirmed", arguments: [UploadState.queued, .completed])
+    func fraction(_ state: UploadState) async throws {
+        var row = try await Self.row(state)
+        row.upload.acked = row.asset.stagedSize
+        let progress = Self.builder().view(row, UploadViewBuilder.Facts()).progress
+        #expect((progress.fraction == 1) == (state == .completed))
+        #expect(progress.sent == progress.total)
+    }
+
+    @Test("bytes of a failed attempt count only as far as they were acknowledged")
+    func doubtedBytes() async throws {
+        var row = try await Self.row(.queued)
+        (row.upload.acked, row.upload.sent) = (10, 70)
+        #expect(Self.builder().view(row, UploadViewBuilder.Facts()).progress.sent == 70)
+        row.upload.failingSince = 1
+        #expect(Self.builder().view(row, UploadViewBuilder.Facts()).progress.sent == 10)
+    }
+
+    @Test("a running upload shows no failure that it may overcome, and a waiting one does")
+    func failureShown() async throws {
+        var row = try await Self.row(.uploading)
+        row.failure = Self.failure(.transient)
+        #expect(Self.builder().view(row, UploadViewBuilder.Facts()).error == nil)
+        row.upload.state = .queued
+        #expect(Self.builder().view(row, UploadViewBuilder.Facts()).error?.code == "http_503")
+        row.upload.state = .completed
+        #expect(Self.builder().view(row, UploadViewBuilder.Facts()).error == nil)
+    }
+
+    @Test("an attempt that pauses after its parts is held by the pause alone")
+    func pausing() async throws {
+        var row = try await Self.row(.uploading)
+        row.upload.pausedAt = Self.now
+        var facts = UploadViewBuilder.Facts()
+        facts.isToPause = true
+        facts.ofClass = [Self.hold(.schedule), Self.hold(.global)]
+        #expect(Self.builder().view(row, facts).holds.map(\.kind) == ["operator", "global"])
+        facts.isToPause = false
+        #expect(Self.builder().view(row, facts).holds.isEmpty)
+    }
+
+    @Test("an entry leaves its list when the time of the list is over")
+    func expiry() async throws {
+        let clocks = ManualClocks()
+        var row = try await Self.row(.completed)
+        (row.upload.finishedAt, row.upload.ranAt) = (clocks.wall(), 0)
+        let end = clocks.wall().advanced(by: .seconds(7 * 86_400))
+        #expect(Self.builder(clocks).view(row, UploadViewBuilder.Facts()).expiresAt == end.description)
+        // The daemon has run for longer than that.
+        let later = Self.builder(clocks, ran: 8 * 86_400_000)
+        #expect(later.view(row, UploadViewBuilder.Facts()).expiresAt == nil)
+        row.upload.state = .queued
+        #expect(Self.builder(clocks).view(row, UploadViewBuilder.Facts()).expiresAt == nil)
+    }
+
+    @Test("words of a newer program are shown as they are")
+    func unknown() async throws {
+        var row = try await Self.row(.queued)
+        row.upload.unknown.state = "floating"
+        row.asset.unknown.action = "shred"
+        row.asset.unknown.sourceState = "melted"
+        let view = Self.builder().view(row, UploadViewBuilder.Facts())
+        #expect([view.state, view.sourceAction, view.sourceState] == ["floating", "shred", "melted"])
+        // Whether it is under way is not known, so its state explains nothing.
+        #expect(view.explanation == nil)
+    }
+
+    @Test("a state that needs no other facts explains itself")
+    func explanation() async throws {
+        var row = try await Self.row(.failed)
+        row.failure = Self.failure(.permanent)
+        let text = try #require(Self.builder().view(row, UploadViewBuilder.Facts()).explanation)
+        #expect(text.contains("it failed"))
+        #expect(text.contains("sluice retry \(row.upload.id)"))
+        row.upload.state = .queued
+        row.failure = nil
+        #expect(Self.builder().view(row, UploadViewBuilder.Facts()).explanation == nil)
+        var facts = UploadViewBuilder.Facts()
+        facts.ofClass = [Self.hold(.schedule)]
+        #expect(Self.builder().view(row, facts).explanation == "schedule")
+    }
+}
