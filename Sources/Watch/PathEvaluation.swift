@@ -97,7 +97,7 @@ package enum PathEvaluation: Hashable, Sendable {
             guard let status = try top.statusIfPresent(at: relative) else { return .other("is not there") }
             if status.isDirectory { return .other("is a directory: ask for a file in it") }
             guard status.isRegular else {
-                return .other("is no regular file: links, devices, sockets and FIFOs are left alone")
+                return .other("is not a regular file: links, devices, sockets and FIFOs are left alone")
             }
             if let reason = rule.limits.objection(to: status, now: now) {
                 let words = "is left alone: \(reason)"

@@ -29,7 +29,7 @@ enum Ignore: Equatable {
 /// The reason why an ignore file cannot be read, for people.
 private func words(_ error: SystemError) -> String {
     if error.isLink { return "it is a symbolic link, which may lead anywhere: put a file there" }
-    if error.isOfWrongKind { return "it is no regular file" }
+    if error.isOfWrongKind { return "it is not a regular file" }
     if error.isTooLarge { return "it has more than \(IgnoreRules.mostBytes >> 10) KiB" }
     return error.reason
 }

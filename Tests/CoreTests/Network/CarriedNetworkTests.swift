@@ -29,15 +29,15 @@ extension Metering {
     }
 }
 
-@Suite("An interface that stands on others")
+@Suite("An interface that runs over others")
 struct CarriedNetworkTests {
     @Test("costs what the worst of those below costs", arguments: ["bridge", "bond", "team", "vlan", "macvlan"])
     func worst(_ kind: String) {
         let inputs = Metering(links: [wire, modem, made(kind, "x0", 5, on: [9, 2]), made(kind, "x1", 6, on: [2])])
-        #expect(inputs.of(5).reason == "metered: x0 stands on wwan0, and wwan0 is a modem (DEVTYPE wwan)")
+        #expect(inputs.of(5).reason == "metered: x0 runs over wwan0, and wwan0 is a modem (DEVTYPE wwan)")
         #expect(inputs.of(5).remedy == #"- {interface: "wwan0", metered: false}"#)
         #expect(inputs.of(5).links == [5, 2, 9])
-        #expect(inputs.of(6).reason == "unmetered: x1 stands on eth0, and eth0 is wired")
+        #expect(inputs.of(6).reason == "unmetered: x1 runs over eth0, and eth0 is wired")
     }
 
     @Test("through several floors, and whatever of it is down at the moment")
@@ -47,7 +47,7 @@ struct CarriedNetworkTests {
         let inputs = Metering(links: [
             wire, down, made("bond", "bond0", 5, on: [2, 9]), made("vlan", "v7", 6, on: [5]),
         ])
-        #expect(inputs.of(6).reason == "metered: v7 stands on wwan0, and wwan0 is a modem (DEVTYPE wwan)")
+        #expect(inputs.of(6).reason == "metered: v7 runs over wwan0, and wwan0 is a modem (DEVTYPE wwan)")
     }
 
     @Test("ends where something is said: what is below is not asked about costs")
@@ -57,7 +57,7 @@ struct CarriedNetworkTests {
             rules: [NetworkRule(interface: "bond0", isMetered: false)])
         #expect(
             inputs.of(6).reason
-                == #"unmetered: v7 stands on bond0, and the rule {interface: "bond0", metered: false} says so about bond0"#
+                == #"unmetered: v7 runs over bond0, and the rule {interface: "bond0", metered: false} says so about bond0"#
         )
         #expect(inputs.of(6).remedy == #"- {interface: "bond0", metered: true}"#)
         #expect(inputs.of(9).metered == .metered)
@@ -116,7 +116,7 @@ struct CarriedNetworkTests {
         #expect(inputs.of(5).metered == .unmetered)
         #expect(
             inputs.of(5).forbidden
-                == #"bond0 stands on wwan0, and the rule {interface: "wwan*", allowed: false} forbids wwan0"#)
+                == #"bond0 runs over wwan0, and the rule {interface: "wwan*", allowed: false} forbids wwan0"#)
         #expect(inputs.of(2).forbidden == nil)
     }
 
@@ -133,13 +133,13 @@ struct TunnelTests {
     @Test("costs what the route to its peer costs, where that is known")
     func known() {
         let inputs = Metering(links: [wire, modem, wireGuard], carriers: [30: [NetworkPath(link: 2)]])
-        #expect(inputs.of(30).reason == "unmetered: wg0 stands on eth0, and eth0 is wired")
+        #expect(inputs.of(30).reason == "unmetered: wg0 runs over eth0, and eth0 is wired")
         let other = Metering(
             links: [wire, modem, wireGuard], carriers: [30: [NetworkPath(link: 2), NetworkPath(link: 9)]])
         #expect(other.of(30).metered == .metered)
     }
 
-    @Test("may be carried by whatever leads out, and costs the worst of it, where nobody knows")
+    @Test("may run over whatever leads out, and costs the worst of it, where nobody knows")
     func supposed() {
         let free = Metering(links: [wire, wireGuard]).of(30)
         #expect(free.metered == .unknown)
@@ -150,7 +150,7 @@ struct TunnelTests {
         let said = NetworkRule(interface: "wg0", isMetered: false)
         #expect(Metering(links: [wire, wireGuard], rules: [said]).of(30).metered == .unmetered)
         let inputs = Metering(links: [wire, modem, wireGuard])
-        #expect(inputs.of(30).reason == "metered: wg0 may be carried by wwan0, and wwan0 is a modem (DEVTYPE wwan)")
+        #expect(inputs.of(30).reason == "metered: wg0 may run over wwan0, and wwan0 is a modem (DEVTYPE wwan)")
         #expect(
             inputs.of(30).remedy == #"- {interface: "wg0", metered: false}"#, "for wwan0 may not be what carries it")
         var (dead, deadEnd) = (modem, modem)
@@ -234,7 +234,7 @@ struct TunnelTests {
         var inputs = Metering(links: [wire, modem, wireGuard], rules: [forbidding])
         #expect(
             inputs.of(30).forbidden
-                == #"wg0 may be carried by wwan0, and the rule {interface: "wwan*", allowed: false} forbids wwan0"#)
+                == #"wg0 may run over wwan0, and the rule {interface: "wwan*", allowed: false} forbids wwan0"#)
         inputs.rules[0].append(allowing)
         #expect(inputs.of(30).forbidden == nil)
         inputs.carriers = [30: [NetworkPath(link: 9)]]

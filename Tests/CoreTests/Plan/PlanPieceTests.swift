@@ -144,7 +144,7 @@ struct PlanPieceTests {
             let outcome = try #require(plan.outcomes.first)
             #expect(outcome.ends == nil)
             #expect(outcome.obstacles.map(\.kind) == [.speed])
-            #expect(outcome.obstacles.first?.hold.text == "the rate to  is not known yets3")
+            #expect(outcome.obstacles.first?.hold.text == "the rate to s3 is not known yet")
         }
     }
 

@@ -266,7 +266,7 @@ struct PlanTests {
         #expect(plan.outcomes[0].waits.map(\.hold.text) == ["everything is paused"])
         // Without a speed the end is unknown, but the upload waits for the pause.
         #expect(plan.outcomes[1].waits.map(\.hold.text) == ["everything is paused"])
-        #expect(plan.outcomes[1].obstacles.map(\.hold.text) == ["the rate to  is not known yetcloud"])
+        #expect(plan.outcomes[1].obstacles.map(\.hold.text) == ["the rate to cloud is not known yet"])
         #expect(plan.outcomes[1].left == Spending(bytes: 1000, files: 1))
     }
 

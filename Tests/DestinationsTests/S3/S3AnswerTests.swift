@@ -145,7 +145,7 @@ struct S3AnswerTests {
         scene.emulator.change { $0.judge = { _ in (403, "AccessDenied", "not with this signing method.") } }
         let error = try await scene.error { _ = try await scene.destination.api.status(at: "a") }
         #expect(error.remedy == .authenticate)
-        let end = "Look at \(words), and whether the bucket's policy allows `s3:GetObject` and `s3:ListBucket`"
+        let end = "Check \(words), and whether the bucket's policy allows `s3:GetObject` and `s3:ListBucket`"
         #expect(error.failure.message.contains("answered 403 to the lookup of an object; it gives no reason"))
         #expect(error.failure.message.hasSuffix(end), "\(error)")
         let check = await scene.destination.check()

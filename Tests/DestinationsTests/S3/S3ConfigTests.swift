@@ -47,7 +47,7 @@ struct S3ConfigTests {
         ),
         (
             "    instance_metadata: {role: x}",
-            "a.yaml:8:24: destinations.a.instance_metadata.kind: `kind` is missing; who gives it"
+            "a.yaml:8:24: destinations.a.instance_metadata.kind: `kind` is missing; the source of the key"
         ),
         (
             "    instance_metadata: {kind: instance, token: {file: /t}}",
@@ -105,7 +105,7 @@ struct S3ConfigTests {
         ),
         (
             "    access_key: {file: /k}\n    credentials: {file: /c}",
-            "a.yaml:9:18: destinations.a.credentials: stands in place of `access_key`"
+            "a.yaml:9:18: destinations.a.credentials: replaces `access_key`"
         ),
         keyed("credentials: /c", "a.yaml:10:18: destinations.a.credentials: takes a secret as `{file: "),
         keyed("part_size: 4 MiB", "a.yaml:10:16: destinations.a.part_size: is at least 5 MiB for `other`"),

@@ -121,7 +121,7 @@ struct FileEventsTests {
         few.stop()
         let news = try await news(of: "run/recording")
         news.watch(["/proc/self/nothing"])
-        try await eventually("it is said") { news.unheard["/proc/self/nothing"]?.contains("does not tell") == true }
+        try await eventually("it is said") { news.unheard["/proc/self/nothing"]?.contains("does not report") == true }
         news.watch([])
         try await eventually("nothing is left to hear of") { news.unheard.isEmpty }
         news.stop()
