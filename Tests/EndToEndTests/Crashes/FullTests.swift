@@ -177,7 +177,7 @@ struct FullTests {
             let ending = try await asking.end(within: .seconds(20))
             return ending == .status(75) ? try asking.complained() : nil
         }
-        #expect(said.contains("waits for room") && said.contains("bytes are free there"), "\(said)")
+        #expect(said.contains("waits for disk space") && said.contains("bytes are free there"), "\(said)")
     }
 
     @Test("the state, while uploads run: they stop, and go on from their checkpoints")

@@ -138,7 +138,7 @@ struct ArchiveTests {
         try camera.drop(Clip(number: 1, size: 200_000, relative: "clip.mp4"))
         try await waiting(for: "the destination is held", fixture) {
             fixture.lastWords().contains("nothing is mounted at \(fixture.archive)")
-                && fixture.lastWords().contains("mount what belongs there")
+                && fixture.lastWords().contains("mount the file system that belongs there")
         }
         #expect(try Outcome.files(in: fixture.archive, hidden: true) == [])
         let disk = try SmallDisk(at: fixture.archive)

@@ -156,7 +156,7 @@ struct ReceivingTests {
         let isPromised = ending == .status(0)
         if !isPromised {
             #expect(ending == .status(69), "\(ending): \(said)")
-            #expect(said.contains("taken"), "\(said)")
+            #expect(said.contains("added"), "\(said)")
         }
         try await ready(fixture)
         let isNone = !isPromised && ["receiving", "received", "renamed"].contains(step)

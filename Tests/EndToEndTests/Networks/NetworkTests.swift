@@ -100,7 +100,7 @@ struct NetworkEndToEndTests {
         let hold = try await scene.waits("clip.mp4", for: "metered")
         #expect(
             hold.text.hasPrefix(
-                "`metered` of policy says pause; metered: the rule {interface: \"lte0\", metered: true} says so of lte0"
+                "`metered` of policy says pause; metered: the rule {interface: \"lte0\", metered: true} says so about lte0"
             ),
             "\(hold.text)")
         try await scene.ip("link", "set", "lte0", "down")

@@ -113,7 +113,7 @@ struct RouteEndToEndTests {
         try scene.camera.drop(Clip(number: 0, size: 300_000, relative: "clip.mp4"))
         if isMetered {
             let hold = try await scene.waits("clip.mp4", for: "metered")
-            #expect(hold.text.contains("vx0 stands on \(link)0") || hold.text.contains("lte0"), "\(hold.text)")
+            #expect(hold.text.contains("vx0 runs over \(link)0") || hold.text.contains("lte0"), "\(hold.text)")
             #expect(try await scene.bytes("wan") == 0)
             #expect(try await scene.bytes("lte") == 0)
             try await blocking { try roads.box.ip("link", "del", "vx0") }
@@ -140,7 +140,7 @@ struct RouteEndToEndTests {
             output: fixture.folder.path.appending("check.out"), errors: fixture.folder.path.appending("check.err"))
         _ = try await check.end(within: .seconds(30))
         let said = try check.printed().split(whereSeparator: \.isWhitespace).joined(separator: " ")
-        #expect(said.contains("vx0 stands on wan0"), "\(said)")
+        #expect(said.contains("vx0 runs over wan0"), "\(said)")
     }
 
     @Test("why and check say by which way it goes, from which address, why by that one, and why not by the others")
@@ -165,9 +165,9 @@ struct RouteEndToEndTests {
         }
         let own =
             "the kernel's own route to \(TwoRoads.server), allowed and free (unmetered: the rule {interface: \"wan0\", metered: false} "
-            + "says so of wan0)"
+            + "says so about wan0)"
         let why = try await said("why", ["clip.mp4"])
-        #expect(why.contains("way: by wan0, from 10.1.0.2, \(own)"), "\(why)")
+        #expect(why.contains("route: by wan0, from 10.1.0.2, \(own)"), "\(why)")
         let check = try await said("check", ["--running"])
         #expect(check.contains("by wan0 from 10.1.0.2: \(own)"), "\(check)")
         #expect(check.contains("not by lte0: `metered` of policy says pause"), "\(check)")
@@ -181,7 +181,7 @@ struct RouteEndToEndTests {
             return text.contains("equal to the kernel's own route through lte0, with metric 10, allowed and free")
                 ? text : nil
         }
-        #expect(equal.contains("way: by wan0, from 10.1.0.2"), "\(equal)")
+        #expect(equal.contains("route: by wan0, from 10.1.0.2"), "\(equal)")
         #expect(try await scene.bytes("lte") == 0)
         #expect(try await scene.bytes("wan") == 0)
     }

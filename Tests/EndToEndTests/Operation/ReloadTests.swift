@@ -168,7 +168,7 @@ struct ReloadTests {
         let good = try text(fixture.config)
         let file = fixture.config.display
         let cases: [(text: String, words: String)] = [
-            ("folders: [", "\(file):1:"), ("", "\(file): says nothing"), (String(good.prefix(good.count / 2)), file),
+            ("folders: [", "\(file):1:"), ("", "\(file): is empty"), (String(good.prefix(good.count / 2)), file),
             (good + "bogus: 1\n", "bogus: no setting is called `bogus`"),
             (good.replacing("upload_to: [nas]", with: "upload_to: [nsa]"), "did you mean `nas`?"),
             (good.replacing("/state\n", with: "/state2\n"), "state: cannot change"),

@@ -33,7 +33,7 @@ struct WatchingTests {
         #expect(check.contains("absent"))
         #expect(check.contains("does not exist now, and is watched when it appears"))
         try fixture.startDaemon()
-        _ = try await status(fixture, says: "absent: it is not there")
+        _ = try await status(fixture, says: "absent: it does not exist")
         try Descriptor.open(away.appending("a.mp4"), for: .creating).write(noise(1000), named: "a.mp4")
         try Files.rename(away, to: fixture.drop)
         // Found by the check for absent folders, at most 10 s later.
