@@ -66,7 +66,8 @@ struct DirectoryVerdictTests {
                 #expect(!verdict.advice.isEmpty || verdict.code == "target_failed", "\(error)")
             }
         }
-        #expect(DirectoryVerdict(ENOTDIR, about: .target).advice.contains("not a folder"), "nothing to mount or to make")
+        #expect(
+            DirectoryVerdict(ENOTDIR, about: .target).advice.contains("not a folder"), "nothing to mount or to make")
     }
 
     @Test("no fault of a disk or a mount is final for a file")
