@@ -195,7 +195,7 @@ struct ArchiveTests {
         for verb in ["status", "list"] {
             try await waiting(for: "\(verb) says what is full, where, and what to do", fixture) {
                 guard let text = try await fixture.ask(verb, ["--json"]) else { return false }
-                return ["\"quota\"", "\(disk.path)", "No space left", "make room", "\"until\""].allSatisfy {
+                return ["\"quota\"", "\(disk.path)", "No space left", "free space", "\"until\""].allSatisfy {
                     text.contains($0)
                 }
             }
