@@ -232,7 +232,6 @@ actor Scheduler {
         }
         let going = try await fit(claims, reservations, epoch)
         destinations.begun(name, missing: going.map(\.upload.missing))
-        try await noteCapacityWait(name, from: open.subtracting(folders.begunOnly))
         let isSmall: (Claim) -> Bool = {
             let goesAlone = $0.checkpoint != nil || $0.asset.stagingMode == .inPlace
             return limits.isBundled(size: $0.asset.stagedSize, isBegun: goesAlone, of: $0.upload.folder)
@@ -241,6 +240,8 @@ actor Scheduler {
             start(share, isBundle: share.allSatisfy(isSmall), name, destination, reservations)
         }
         if !going.isEmpty { lastServed = name }
+        // After the start: no stop may come between the decision and the start of what it was made for.
+        try await noteCapacityWait(name, from: open.subtracting(folders.begunOnly))
         return !going.isEmpty
     }
 
@@ -293,8 +294,10 @@ actor Scheduler {
         let snapshot = snapshot
         let going = transfers.stopEpoch == epoch ? claims.filter { reservations.allows($0, snapshot) } : []
         let ids = Set(going.map(\.upload.id))
+        if going.count == claims.count { return going }
         try await AttemptRecords(house: house).giveBack(claims.filter { !ids.contains($0.upload.id) })
-        return going
+        // That waited for the disk: a stop or a change of policy may have come meanwhile.
+        return going.isEmpty ? [] : try await fit(going, reservations, epoch)
     }
 
     private func start(

@@ -60,7 +60,7 @@ struct GoldenResumeTests {
         let sent = try sent(scene)
         #expect(try #require(sent["nas"]) < 1_200_000 - 262_144 + 60_000)
         #expect(try #require(sent["video"]) < 1_200_000 - 262_144 + 60_000)
-        // Less than another block: a loaded machine sends smaller segments, each with a head of its own.
+        // Less than another block. On a loaded machine more than 60 kB besides the blocks were seen, twice in many runs.
         #expect(try #require(sent["form"]) < 900_000 + 95_000)
         #expect(sent["archive"] == 1_854_272)
         // The bucket forgets what a person has cancelled.
