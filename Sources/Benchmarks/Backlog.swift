@@ -36,7 +36,7 @@ struct Backlog: Sendable {
         for start in stride(from: 0, to: uploads, by: Self.batch) {
             let numbers = start..<min(start + Self.batch, uploads)
             let arrivals = try numbers.map { try arrival($0, fileSystems) }
-            let outcomes = try await store.record(arrivals)
+            let outcomes = try await store.write { try $0.arrivals.record(arrivals) }
             var made: [(number: Int, asset: Int64, upload: String)] = []
             for (number, outcome) in zip(numbers, outcomes) {
                 guard case .recorded(let asset, let uploads) = outcome, let upload = uploads.first else {
@@ -45,10 +45,10 @@ struct Backlog: Sendable {
                 made.append((number, asset, upload))
             }
             let cancelled = made.filter { Fate($0.number) == .cancelled }
-            _ = try await store.cancel(cancelled.map(\.upload))
+            _ = try await store.write { try $0.transitions.cancel(cancelled.map(\.upload)) }
             let copied = made.filter { [.queued, .completed].contains(Fate($0.number)) }
-            let copies = copied.map { Store.Copied(asset: $0.asset, sha256: Self.digest($0.number)) }
-            try await store.staged(copies)
+            let copies = copied.map { StagedCopy(asset: $0.asset, sha256: Self.digest($0.number)) }
+            try await store.write { try $0.staging.record(copies) }
             if let staging {
                 for entry in copied {
                     try make(staging.appending(FilePath("\(entry.asset)")), size: size(entry.number))
@@ -58,29 +58,31 @@ struct Backlog: Sendable {
                 .local, code: "source_missing", message: "the file was removed before it could be copied into staging",
                 at: clocks.wall(), retryable: false)
             try await inLanes(made.filter { Fate($0.number) == .failed }) {
-                try await store.cannotStage($0.asset, failure, isGone: false)
+                try await store.write { tx in try tx.staging.fail($0.asset, failure, isGone: false) }
             }
-            try await inLanes(cancelled) { try await store.finishRelease($0.asset) }
+            try await inLanes(cancelled) { try await store.write { tx in try tx.releases.finish($0.asset) } }
             try await inLanes(made.filter { Fate($0.number) == .completed }) { entry in
                 // Any upload: as many as must be completed.
                 guard let claim = try await store.claim(destination(entry.number), passingOver: []) else {
                     throw WrongResult("nothing to claim for \(destination(entry.number))")
                 }
                 let remote = RemoteObject(id: nil, url: nil, verifiedBy: "offset")
-                try await store.finish(
-                    claim.upload.id, .verified(remote),
-                    payments: [
-                        Payment(
-                            SpendingAccount(
-                                destination: claim.upload.destination, folder: claim.upload.folder, network: .any),
-                            Spending(bytes: claim.upload.size, files: 1))
-                    ])
+                try await store.write {
+                    try $0.attempts.finish(
+                        claim.upload.id, .verified(remote),
+                        payments: [
+                            Payment(
+                                SpendingAccount(
+                                    destination: claim.upload.destination, folder: claim.upload.folder, network: .any),
+                                Spending(bytes: claim.upload.size, files: 1))
+                        ])
+                }
                 if let staging { try Files.removeIfPresent(staging.appending(claim.asset.stagedName)) }
-                try await store.finishRelease(claim.asset.id, .kept)
+                try await store.write { try $0.releases.finish(claim.asset.id, .kept) }
             }
             told(numbers.upperBound)
         }
-        try await store.noteWatched(Self.folders)
+        try await store.write { try $0.folders.recordWatched(Self.folders) }
     }
 
     /// The final state of the upload with a number.
@@ -209,9 +211,9 @@ func claimTimes(_ state: FilePath, rounds: Int = 200) async throws -> (claim: Du
             throw WrongResult("nothing to claim")
         }
         claims.append(start.duration(to: clock.now))
-        try await store.finish(claim.upload.id, .yielded)
+        try await store.write { try $0.attempts.finish(claim.upload.id, .yielded) }
         start = clock.now
-        try await store.announce("measured", [:])
+        try await store.write { try $0.events.append("measured", nil, [:]) }
         small.append(start.duration(to: clock.now))
     }
     return (claims.sorted()[rounds / 2], small.sorted()[rounds / 2])

@@ -83,7 +83,9 @@ struct AgentScene {
         return made.id
     }
 
-    func state(_ id: String) async throws -> UploadState? { try await daemon.house.store.upload(id)?.state }
+    func state(_ id: String) async throws -> UploadState? {
+        try await daemon.house.store.read { try $0.uploads.find(id) }?.state
+    }
 
     func reachability(_ wanted: UploadState, _ ids: [String]) async throws {
         for id in ids {

@@ -76,7 +76,7 @@ struct DispatcherTests {
         scene.remote.letGo()
         try await scene.reachability(.completed, ids)
         #expect(await scene.daemon.scheduler.hold(of: "nas") == nil)
-        for id in ids { #expect(try await scene.daemon.house.store.upload(id)?.attempt == 0) }
+        for id in ids { #expect(try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.attempt == 0) }
         try await scene.stop()
     }
 

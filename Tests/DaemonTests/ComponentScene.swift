@@ -84,7 +84,7 @@ struct ComponentScene {
                     destination: "nas", name: relative, mediaType: "video/mp4", key: key, context: context,
                     metadata: [:])
             ])
-        let outcome = try await store.record([asset]).first
+        let outcome = try await store.write { try $0.arrivals.record([asset]) }.first
         switch outcome {
         case .recorded(_, let ids)?, .newVersion(_, let ids)?:
             if let id = ids.first { return id }
@@ -94,7 +94,7 @@ struct ComponentScene {
     }
 
     func row(_ id: String) async throws -> UploadRow {
-        guard let row = try await store.row(id) else { throw NotRecorded() }
+        guard let row = try await store.read({ try $0.uploads.row(id) }) else { throw NotRecorded() }
         return row
     }
 

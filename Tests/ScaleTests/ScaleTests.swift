@@ -26,33 +26,41 @@ private struct Scene {
         }
         let (folder, destination) = (Backlog.folders[1], Backlog.destinations[1])
         try await part("status") {
-            _ = try await store.tallies()
-            _ = try await store.classes()
-            _ = try await store.stagedBytes()
-            _ = try await store.pauses()
-            _ = try await store.waitingClasses()
-            #expect(try await store.oldestOngoing().count == Backlog.destinations.count)
-            _ = try await store.spent(since: WallTime(milliseconds: 1_795_100_000_000), destination: destination)
-            _ = try await store.nextBackoff(after: MonotonicTime(nanoseconds: 0))
+            _ = try await store.read { try $0.lists.tallies() }
+            _ = try await store.read { try $0.lists.classes() }
+            _ = try await store.read { try $0.staging.totalBytes() }
+            _ = try await store.read { try $0.pauses.all() }
+            _ = try await store.read { try $0.lists.waitingClasses() }
+            #expect(try await store.read { try $0.lists.oldestOngoing() }.count == Backlog.destinations.count)
+            _ = try await store.read {
+                try $0.ledger.spent(since: WallTime(milliseconds: 1_795_100_000_000), destination: destination)
+            }
+            _ = try await store.read { try $0.waits.next(after: MonotonicTime(nanoseconds: 0)) }
         }
         try await part("lists") { try await lists(folder, destination) }
         let any = try #require(try await store.rows(Self.filter { $0.limit = 1 }).first)
         try await part("show") {
-            #expect(try await store.row(any.upload.id) != nil)
-            #expect(try await store.rows(idPrefix: String(any.upload.id.prefix(20)), limit: 6).count > 0)
-            #expect(try await store.rows(path: any.asset.path.shown).count == 1)
-            #expect(try await store.rows(named: any.asset.identity.relative.name, limit: 1000).count == 1)
-            #expect(try await store.rows(named: "nowhere.mp4", limit: 1000).isEmpty)
-            #expect(try await store.rows(key: "no such key").isEmpty)
-            _ = try await store.failures(any.upload.id)
+            #expect(try await store.read { try $0.uploads.row(any.upload.id) } != nil)
+            #expect(
+                try await store.read { try $0.uploads.rows(idPrefix: String(any.upload.id.prefix(20)), limit: 6) }.count
+                    > 0)
+            #expect(try await store.read { try $0.uploads.rows(path: any.asset.path.shown) }.count == 1)
+            #expect(
+                try await store.read { try $0.uploads.rows(named: any.asset.identity.relative.name, limit: 1000) }.count
+                    == 1)
+            #expect(try await store.read { try $0.uploads.rows(named: "nowhere.mp4", limit: 1000) }.isEmpty)
+            #expect(try await store.read { try $0.uploads.rows(key: "no such key") }.isEmpty)
+            _ = try await store.read { try $0.failures.of(any.upload.id) }
             let waiting = try #require(try await store.rows(Self.filter { $0.states = [.queued] }).first)
-            _ = try await store.twin(of: waiting.upload, sha256: noise(32))
+            _ = try await store.read { try $0.uploads.twin(waiting.upload, sha256: noise(32)) }
         }
         try await part("scan") { try await scan() }
         try await part("claim") {
             let claim = try #require(try await store.claim(destination, passingOver: []))
-            try await store.record(Checkpoint(["url": "x"]), for: claim.upload.id, acked: 1)
-            try await store.finish(claim.upload.id, .yielded)
+            try await store.writeHeld {
+                try $0.checkpoints.record(Checkpoint(["url": "x"]), for: claim.upload.id, acked: 1)
+            }
+            try await store.write { try $0.attempts.finish(claim.upload.id, .yielded) }
             // Three folders of four are passed over, and each comes before what is left.
             _ = try await store.claim(
                 destination, passingOver: Array(Backlog.folders.dropFirst()), skippingDuplicatesOf: Backlog.folders)
@@ -60,65 +68,76 @@ private struct Scene {
         }
         try await part("complete") {
             let claim = try #require(try await store.claim(destination, passingOver: []))
-            try await store.finish(claim.upload.id, .verified(RemoteObject(id: nil, url: nil, verifiedBy: "offset")))
-            #expect(try await store.releasable(limit: 16).count == 1)
-            _ = try await store.beginRelease(claim.asset.id, token: ReleaseToken(random: [1, 2, 3, 4, 5, 6, 7, 8]))
-            try await store.finishRelease(claim.asset.id, .kept)
+            try await store.write {
+                try $0.attempts.finish(
+                    claim.upload.id, .verified(RemoteObject(id: nil, url: nil, verifiedBy: "offset")))
+            }
+            #expect(try await store.read { try $0.releases.releasable(limit: 16) }.count == 1)
+            _ = try await store.write {
+                try $0.releases.begin(claim.asset.id, token: ReleaseToken(random: [1, 2, 3, 4, 5, 6, 7, 8]))
+            }
+            try await store.write { try $0.releases.finish(claim.asset.id, .kept) }
         }
         try await part("room") {
             let slots = BatchLimits(slots: 1)
-            _ = try await store.first(waitingFor: destination, lacking: -1, from: { _ in true })
+            _ = try await store.read { tx in
+                try tx.queue.first(waitingFor: destination, lacking: -1, from: { _ in true })
+            }
             // What was begun there goes all the same.
             for claim in try await store.claim(filling: slots, destination, from: { _ in true }, within: -1) {
                 #expect(claim.checkpoint != nil)
-                try await store.finish(claim.upload.id, .yielded)
+                try await store.write { try $0.attempts.finish(claim.upload.id, .yielded) }
             }
         }
         try await part("failures") {
             let claim = try #require(try await store.claim(destination, passingOver: []))
             let failure = Failure(
                 .local, code: "reset", message: "reset", at: WallTime(milliseconds: 1), retryable: true)
-            try await store.finish(
-                claim.upload.id, .again(failure, until: SystemClocks().monotonic().advanced(by: .seconds(3600))))
-            #expect(try await store.nextBackoff(after: MonotonicTime(nanoseconds: 0)) != nil)
+            try await store.write {
+                try $0.attempts.finish(
+                    claim.upload.id, .again(failure, until: SystemClocks().monotonic().advanced(by: .seconds(3600))))
+            }
+            #expect(try await store.read { try $0.waits.next(after: MonotonicTime(nanoseconds: 0)) } != nil)
             _ = try await store.rows(Self.filter { $0.isHeld = true })
-            try await store.forgetWaits(for: destination)
+            try await store.write { try $0.waits.end(for: destination) }
         }
         try await part("arrival") { try await arrive() }
         try await part("verbs") {
-            let some = try await store.ids(
-                Self.filter {
-                    $0.states = [.queued]; $0.limit = 5
-                })
-            try await store.pause(some, true)
+            let some = try await store.read { tx in
+                try tx.lists.ids(
+                    Self.filter {
+                        $0.states = [.queued]; $0.limit = 5
+                    })
+            }
+            try await store.write { try $0.transitions.pause([some], true) }
             #expect(try await store.rows(Self.filter { $0.isHeld = true }).count >= 5)
-            try await store.pause(some, false)
-            _ = try await store.cancel(some)
-            _ = try await store.retry(some[0], fromCopy: true)
+            try await store.write { try $0.transitions.pause([some], false) }
+            _ = try await store.write { try $0.transitions.cancel(some) }
+            _ = try await store.write { try $0.transitions.retry(some[0], fromCopy: true) }
         }
         try await part("upkeep") {
-            _ = try await store.oldTombstones(limit: 500)
-            _ = try await store.unsettled()
+            _ = try await store.read { try $0.tombstones.old(limit: 500) }
+            _ = try await store.read { try $0.staging.unsettled() }
             _ = try await store.rows(Self.filter { $0.isUnsettled = true })
-            _ = try await store.remoteDeletions()
-            _ = try await store.owned([1, 2, 3, 1_000_000_000])
-            _ = try await store.events(after: store.seq - 10, limit: 200)
-            _ = try await store.oldestEvent()
+            _ = try await store.read { try $0.remoteDeletions.all() }
+            _ = try await store.read { try $0.assets.owned([1, 2, 3, 1_000_000_000]) }
+            _ = try await store.read { try $0.events.list(after: store.seq - 10, limit: 200) }
+            _ = try await store.read { try $0.events.oldest() }
         }
     }
 
-    static func filter(_ set: (inout Store.Filter) -> Void) -> Store.Filter {
-        var filter = Store.Filter()
+    static func filter(_ set: (inout UploadFilter) -> Void) -> UploadFilter {
+        var filter = UploadFilter()
         set(&filter)
         return filter
     }
 
     private func lists(_ folder: String, _ destination: String) async throws {
-        #expect(try await store.rows(Store.Filter()).count == 100)
+        #expect(try await store.rows(UploadFilter()).count == 100)
         for state in UploadState.allCases { _ = try await store.rows(Self.filter { $0.states = [state] }) }
         let ongoing: [UploadState] = [.staging, .queued, .uploading]
-        let middle = try await store.ids(Self.filter { $0.states = [.failed] }).last
-        for change: (inout Store.Filter) -> Void in [
+        let middle = try await store.read { tx in try tx.lists.ids(Self.filter { $0.states = [.failed] }) }.last
+        for change: (inout UploadFilter) -> Void in [
             { $0.states = ongoing }, { $0.folder = folder }, { $0.destination = destination },
             {
                 $0.folder = folder; $0.destination = destination; $0.states = [.failed]
@@ -155,13 +174,15 @@ private struct Scene {
             destination: Backlog.destinations[0], name: name, mediaType: "video/mp4", key: name.text, context: [:],
             metadata: [:])
         let arrival = NewAsset(file: file, action: .keep, priority: 99, orders: [order])
-        guard case .recorded(let asset, _)? = try await store.record([arrival]).first else {
+        guard case .recorded(let asset, _)? = try await store.write { try $0.arrivals.record([arrival]) }.first else {
             Issue.record("not recorded")
             return
         }
-        #expect(try await store.arrived(limit: 64, except: []).first?.id == asset)
-        #expect(try await store.arrived(limit: 64, except: [], exports: true).isEmpty)
-        try await store.staged([Store.Copied(asset: asset, sha256: noise(32), skipsDuplicates: true)])
+        #expect(try await store.read { try $0.staging.waiting(limit: 64, except: []) }.first?.id == asset)
+        #expect(try await store.read { try $0.staging.waiting(limit: 64, except: [], exports: true) }.isEmpty)
+        try await store.write {
+            try $0.staging.record([StagedCopy(asset: asset, sha256: noise(32), skipsDuplicates: true)])
+        }
     }
 }
 
@@ -171,13 +192,15 @@ struct ScaleTests {
     func backlog() async throws {
         let scene = try await Scene(1_000)
         var counted: [UploadState: Int] = [:]
-        for tally in try await scene.store.tallies() { counted[tally.state, default: 0] += tally.uploads }
+        for tally in try await scene.store.read { try $0.lists.tallies() } {
+            counted[tally.state, default: 0] += tally.uploads
+        }
         #expect(
             counted.filter { $0.value > 0 } == [
                 .queued: 920, .staging: 20, .cancelled: 10, .failed: 10, .completed: 40,
             ])
-        #expect(try await scene.store.classes().map(\.upload).count >= 12)
-        #expect(try await scene.store.releasable(limit: 10).isEmpty)
+        #expect(try await scene.store.read { try $0.lists.classes() }.map(\.upload).count >= 12)
+        #expect(try await scene.store.read { try $0.releases.releasable(limit: 10) }.isEmpty)
     }
 
     @Test("the backlog's files are on the disk as they are in the store")
@@ -190,7 +213,7 @@ struct ScaleTests {
         try await backlog.fill(folder.path.appending("state"))
         let store = try await Store.open(
             folder.path.appending("state"), clocks: SystemClocks(), sorting: .newestFirst)
-        for row in try await store.rows(Store.Filter()) {
+        for row in try await store.rows(UploadFilter()) {
             #expect(try FileStatus(at: row.asset.path.shown).modified == row.asset.identity.modified)
             let copy = try FileStatus.ifPresent(at: folder.path.appending("staging").appending(row.asset.stagedName))
             #expect((copy?.size == row.asset.size) == (row.asset.state == .staged))

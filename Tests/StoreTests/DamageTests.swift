@@ -24,12 +24,14 @@ struct DamageTests {
                 mode: 0o100644)
             let order = NewAsset.Order(
                 destination: "nas", name: relative, mediaType: "video/mp4", key: nil, context: [:], metadata: [:])
-            _ = try await store.record([
-                NewAsset(
-                    file: SettledFile(
-                        folder: "cam", root: "/drop", relative: relative, status: status, identity: identity,
-                        settledBy: .quiet), action: .keep, priority: 0, orders: [order])
-            ])
+            _ = try await store.write {
+                try $0.arrivals.record([
+                    NewAsset(
+                        file: SettledFile(
+                            folder: "cam", root: "/drop", relative: relative, status: status, identity: identity,
+                            settledBy: .quiet), action: .keep, priority: 0, orders: [order])
+                ])
+            }
         }
         if keepsLog {
             // The files as a kill leaves them.
@@ -145,13 +147,13 @@ struct DamageTests {
             do {
                 let store = try await Store.open(folder.path, clocks: ManualClocks(), sorting: .newestFirst)
                 opened = store
-                _ = try await store.arrived(limit: 100, except: [])
-                _ = try await store.rows(Store.Filter())
-                _ = try await store.tallies()
-                _ = try await store.releasable(limit: 100)
-                _ = try await store.oldTombstones(limit: 100)
-                _ = try await store.events(after: 0, limit: 1000)
-                try await store.announce("tried", [:])
+                _ = try await store.read { try $0.staging.waiting(limit: 100, except: []) }
+                _ = try await store.rows(UploadFilter())
+                _ = try await store.read { try $0.lists.tallies() }
+                _ = try await store.read { try $0.releases.releasable(limit: 100) }
+                _ = try await store.read { try $0.tombstones.old(limit: 100) }
+                _ = try await store.read { try $0.events.list(after: 0, limit: 1000) }
+                try await store.write { try $0.events.append("tried", nil, [:]) }
             } catch let error as StoreError {
                 #expect(error.isCorrupt || !error.message.isEmpty)
                 refused += 1
@@ -194,7 +196,7 @@ struct DamageTests {
         #expect(throws: StateUnusable.self) {
             try StateFiles.check(at: folder.path, wasUsed: true, copies: { 0 })
         }
-        try await store.reserve(upTo: 500)
+        try await store.write { try $0.assets.reserveNumbers(upTo: 500) }
         let aside = try #require(try await store.install(stamp: "20260102-030405"))
         #expect(aside.name == "sluice.db.damaged-20260102-030405")
         #expect(try Files.read(aside, limit: 64 << 20) == old)

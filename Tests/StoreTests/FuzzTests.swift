@@ -46,14 +46,14 @@ struct ColumnFuzzTests {
         let disk = try Connection(path: scene.folder.path.appending("state/sluice.db"))
         defer { disk.close() }
         try disk.execute("PRAGMA synchronous = OFF; PRAGMA busy_timeout = 10000")
-        let before = try #require(try await scene.store.row(id))
+        let before = try #require(try await scene.store.read { try $0.uploads.row(id) })
         let seeds = [
             TextMap.text(["camera": "door"]), TextMap.text(["url": "http://h/u", "offset": "400"]),
-            try Store.json(
+            try StoredJSON.encode(
                 Failure(
                     .transient, code: "http_503", message: "busy", http: 503, at: .init(milliseconds: 9),
                     retryable: true)),
-            try Store.json(RemoteObject(id: "x", url: "http://h/x", verifiedBy: "digest", warnings: ["late"])),
+            try StoredJSON.encode(RemoteObject(id: "x", url: "http://h/x", verifiedBy: "digest", warnings: ["late"])),
         ]
         let mutator = Mutator(seeds.map { Array($0.utf8) }, words: Self.words, limit: 4000)
         let columns = [
@@ -64,17 +64,23 @@ struct ColumnFuzzTests {
             let column = columns.randomElement(using: &round.dice) ?? ""
             // In the form of the bytes on the disk: the text need not be UTF-8, and may contain a NUL.
             try disk.run("UPDATE \(column) = CAST(?1 AS TEXT)", [.blob(round.input)])
-            guard let row = try await scene.store.row(id) else { throw round.flaw("\(column): the row is gone") }
+            guard let row = try await scene.store.read({ try $0.uploads.row(id) }) else {
+                throw round.flaw("\(column): the row is gone")
+            }
             var upload = row.upload
             (upload.context, upload.metadata) = (before.upload.context, before.upload.metadata)
             upload.remote = before.upload.remote
             try round.expect(upload == before.upload && row.asset == before.asset, "\(column) changes others")
-            let list = try await scene.store.rows(Store.Filter()).map(\.upload.id)
+            let list = try await scene.store.rows(UploadFilter()).map(\.upload.id)
             try round.expect(list.contains(id), "\(column): not in the list")
-            try round.expect(try await scene.store.failures(id).count <= 1, "more failures than there are")
-            try round.expect(try await !scene.store.events(after: 0, limit: 100).isEmpty, "\(column): no events")
-            try round.expect(try await scene.store.remoteDeletions().count == 1, "\(column): no removals")
-            _ = try await scene.store.checkpoint(id)
+            try round.expect(
+                try await scene.store.read { try $0.failures.of(id) }.count <= 1, "more failures than there are")
+            try round.expect(
+                try await !scene.store.read { try $0.events.list(after: 0, limit: 100) }.isEmpty, "\(column): no events"
+            )
+            try round.expect(
+                try await scene.store.read { try $0.remoteDeletions.all() }.count == 1, "\(column): no removals")
+            _ = try await scene.store.read { try $0.checkpoints.find(id) }
         }
         await scene.store.close()
     }
@@ -98,12 +104,14 @@ struct ColumnFuzzTests {
                         $0.optionalInteger(0)
                     } ?? nil
                 try disk.run("UPDATE upload SET \(column) = ?2 WHERE id = ?1", [.text(id), .integer(value)])
-                #expect(try await scene.store.row(id)?.upload.id == id, "\(column) = \(value)")
+                #expect(try await scene.store.read { try $0.uploads.row(id) }?.upload.id == id, "\(column) = \(value)")
                 #expect(
-                    try await scene.store.rows(Store.Filter()).contains { $0.upload.id == id }, "\(column) = \(value)")
+                    try await scene.store.rows(UploadFilter()).contains { $0.upload.id == id }, "\(column) = \(value)")
                 // The column is part of the key of a stored failure, so an attempt is ended with it.
                 if column == "attempt" || column == "generation" {
-                    _ = try await scene.store.finish(id, .held(failure, until: .init(nanoseconds: 0)))
+                    _ = try await scene.store.write {
+                        try $0.attempts.finish(id, .held(failure, until: .init(nanoseconds: 0)))
+                    }
                 }
                 try disk.run("UPDATE upload SET \(column) = ?2 WHERE id = ?1", [.text(id), .init(old)])
                 try disk.run("UPDATE upload SET state = 'uploading' WHERE id = ?1", [.text(id)])
@@ -117,15 +125,19 @@ struct ColumnFuzzTests {
         let store = scene.store
         let gone = try await scene.stage(Scene.arrival(Scene.file("gone.mp4"))).uploads[0]
         _ = try await store.claim("nas", passingOver: [])
-        try await store.record(Checkpoint(["url": "http://h/gone"]), for: gone, acked: 1)
-        _ = try await store.cancel([gone])
+        try await store.writeHeld {
+            try $0.checkpoints.record(Checkpoint(["url": "http://h/gone"]), for: gone, acked: 1)
+        }
+        _ = try await store.write { try $0.transitions.cancel([gone]) }
         let id = try await scene.stage(Scene.arrival(Scene.file("a.mp4"), key: "k")).uploads[0]
         _ = try await store.claim("nas", passingOver: [])
         let failure = Failure(
             .transient, code: "http_503", message: "busy", at: .init(milliseconds: 9), retryable: true)
-        _ = try await store.finish(id, .held(failure, until: .init(nanoseconds: 0)))
+        _ = try await store.write { try $0.attempts.finish(id, .held(failure, until: .init(nanoseconds: 0))) }
         _ = try await store.claim("nas", passingOver: [])
-        try await store.record(Checkpoint(["url": "http://h/u", "offset": "400"]), for: id, acked: 40)
+        try await store.writeHeld {
+            try $0.checkpoints.record(Checkpoint(["url": "http://h/u", "offset": "400"]), for: id, acked: 40)
+        }
         return id
     }
 }

@@ -10,12 +10,14 @@ struct SortTests {
     func change() async throws {
         let scene = try await Scene(sorting: .oldestFirst)
         let files = (0..<4_500).map { Scene.file("f\($0)", size: 10_000 - Int64($0), modified: Int64($0)) }
-        let outcomes = try await scene.store.record(files.map { Scene.arrival($0) })
-        try await scene.store.staged(
-            outcomes.enumerated().compactMap { index, outcome in
-                guard case .recorded(let asset, _) = outcome else { return nil }
-                return Store.Copied(asset: asset, sha256: noise(32, seed: UInt64(index)))
-            })
+        let outcomes = try await scene.store.write { tx in try tx.arrivals.record(files.map { Scene.arrival($0) }) }
+        try await scene.store.write { tx in
+            try tx.staging.record(
+                outcomes.enumerated().compactMap { index, outcome in
+                    guard case .recorded(let asset, _) = outcome else { return nil }
+                    return StagedCopy(asset: asset, sha256: noise(32, seed: UInt64(index)))
+                })
+        }
         #expect(try await scene.store.claim("nas", passingOver: [])?.upload.name == "f0")
         _ = await scene.store.effort(.runs)
         try await scene.store.sort(by: .smallestFirst)
@@ -38,15 +40,17 @@ struct SortTests {
     func copies() async throws {
         let scene = try await Scene(sorting: .newestFirst)
         let files = (0..<5).map { Scene.file("f\($0)", size: 1_000 - Int64($0 % 3), modified: Int64($0)) }
-        _ = try await scene.store.record(files.map { Scene.arrival($0) })
+        _ = try await scene.store.write { tx in try tx.arrivals.record(files.map { Scene.arrival($0) }) }
         func names(_ limit: Int = 10) async throws -> [FilePath] {
-            try await scene.store.arrived(limit: limit, except: []).map(\.identity.relative)
+            try await scene.store.read { try $0.staging.waiting(limit: limit, except: []) }.map(\.identity.relative)
         }
         #expect(try await names() == ["f4", "f3", "f2", "f1", "f0"])
         #expect(try await names(2) == ["f4", "f3"])
         try await scene.store.sort(by: .smallestFirst)
         #expect(try await names() == ["f2", "f1", "f4", "f0", "f3"])
-        _ = try await scene.store.record([Scene.arrival(Scene.file("f3", size: 10, modified: 3))])
+        _ = try await scene.store.write {
+            try $0.arrivals.record([Scene.arrival(Scene.file("f3", size: 10, modified: 3))])
+        }
         #expect(try await names() == ["f3", "f2", "f1", "f4", "f0"])
     }
 }

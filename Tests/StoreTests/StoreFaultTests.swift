@@ -13,13 +13,15 @@ struct StoreFaultTests {
         for (name, wait) in zip(["a", "b"], waits) {
             let upload = try await scene.stage(Scene.arrival(Scene.file(name))).uploads[0]
             _ = try await scene.store.claim("nas", passingOver: [])
-            try await scene.store.finish(upload, .held(failure, until: scene.clocks.monotonic().advanced(by: wait)))
+            try await scene.store.write {
+                try $0.attempts.finish(upload, .held(failure, until: scene.clocks.monotonic().advanced(by: wait)))
+            }
         }
         let last = scene.clocks.monotonic().advanced(by: .seconds(100))
         scene.clocks.advance(by: .seconds(2))
-        #expect(try await scene.store.nextBackoff(after: scene.clocks.monotonic()) == last)
-        try await scene.store.forgetWaits(for: "nas")
-        #expect(try await scene.store.nextBackoff(after: scene.clocks.monotonic()) == nil)
+        #expect(try await scene.store.read { try $0.waits.next(after: scene.clocks.monotonic()) } == last)
+        try await scene.store.write { try $0.waits.end(for: "nas") }
+        #expect(try await scene.store.read { try $0.waits.next(after: scene.clocks.monotonic()) } == nil)
         #expect(try await scene.store.claim("nas", passingOver: []) != nil)
         #expect(try await scene.store.claim("nas", passingOver: []) != nil)
     }
@@ -28,14 +30,14 @@ struct StoreFaultTests {
     func retriedWhileReleased() async throws {
         let scene = try await Scene()
         let (asset, uploads) = try await scene.stage(Scene.arrival(Scene.file("a")))
-        _ = try await scene.store.cancel(uploads)
+        _ = try await scene.store.write { try $0.transitions.cancel(uploads) }
         // The release has removed the copy and not recorded that yet.
-        _ = try await scene.store.retry(uploads[0], fromCopy: true)
-        try await scene.store.finishRelease(asset)
+        _ = try await scene.store.write { try $0.transitions.retry(uploads[0], fromCopy: true) }
+        try await scene.store.write { try $0.releases.finish(asset) }
         _ = try await scene.store.claim("nas", passingOver: [])
         let failure = Failure(.local, code: "copy_lost", message: "x", at: scene.clocks.wall(), retryable: true)
-        #expect(try await scene.store.finish(uploads[0], .copyLost(failure)) == .staging)
-        #expect(try await scene.store.arrived(limit: 10, except: []).map(\.id) == [asset])
+        #expect(try await scene.store.write { try $0.attempts.finish(uploads[0], .copyLost(failure)) } == .staging)
+        #expect(try await scene.store.read { try $0.staging.waiting(limit: 10, except: []) }.map(\.id) == [asset])
     }
 
     @Test("what a process left under way is queued again, with an event that says so")
@@ -44,9 +46,12 @@ struct StoreFaultTests {
         let clocks = ManualClocks()
         let state = folder.path.appending("state")
         var store: Store? = try await Store.open(state, clocks: clocks, sorting: .newestFirst)
-        guard case .recorded(let asset, let uploads)? = try await store?.record([Scene.arrival(Scene.file("a"))]).first
+        guard
+            case .recorded(let asset, let uploads)? = try await store?.write({
+                try $0.arrivals.record([Scene.arrival(Scene.file("a"))])
+            }).first
         else { throw Scene.Unexpected() }
-        try await store?.staged([Store.Copied(asset: asset, sha256: noise(32))])
+        try await store?.write { try $0.staging.record([StagedCopy(asset: asset, sha256: noise(32))]) }
         _ = try await store?.claim("nas", passingOver: [])
         let before = await store?.seq ?? 0
         store = nil
@@ -55,7 +60,7 @@ struct StoreFaultTests {
                 return nil
             }
         }
-        let events = try await next.events(after: before, limit: 10)
+        let events = try await next.read { try $0.events.list(after: before, limit: 10) }
         #expect(events.map(\.upload) == [uploads[0]])
         #expect(events.first?.detail["to"] == "queued")
     }
@@ -66,15 +71,15 @@ struct StoreFaultTests {
         var ids: [String] = []
         for number in 0..<9 {
             let upload = try await scene.stage(Scene.arrival(Scene.file("\(number)"))).uploads[0]
-            if number % 3 == 0 { _ = try await scene.store.cancel([upload]) }
-            if number % 3 == 1 { try await scene.store.pause(upload, true) }
+            if number % 3 == 0 { _ = try await scene.store.write { try $0.transitions.cancel([upload]) } }
+            if number % 3 == 1 { try await scene.store.write { try $0.transitions.pause([upload], true) } }
             ids.append(upload)
         }
-        var filter = Store.Filter()
+        var filter = UploadFilter()
         filter.states = [.queued, .cancelled]
         filter.limit = 5
         #expect(try await scene.store.rows(filter).map(\.upload.id) == ids.reversed().prefix(5).map(\.self))
-        #expect(try await scene.store.rows(path: "/drop/4").map(\.upload.id) == [ids[4]])
+        #expect(try await scene.store.read { try $0.uploads.rows(path: "/drop/4") }.map(\.upload.id) == [ids[4]])
     }
 
     @Test(

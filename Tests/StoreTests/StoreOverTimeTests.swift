@@ -24,15 +24,17 @@ struct StoreOverTimeTests {
         #expect(try await claim() == other.uploads[0])
         #expect(try await claim() == nil)
         // The first has to wait, so the twin may try.
-        try await scene.store.finish(first.uploads[0], .yielded)
-        try await scene.store.pause(first.uploads[0], true)
+        try await scene.store.write { try $0.attempts.finish(first.uploads[0], .yielded) }
+        try await scene.store.write { try $0.transitions.pause([first.uploads[0]], true) }
         #expect(try await claim(["door"]) == twin.uploads[0])
-        try await scene.store.pause(first.uploads[0], false)
+        try await scene.store.write { try $0.transitions.pause([first.uploads[0]], false) }
         #expect(try await claim() == nil)
-        try await scene.store.finish(twin.uploads[0], .verified(RemoteObject(id: nil, url: "u", verifiedBy: "offset")))
+        try await scene.store.write {
+            try $0.attempts.finish(twin.uploads[0], .verified(RemoteObject(id: nil, url: "u", verifiedBy: "offset")))
+        }
         #expect(try await claim() == nil)
-        #expect(try await scene.store.upload(first.uploads[0])?.state == .completed)
-        #expect(try await scene.store.asset(first.asset)?.action == .leave)
+        #expect(try await scene.store.read { try $0.uploads.find(first.uploads[0]) }?.state == .completed)
+        #expect(try await scene.store.read { try $0.assets.find(first.asset) }?.action == .leave)
         #expect(repeats.withLock { $0 } == [first.asset])
     }
 
@@ -43,9 +45,11 @@ struct StoreOverTimeTests {
         let first = try await scene.stage(Scene.arrival(Scene.file("a", size: 4096, modified: 1)), sha256: sha256)
         let twin = try await scene.stage(Scene.arrival(Scene.file("b", size: 4096, modified: 2)), sha256: sha256)
         for id in [first.uploads[0], twin.uploads[0]] { #expect(try await claim(scene) == id) }
-        try await scene.store.record(Checkpoint(["url": "u"]), for: first.uploads[0])
-        try await scene.store.finish(first.uploads[0], .yielded)
-        try await scene.store.finish(twin.uploads[0], .verified(RemoteObject(id: nil, url: "v", verifiedBy: "offset")))
+        try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(["url": "u"]), for: first.uploads[0]) }
+        try await scene.store.write { try $0.attempts.finish(first.uploads[0], .yielded) }
+        try await scene.store.write {
+            try $0.attempts.finish(twin.uploads[0], .verified(RemoteObject(id: nil, url: "v", verifiedBy: "offset")))
+        }
         #expect(try await claim(scene, skipping: ["cam"]) == first.uploads[0])
     }
 
@@ -55,26 +59,28 @@ struct StoreOverTimeTests {
         let sha256 = noise(32)
         let first = try await scene.stage(Scene.arrival(Scene.file("a", size: 4096, modified: 1)), sha256: sha256)
         #expect(try await claim(scene, skipping: ["cam"]) == first.uploads[0])
-        try await scene.store.record(Checkpoint(["url": "u"]), for: first.uploads[0])
+        try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(["url": "u"]), for: first.uploads[0]) }
         let failure = Failure(
             .transient, code: "reset", message: "reset", at: WallTime(milliseconds: 1), retryable: true)
         let until = scene.clocks.monotonic().advanced(by: .seconds(60))
-        try await scene.store.finish(first.uploads[0], .again(failure, until: until))
+        try await scene.store.write { try $0.attempts.finish(first.uploads[0], .again(failure, until: until)) }
         let twin = try await scene.stage(Scene.arrival(Scene.file("b", size: 4096, modified: 2)), sha256: sha256)
         let other = try await scene.stage(
             Scene.arrival(Scene.file("c", size: 4096, modified: 3)), sha256: noise(32, seed: 9))
         #expect(try await claim(scene, skipping: ["cam"]) == other.uploads[0])
         #expect(try await claim(scene, skipping: ["cam"]) == nil)
-        let waiting = try #require(try await scene.store.upload(twin.uploads[0]))
-        #expect(try await scene.store.twin(of: waiting, sha256: sha256)?.id == first.uploads[0])
+        let waiting = try #require(try await scene.store.read { try $0.uploads.find(twin.uploads[0]) })
+        #expect(try await scene.store.read { try $0.uploads.twin(waiting, sha256: sha256) }?.id == first.uploads[0])
         // A folder that does not skip duplicates does not wait.
-        try await scene.store.forgetWaits(for: "nas")
+        try await scene.store.write { try $0.waits.end(for: "nas") }
         #expect(try await claim(scene, skipping: ["cam"]) == first.uploads[0])
-        #expect(try await scene.store.twin(of: waiting, sha256: sha256)?.id == first.uploads[0])
-        try await scene.store.finish(
-            first.uploads[0], .verified(RemoteObject(id: nil, url: "u", verifiedBy: "offset")))
+        #expect(try await scene.store.read { try $0.uploads.twin(waiting, sha256: sha256) }?.id == first.uploads[0])
+        try await scene.store.write {
+            try $0.attempts.finish(
+                first.uploads[0], .verified(RemoteObject(id: nil, url: "u", verifiedBy: "offset")))
+        }
         #expect(try await claim(scene, skipping: ["cam"]) == nil)
-        let skipped = try #require(try await scene.store.upload(twin.uploads[0]))
+        let skipped = try #require(try await scene.store.read { try $0.uploads.find(twin.uploads[0]) })
         #expect(skipped.state == .completed)
         #expect(skipped.remote?.warnings.first?.contains("as a of folder cam at ") == true)
     }
@@ -86,14 +92,14 @@ struct StoreOverTimeTests {
         let first = try await scene.stage(Scene.arrival(Scene.file("a", size: 4096, modified: 1)), sha256: sha256)
         let twin = try await scene.stage(Scene.arrival(Scene.file("b", size: 4096, modified: 2)), sha256: sha256)
         #expect(try await claim(scene, skipping: ["cam"]) == first.uploads[0])
-        try await scene.store.record(Checkpoint(["url": "u"]), for: first.uploads[0])
+        try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(["url": "u"]), for: first.uploads[0]) }
         #expect(try await claim(scene, skipping: ["cam"]) == nil)
         if isFailed {
             let failure = Failure(
                 .permanent, code: "no", message: "no", at: WallTime(milliseconds: 1), retryable: false)
-            try await scene.store.finish(first.uploads[0], .refused(failure))
+            try await scene.store.write { try $0.attempts.finish(first.uploads[0], .refused(failure)) }
         } else {
-            _ = try await scene.store.cancel([first.uploads[0]])
+            _ = try await scene.store.write { try $0.transitions.cancel([first.uploads[0]]) }
         }
         #expect(try await claim(scene, skipping: ["cam"]) == twin.uploads[0])
     }
@@ -107,7 +113,7 @@ struct StoreOverTimeTests {
         let scene = try await Scene()
         func outcome(_ name: String, _ modified: Int64, again: Bool = false) async throws -> String {
             let arrival = Scene.arrival(Scene.file(name, modified: modified), again: again)
-            return switch try await scene.store.record([arrival]).first {
+            return switch try await scene.store.write({ try $0.arrivals.record([arrival]) }).first {
             case .recorded(let asset, _)?:
                 try await told("new", asset)
             case .newVersion(let asset, _)?:
@@ -116,13 +122,13 @@ struct StoreOverTimeTests {
             }
         }
         func told(_ word: String, _ asset: Int64) async throws -> String {
-            try await scene.store.staged([Store.Copied(asset: asset, sha256: noise(32))])
+            try await scene.store.write { try $0.staging.record([StagedCopy(asset: asset, sha256: noise(32))]) }
             return word
         }
         #expect(try await outcome("a", 1) == "new")
         #expect(try await outcome("a", 2) == "version")
         #expect(try await outcome("a", 2, again: true) == "new")
-        try await scene.store.skip([Scene.file("b", modified: 1).identity])
+        try await scene.store.write { try $0.tombstones.skip([Scene.file("b", modified: 1).identity]) }
         #expect(try await outcome("b", 2) == "new")
     }
 
@@ -130,12 +136,16 @@ struct StoreOverTimeTests {
     func refused(_ isGone: Bool) async throws {
         let scene = try await Scene()
         let file = Scene.file("a")
-        guard case .recorded(let asset, let uploads)? = try await scene.store.record([Scene.arrival(file)]).first else {
+        guard
+            case .recorded(let asset, let uploads)? = try await scene.store.write({
+                try $0.arrivals.record([Scene.arrival(file)])
+            }).first
+        else {
             throw Scene.Unexpected()
         }
         let failure = Failure(.local, code: "x", message: "x", at: scene.clocks.wall(), retryable: false)
-        try await scene.store.cannotStage(asset, failure, isGone: isGone)
-        #expect(try await scene.store.upload(uploads[0])?.state == .failed)
+        try await scene.store.write { try $0.staging.fail(asset, failure, isGone: isGone) }
+        #expect(try await scene.store.read { try $0.uploads.find(uploads[0]) }?.state == .failed)
         #expect(try await scene.store.known([file.identity]) == [!isGone])
     }
 
@@ -145,11 +155,11 @@ struct StoreOverTimeTests {
         let file = Scene.file("a")
         try await scene.stage(Scene.arrival(file))
         scene.clocks.step(by: .seconds(200 * 86_400))
-        #expect(try await scene.store.oldTombstones(limit: 10).map(\.relative) == ["a"])
+        #expect(try await scene.store.read { try $0.tombstones.old(limit: 10) }.map(\.relative) == ["a"])
         #expect(try await scene.store.known([file.identity]) == [true])
         // Seen by a scan: young again.
-        #expect(try await scene.store.oldTombstones(limit: 10).isEmpty)
-        try await scene.store.prune(renewed: [], gone: [file.identity])
+        #expect(try await scene.store.read { try $0.tombstones.old(limit: 10) }.isEmpty)
+        try await scene.store.write { try $0.tombstones.prune(renewed: [], gone: [file.identity]) }
         #expect(try await scene.store.known([file.identity]) == [false])
     }
 
@@ -157,9 +167,16 @@ struct StoreOverTimeTests {
     func keys() async throws {
         let scene = try await Scene()
         let (_, uploads) = try await scene.stage(Scene.arrival(Scene.file("a"), key: "k"))
-        #expect(try await scene.store.record([Scene.arrival(Scene.file("b"), key: "k")]) == [.keyTaken(uploads[0])])
-        _ = try await scene.store.cancel(uploads)
-        guard case .recorded? = try await scene.store.record([Scene.arrival(Scene.file("b"), key: "k")]).first else {
+        #expect(
+            try await scene.store.write { try $0.arrivals.record([Scene.arrival(Scene.file("b"), key: "k")]) } == [
+                .keyTaken(uploads[0])
+            ])
+        _ = try await scene.store.write { try $0.transitions.cancel(uploads) }
+        guard
+            case .recorded? = try await scene.store.write({
+                try $0.arrivals.record([Scene.arrival(Scene.file("b"), key: "k")])
+            }).first
+        else {
             throw Scene.Unexpected()
         }
     }

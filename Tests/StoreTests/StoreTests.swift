@@ -45,11 +45,11 @@ struct Scene {
     @discardableResult
     func stage(_ arrival: NewAsset, sha256: [UInt8] = noise(32)) async throws -> (asset: Int64, uploads: [String]) {
         let (asset, uploads): (Int64, [String])
-        switch try await store.record([arrival]).first {
+        switch try await store.write({ try $0.arrivals.record([arrival]) }).first {
         case .recorded(let new, let ids), .newVersion(let new, let ids): (asset, uploads) = (new, ids)
         default: throw Unexpected()
         }
-        try await store.staged([Store.Copied(asset: asset, sha256: sha256)])
+        try await store.write { try $0.staging.record([StagedCopy(asset: asset, sha256: sha256)]) }
         return (asset, uploads)
     }
 
@@ -63,13 +63,15 @@ struct StoreTests {
         let scene = try await Scene()
         let file = Scene.file("a.mp4")
         #expect(try await scene.store.known([file.identity]) == [false])
-        guard case .recorded? = try await scene.store.record([Scene.arrival(file)]).first else {
+        guard case .recorded? = try await scene.store.write({ try $0.arrivals.record([Scene.arrival(file)]) }).first
+        else {
             throw Scene.Unexpected()
         }
         #expect(try await scene.store.known([file.identity]) == [true])
         #expect(try await scene.store.known([Scene.file("a.mp4", modified: 2_000).identity]) == [false])
         try await scene.stage(Scene.arrival(Scene.file("b.mp4")))
-        #expect(try await scene.store.record([Scene.arrival(Scene.file("b.mp4"))]) == [.known])
+        #expect(
+            try await scene.store.write { try $0.arrivals.record([Scene.arrival(Scene.file("b.mp4"))]) } == [.known])
     }
 
     @Test("a state folder that was given back is free at once, also while a copy of the lock's descriptor is open")
@@ -93,44 +95,56 @@ struct StoreTests {
     func renewed() async throws {
         let scene = try await Scene()
         guard
-            case .recorded(let asset, let uploads)? = try await scene.store.record([Scene.arrival(Scene.file("a"))])
-                .first
+            case .recorded(let asset, let uploads)? = try await scene.store.write({
+                try $0.arrivals.record([Scene.arrival(Scene.file("a"))])
+            })
+            .first
         else { throw Scene.Unexpected() }
-        try await scene.store.unsettle(asset)
-        #expect(try await scene.store.arrived(limit: 10, except: []).isEmpty)
+        try await scene.store.write { try $0.staging.unsettle(asset) }
+        #expect(try await scene.store.read { try $0.staging.waiting(limit: 10, except: []) }.isEmpty)
         // Even a version that looks the same must pass: perhaps only its ctime moved.
         #expect(try await scene.store.known([Scene.file("a").identity]) == [false])
-        let outcome = try await scene.store.record([Scene.arrival(Scene.file("a", size: 200))])
+        let outcome = try await scene.store.write {
+            try $0.arrivals.record([Scene.arrival(Scene.file("a", size: 200))])
+        }
         #expect(outcome == [.renewed(asset: asset)])
-        #expect(try await scene.store.arrived(limit: 10, except: []).map(\.size) == [200])
-        #expect(try await scene.store.upload(uploads[0])?.size == 200)
+        #expect(try await scene.store.read { try $0.staging.waiting(limit: 10, except: []) }.map(\.size) == [200])
+        #expect(try await scene.store.read { try $0.uploads.find(uploads[0]) }?.size == 200)
     }
 
     @Test("whoever worked with a version that was replaced meanwhile does not speak for the new one")
     func replaced() async throws {
         let scene = try await Scene()
         guard
-            case .recorded(let asset, let uploads)? = try await scene.store.record([Scene.arrival(Scene.file("a"))])
-                .first
+            case .recorded(let asset, let uploads)? = try await scene.store.write({
+                try $0.arrivals.record([Scene.arrival(Scene.file("a"))])
+            })
+            .first
         else { throw Scene.Unexpected() }
-        let old = try #require(try await scene.store.asset(asset)).version
+        let old = try #require(try await scene.store.read { try $0.assets.find(asset) }).version
         #expect(
-            try await scene.store.record([Scene.arrival(Scene.file("a", size: 200))]) == [.renewed(asset: asset)])
+            try await scene.store.write { try $0.arrivals.record([Scene.arrival(Scene.file("a", size: 200))]) } == [
+                .renewed(asset: asset)
+            ])
         func expectUntouched() async throws {
-            #expect(try await scene.store.arrived(limit: 10, except: []).map(\.size) == [200])
-            #expect(try await scene.store.upload(uploads[0])?.state == .staging)
+            #expect(try await scene.store.read { try $0.staging.waiting(limit: 10, except: []) }.map(\.size) == [200])
+            #expect(try await scene.store.read { try $0.uploads.find(uploads[0]) }?.state == .staging)
             #expect(try await scene.store.known([Scene.file("a", size: 200).identity]) == [true])
         }
-        try await scene.store.staged([Store.Copied(asset: asset, version: old, sha256: noise(32))])
+        try await scene.store.write {
+            try $0.staging.record([StagedCopy(asset: asset, version: old, sha256: noise(32))])
+        }
         try await expectUntouched()
-        try await scene.store.unsettle(asset, version: old)
+        try await scene.store.write { try $0.staging.unsettle(asset, version: old) }
         try await expectUntouched()
         let failure = Failure(.local, code: "x", message: "x", at: scene.clocks.wall(), retryable: false)
-        #expect(try await !scene.store.cannotStage(asset, failure, isGone: true, version: old))
+        #expect(try await !scene.store.write { try $0.staging.fail(asset, failure, isGone: true, version: old) })
         try await expectUntouched()
-        let new = try #require(try await scene.store.asset(asset)).version
-        try await scene.store.staged([Store.Copied(asset: asset, version: new, sha256: noise(32))])
-        #expect(try await scene.store.upload(uploads[0])?.state == .queued)
+        let new = try #require(try await scene.store.read { try $0.assets.find(asset) }).version
+        try await scene.store.write {
+            try $0.staging.record([StagedCopy(asset: asset, version: new, sha256: noise(32))])
+        }
+        #expect(try await scene.store.read { try $0.uploads.find(uploads[0]) }?.state == .queued)
     }
 
     @Test("hands out one upload once, by priority and then by the configured order")
@@ -165,11 +179,14 @@ struct StoreTests {
         let clocks = ManualClocks()
         func open() async throws -> Store { try await Store.open(folder.path, clocks: clocks, sorting: .newestFirst) }
         var store: Store? = try await open()
-        guard case .recorded(let asset, let ids)? = try await store?.record([Scene.arrival(Scene.file("a"))]).first
+        guard
+            case .recorded(let asset, let ids)? = try await store?.write({
+                try $0.arrivals.record([Scene.arrival(Scene.file("a"))])
+            }).first
         else { throw Scene.Unexpected() }
-        try await store?.staged([Store.Copied(asset: asset, sha256: noise(32))])
+        try await store?.write { try $0.staging.record([StagedCopy(asset: asset, sha256: noise(32))]) }
         _ = try await store?.claim("nas", passingOver: [])
-        try await store?.record(Checkpoint(["url": "u"]), for: ids[0], acked: 40)
+        try await store?.writeHeld { try $0.checkpoints.record(Checkpoint(["url": "u"]), for: ids[0], acked: 40) }
         store = nil
         let again = try await eventually("the lock is free") { try? await open() }
         let claim = try await again.claim("nas", passingOver: [])
@@ -199,34 +216,46 @@ struct StoreTests {
                 ids += try await scene.stage(Scene.arrival(Scene.file("f\(step)"), to: ["nas", "cloud"])).uploads
             case 2:
                 if let claim = try await scene.store.claim("nas", passingOver: []) {
-                    try await scene.store.finish(claim.upload.id, dice.outcome(scene.clocks))
+                    let outcome = dice.outcome(scene.clocks)
+                    try await scene.store.write { try $0.attempts.finish(claim.upload.id, outcome) }
                 }
-            case 3: if let id = ids.randomElement(using: &dice) { _ = try await scene.store.cancel([id]) }
-            case 4: if let id = ids.randomElement(using: &dice) { _ = try await scene.store.retry(id, fromCopy: true) }
-            default: if let id = ids.randomElement(using: &dice) { try await scene.store.pause(id, true) }
+            case 3:
+                if let id = ids.randomElement(using: &dice) {
+                    _ = try await scene.store.write { try $0.transitions.cancel([id]) }
+                }
+            case 4:
+                if let id = ids.randomElement(using: &dice) {
+                    _ = try await scene.store.write { try $0.transitions.retry(id, fromCopy: true) }
+                }
+            default:
+                if let id = ids.randomElement(using: &dice) {
+                    try await scene.store.write { try $0.transitions.pause([id], true) }
+                }
             }
         }
         var counted: [String: Int] = [:]
-        for row in try await scene.store.rows(Store.Filter.all) {
+        for row in try await scene.store.rows(UploadFilter.all) {
             counted["\(row.upload.destination) \(row.upload.state)", default: 0] += 1
         }
-        let tallied = try await scene.store.tallies().filter { $0.uploads != 0 }
+        let tallied = try await scene.store.read { try $0.lists.tallies() }.filter { $0.uploads != 0 }
         #expect(
             Dictionary(uniqueKeysWithValues: tallied.map { ("\($0.destination) \($0.state)", $0.uploads) }) == counted)
-        let staged = try await scene.store.rows(Store.Filter.all).filter { $0.asset.state == .staged }
-        #expect(try await scene.store.stagedBytes() == Int64(Set(staged.map(\.asset.id)).count * 100))
+        let staged = try await scene.store.rows(UploadFilter.all).filter { $0.asset.state == .staged }
+        #expect(
+            try await scene.store.read { try $0.staging.totalBytes() } == Int64(Set(staged.map(\.asset.id)).count * 100)
+        )
     }
 
     @Test("a retry from the source has the copy made again, also when its end is not written down yet")
     func retryWhileReleased() async throws {
         let scene = try await Scene()
         let (asset, uploads) = try await scene.stage(Scene.arrival(Scene.file("a")))
-        _ = try await scene.store.cancel(uploads)
+        _ = try await scene.store.write { try $0.transitions.cancel(uploads) }
         // The release has removed the copy, and its record comes after the retry.
-        _ = try await scene.store.retry(uploads[0], fromCopy: false)
-        try await scene.store.finishRelease(asset)
-        #expect(try await scene.store.arrived(limit: 10, except: []).map(\.id) == [asset])
-        #expect(try await scene.store.upload(uploads[0])?.state == .staging)
+        _ = try await scene.store.write { try $0.transitions.retry(uploads[0], fromCopy: false) }
+        try await scene.store.write { try $0.releases.finish(asset) }
+        #expect(try await scene.store.read { try $0.staging.waiting(limit: 10, except: []) }.map(\.id) == [asset])
+        #expect(try await scene.store.read { try $0.uploads.find(uploads[0]) }?.state == .staging)
     }
 
     @Test("what was cancelled when the remote had it whole is removed by one who knows that")
@@ -234,11 +263,11 @@ struct StoreTests {
         let scene = try await Scene()
         let (_, uploads) = try await scene.stage(Scene.arrival(Scene.file("a")))
         _ = try await scene.store.claim("nas", passingOver: [])
-        try await scene.store.record(Checkpoint(["part": ".a"]), for: uploads[0])
-        _ = try await scene.store.cancel(uploads)
+        try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(["part": ".a"]), for: uploads[0]) }
+        _ = try await scene.store.write { try $0.transitions.cancel(uploads) }
         let remote = RemoteObject(id: nil, url: "u", verifiedBy: "digest")
-        #expect(try await scene.store.finish(uploads[0], .verified(remote)) == nil)
-        let deletion = try #require(try await scene.store.remoteDeletions().first)
+        #expect(try await scene.store.write { try $0.attempts.finish(uploads[0], .verified(remote)) } == nil)
+        let deletion = try #require(try await scene.store.read { try $0.remoteDeletions.all() }.first)
         #expect(deletion.checkpoint == Checkpoint(["part": ".a", Checkpoint.isFinished: "1"]))
     }
 
@@ -252,15 +281,17 @@ struct StoreTests {
             if Bool.random(using: &dice) {
                 staged.insert(asset)
             } else {
-                _ = try await scene.store.cancel(uploads)
-                try await scene.store.finishRelease(asset)
+                _ = try await scene.store.write { try $0.transitions.cancel(uploads) }
+                try await scene.store.write { try $0.releases.finish(asset) }
             }
         }
         for _ in 0..<50 {
             let asked = (0..<Int.random(in: 1...40, using: &dice)).map { _ in Int64.random(in: -3...80, using: &dice) }
-            #expect(try await scene.store.owned(asked) == staged.intersection(asked))
+            #expect(try await scene.store.read { try $0.assets.owned(asked) } == staged.intersection(asked))
             var alone: Set<Int64> = []
-            for number in asked { alone.formUnion(try await scene.store.owned([number, 1_000_000])) }
+            for number in asked {
+                alone.formUnion(try await scene.store.read { try $0.assets.owned([number, 1_000_000]) })
+            }
             #expect(alone == staged.intersection(asked))
         }
     }
@@ -271,14 +302,14 @@ struct StoreTests {
         let (_, uploads) = try await scene.stage(Scene.arrival(Scene.file("a")))
         _ = try await scene.store.claim("nas", passingOver: [])
         let failure = Failure(.permanent, code: "no", message: "no", at: scene.clocks.wall(), retryable: false)
-        #expect(try await scene.store.finish(uploads[0], .refused(failure)) == .failed)
-        #expect(try await scene.store.finish(uploads[0], .refused(failure)) == nil)
-        _ = try await scene.store.retry(uploads[0], fromCopy: true)
+        #expect(try await scene.store.write { try $0.attempts.finish(uploads[0], .refused(failure)) } == .failed)
+        #expect(try await scene.store.write { try $0.attempts.finish(uploads[0], .refused(failure)) } == nil)
+        _ = try await scene.store.write { try $0.transitions.retry(uploads[0], fromCopy: true) }
         _ = try await scene.store.claim("nas", passingOver: [])
         let remote = RemoteObject(id: nil, url: nil, verifiedBy: "offset")
-        #expect(try await scene.store.finish(uploads[0], .verified(remote)) == .completed)
-        #expect(try await scene.store.cancel(uploads) == [.completed])
-        let events = try await scene.store.events(after: 0, limit: 100)
+        #expect(try await scene.store.write { try $0.attempts.finish(uploads[0], .verified(remote)) } == .completed)
+        #expect(try await scene.store.write { try $0.transitions.cancel(uploads) } == [.completed])
+        let events = try await scene.store.read { try $0.events.list(after: 0, limit: 100) }
         #expect(
             events.map(\.type) == ["added", "state", "state", "failed", "state", "state", "recovered", "completed"])
         #expect(events.map(\.seq) == Array(1...8).map(Int64.init))
@@ -291,13 +322,13 @@ struct StoreTests {
         _ = try await scene.store.claim("nas", passingOver: [])
         let failure = Failure(.transient, code: "x", message: "x", at: scene.clocks.wall(), retryable: true)
         let until = scene.clocks.monotonic().advanced(by: .seconds(30))
-        try await scene.store.finish(uploads[0], .again(failure, until: until))
+        try await scene.store.write { try $0.attempts.finish(uploads[0], .again(failure, until: until)) }
         #expect(try await scene.store.claim("nas", passingOver: []) == nil)
-        #expect(try await scene.store.nextBackoff(after: scene.clocks.monotonic()) == until)
+        #expect(try await scene.store.read { try $0.waits.next(after: scene.clocks.monotonic()) } == until)
         scene.clocks.advance(by: .seconds(30))
-        try await scene.store.pause(uploads[0], true)
+        try await scene.store.write { try $0.transitions.pause([uploads[0]], true) }
         #expect(try await scene.store.claim("nas", passingOver: []) == nil)
-        try await scene.store.pause(uploads[0], false)
+        try await scene.store.write { try $0.transitions.pause([uploads[0]], false) }
         #expect(try await scene.store.claim("nas", passingOver: ["cam"]) == nil)
         #expect(try await scene.store.claim("nas", passingOver: [])?.upload.attempt == 1)
     }
@@ -307,14 +338,15 @@ struct StoreTests {
         let scene = try await Scene()
         let (asset, uploads) = try await scene.stage(Scene.arrival(Scene.file("a")))
         _ = try await scene.store.claim("nas", passingOver: [])
-        try await scene.store.record(Checkpoint(["creating": "1"]), for: uploads[0])
-        #expect(try await scene.store.cancel(uploads) == [.cancelled])
-        await #expect(throws: Store.LeaseLost.self) {
-            try await scene.store.record(Checkpoint(["url": "u"]), for: uploads[0])
+        try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(["creating": "1"]), for: uploads[0]) }
+        #expect(try await scene.store.write { try $0.transitions.cancel(uploads) } == [.cancelled])
+        await #expect(throws: LeaseLost.self) {
+            try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(["url": "u"]), for: uploads[0]) }
         }
-        #expect(try await scene.store.remoteDeletions().map(\.checkpoint) == [Checkpoint(["url": "u"])])
-        #expect(try await scene.store.releasable(limit: 5).map(\.asset.id) == [asset])
-        #expect(try await scene.store.releasable(limit: 5).map(\.verdict) == [.dropCopy])
+        #expect(
+            try await scene.store.read { try $0.remoteDeletions.all() }.map(\.checkpoint) == [Checkpoint(["url": "u"])])
+        #expect(try await scene.store.read { try $0.releases.releasable(limit: 5) }.map(\.asset.id) == [asset])
+        #expect(try await scene.store.read { try $0.releases.releasable(limit: 5) }.map(\.verdict) == [.dropCopy])
     }
 
     @Test("the same content from the same path is not sent again, and its source is kept")
@@ -324,16 +356,16 @@ struct StoreTests {
         let first = try await scene.stage(Scene.arrival(Scene.file("a", modified: 1)), sha256: sha256)
         _ = try await scene.store.claim("nas", passingOver: [])
         let remote = RemoteObject(id: nil, url: nil, verifiedBy: "offset")
-        try await scene.store.finish(first.uploads[0], .verified(remote))
+        try await scene.store.write { try $0.attempts.finish(first.uploads[0], .verified(remote)) }
         let second = try await scene.stage(Scene.arrival(Scene.file("a", modified: 2)), sha256: sha256)
-        #expect(try await scene.store.upload(second.uploads[0])?.state == .completed)
-        #expect(try await scene.store.asset(second.asset)?.action == .leave)
+        #expect(try await scene.store.read { try $0.uploads.find(second.uploads[0]) }?.state == .completed)
+        #expect(try await scene.store.read { try $0.assets.find(second.asset) }?.action == .leave)
         #expect(try await scene.store.claim("nas", passingOver: []) == nil)
         // A file with other content, or another name, is sent.
         let third = try await scene.stage(Scene.arrival(Scene.file("a", modified: 3)), sha256: noise(32, seed: 9))
-        #expect(try await scene.store.upload(third.uploads[0])?.state == .queued)
+        #expect(try await scene.store.read { try $0.uploads.find(third.uploads[0]) }?.state == .queued)
         let other = try await scene.stage(Scene.arrival(Scene.file("b", modified: 1)), sha256: sha256)
-        #expect(try await scene.store.upload(other.uploads[0])?.state == .queued)
+        #expect(try await scene.store.read { try $0.uploads.find(other.uploads[0]) }?.state == .queued)
     }
 
     @Test(
@@ -345,24 +377,30 @@ struct StoreTests {
         let first = try await scene.stage(Scene.arrival(Scene.file("a", size: size)), sha256: sha256)
         _ = try await scene.store.claim("nas", passingOver: [])
         let remote = RemoteObject(id: nil, url: "u", verifiedBy: "offset")
-        try await scene.store.finish(first.uploads[0], .verified(remote))
-        let outcome = try await scene.store.record([
-            Scene.arrival(Scene.file("b", size: size), to: ["nas", "other"])
-        ])
+        try await scene.store.write { try $0.attempts.finish(first.uploads[0], .verified(remote)) }
+        let outcome = try await scene.store.write {
+            try $0.arrivals.record([
+                Scene.arrival(Scene.file("b", size: size), to: ["nas", "other"])
+            ])
+        }
         guard case .recorded(let asset, let uploads)? = outcome.first else { throw Scene.Unexpected() }
-        try await scene.store.staged([Store.Copied(asset: asset, sha256: sha256, skipsDuplicates: true)])
-        let copy = try #require(try await scene.store.upload(uploads[0]))
+        try await scene.store.write {
+            try $0.staging.record([StagedCopy(asset: asset, sha256: sha256, skipsDuplicates: true)])
+        }
+        let copy = try #require(try await scene.store.read { try $0.uploads.find(uploads[0]) })
         #expect(copy.state == expected)
         #expect(copy.remote?.warnings.first?.contains("as a of folder cam") == (expected == .completed ? true : nil))
-        #expect(try await scene.store.asset(asset)?.action == (expected == .completed ? .leave : .delete))
+        #expect(
+            try await scene.store.read { try $0.assets.find(asset) }?.action
+                == (expected == .completed ? .leave : .delete))
         // It was never sent there.
-        #expect(try await scene.store.upload(uploads[1])?.state == .queued)
+        #expect(try await scene.store.read { try $0.uploads.find(uploads[1]) }?.state == .queued)
     }
 }
 
-extension Store.Filter {
-    static var all: Store.Filter {
-        var filter = Store.Filter()
+extension UploadFilter {
+    static var all: UploadFilter {
+        var filter = UploadFilter()
         filter.limit = 100_000
         return filter
     }

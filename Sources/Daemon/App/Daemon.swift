@@ -57,7 +57,7 @@ package final class Daemon: Sendable {
         // If the staging folder contains copies, a missing database is a loss and not a first start.
         let store = try await Store.open(
             settings.state, clocks: clocks, sorting: UploadSort(settings),
-            linkBytes: countsLinks ? Store.askKernel(clocks) : Store.askNobody,
+            linkBytes: countsLinks ? LinkQuestion.askKernel(clocks) : LinkQuestion.unanswered,
             copies: { try staging.copies().count })
         do {
             return try await start(settings, kinds, clocks, log, reloading, reporting, store, staging)
@@ -73,7 +73,10 @@ package final class Daemon: Sendable {
         _ reporting: Reporting?, _ store: Store, _ staging: StagingArea
     ) async throws -> Daemon {
         try await blocking { try staging.prepare() }
-        let forgotten = try await store.keepHooks(settings.hooks.map(\.name), from: await store.seq)
+        let lastEvent = await store.seq
+        let forgotten = try await store.write {
+            try $0.notices.keepHooks(settings.hooks.map(\.name), from: lastEvent)
+        }
         if forgotten > 0 { log.notice(Hooks.forgotten, ["count": "\(forgotten)"]) }
         let house = House(
             setup: RuntimeConfiguration(settings: settings, staging: staging, destinations: [:], since: clocks.wall()),
@@ -212,7 +215,7 @@ package final class Daemon: Sendable {
         }
         lifecycle.beginStop()
         await transport.stop()
-        do { try await house.store.keepRun() } catch {
+        do { try await house.store.write { try $0.settings.storeRunTime() } } catch {
             house.log.debug("how long it ran is not kept", ["reason": "\(error)"])
         }
         house.log.notice("stopped")
@@ -279,9 +282,9 @@ package final class Daemon: Sendable {
 
     private func announceStart() async {
         do {
-            let tallies = try await house.store.tallies()
+            let tallies = try await house.store.read { try $0.lists.tallies() }
             let ongoing = tallies.filter { !$0.state.isTerminal }.reduce(0) { $0 + $1.uploads }
-            try await house.store.announce("loaded", ["ongoing": "\(ongoing)"])
+            try await house.store.write { try $0.events.append("loaded", nil, ["ongoing": "\(ongoing)"]) }
             house.log.notice(
                 "started",
                 [

@@ -15,7 +15,8 @@ final class FirstWatch: Sendable {
     /// The folders of the settings that were never watched before, as the database records it.
     func find(in settings: Settings) async throws -> Set<String> {
         var found: Set<String> = []
-        for folder in settings.folders where try await store.isFirstWatch(of: folder.watch.name) {
+        for folder in settings.folders
+        where try await store.read({ try $0.folders.isFirstWatch(of: folder.watch.name) }) {
             found.insert(folder.watch.name)
         }
         return found
@@ -33,6 +34,6 @@ final class FirstWatch: Sendable {
     /// the next start would treat the rest of the old files as new ones.
     func recordScan(of scanned: some Collection<String>) async throws {
         let first = folders.withLock { first in scanned.filter { first.contains($0) } }
-        if !first.isEmpty { try await store.noteWatched(first) }
+        if !first.isEmpty { try await store.write { try $0.folders.recordWatched(first) } }
     }
 }

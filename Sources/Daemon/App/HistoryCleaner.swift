@@ -46,10 +46,12 @@ struct HistoryCleaner: Sendable {
 
     private func shorten(_ list: UploadState, _ limits: ListRetention.Limits) async throws -> Duration? {
         while !Task.isCancelled {
-            let (found, next) = try await context.store.retired(list, by: limits, most: Self.piece)
+            let (found, next) = try await context.store.read {
+                try $0.lists.retired(list, by: limits, most: Self.piece)
+            }
             if found.isEmpty { return next }
             for (reason, ones) in Dictionary(grouping: found, by: \.reason) {
-                _ = try await context.store.leave(ones.map(\.id), reason)
+                _ = try await context.store.write { try $0.transitions.dismiss(ones.map(\.id), reason) }
                 context.log.info(
                     "uploads left their list", ["list": list.list, "reason": reason.rawValue, "count": "\(ones.count)"])
             }

@@ -9,7 +9,7 @@ extension House {
         var origins: [Int64: CopyOrigin] = [:]
         // If the state cannot be read now, recording the copy will fail and report it; until then the other facts are
         // enough.
-        let all = (try? await store.uploads(ofEach: batch.map(\.id))) ?? [:]
+        let all = (try? await store.read { try $0.uploads.ofEach(batch.map(\.id)) }) ?? [:]
         for asset in batch {
             let uploads = all[asset.id] ?? []
             var origin = CopyOrigin(

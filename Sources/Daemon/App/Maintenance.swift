@@ -33,7 +33,7 @@ struct Maintenance: Sendable {
     /// that it was seen on, and its file is not. The clock alone decides nothing.
     private func pruneTombstones() async throws {
         while true {
-            let old = try await context.store.oldTombstones(limit: 500)
+            let old = try await context.store.read { try $0.tombstones.old(limit: 500) }
             let rules = Dictionary(
                 context.settings.folders.map { ($0.watch.name, $0.watch) }, uniquingKeysWith: { first, _ in first })
             let (fileSystems, sources) = (fileSystems, sources)
@@ -60,7 +60,7 @@ struct Maintenance: Sendable {
                 return (renewed, gone)
             }
             if old.isEmpty { return }
-            try await context.store.prune(renewed: renewed, gone: gone)
+            try await context.store.write { try $0.tombstones.prune(renewed: renewed, gone: gone) }
             if !gone.isEmpty { context.log.debug("forgot sources that are long gone", ["files": "\(gone.count)"]) }
         }
     }

@@ -81,7 +81,7 @@ struct OnceRun: Sendable {
     /// What the run leaves undone.
     func leftovers() async throws -> OnceView {
         var view = OnceView(completed: await scheduler.completed)
-        for tally in try await context.store.tallies() {
+        for tally in try await context.store.read({ try $0.lists.tallies() }) {
             switch tally.state {
             case .staging, .queued, .uploading: view.waiting += tally.uploads
             case .failed: view.failed += tally.uploads
@@ -89,7 +89,7 @@ struct OnceRun: Sendable {
             }
         }
         for states in [[UploadState.failed], [.staging, .queued, .uploading]] where view.uploads.count < OnceView.most {
-            var filter = Store.Filter()
+            var filter = UploadFilter()
             filter.states = states
             filter.limit = OnceView.most - view.uploads.count
             view.uploads += await views.views(try await context.store.rows(filter)[...])
@@ -116,7 +116,8 @@ struct OnceRun: Sendable {
                 folder: one.file.folder, path: one.file.path.display, size: one.file.status.size, reason: one.reason,
                 isYoung: false)
         }
-        view.unreleased = try await context.store.releasable(limit: OnceView.most).map { asset, _ in
+        view.unreleased = try await context.store.read { try $0.releases.releasable(limit: OnceView.most) }.map {
+            asset, _ in
             OnceView.Unreleased(path: asset.path.display, reason: asset.sourceNote ?? "its turn did not come")
         }
         let kept = unsureReleases.byName

@@ -6,7 +6,7 @@ internal import Store
 extension SourceFolders {
     /// The configured folders, with the directories that earlier runs recorded for them; new directories are recorded.
     convenience init(recordedIn store: Store, _ log: Log) async throws {
-        let remembered = try await store.folderIdentities()
+        let remembered = try await store.read { try $0.folders.identities() }
         self.init(remembered: remembered) { news in
             let (path, identity): (FilePath, FolderIdentity)
             switch news {
@@ -23,7 +23,7 @@ extension SourceFolders {
             // Stored outside the calling thread, which waits for a disk. An identity that is not stored is found again
             // by the next start.
             Task {
-                do { try await store.remember(identity, at: path) } catch {
+                do { try await store.write { try $0.folders.remember(identity, at: path) } } catch {
                     log.warning(
                         "which directory a folder is could not be kept", ["path": path.display, "reason": "\(error)"])
                 }

@@ -169,7 +169,7 @@ struct FileAdder: Sendable {
                     facts: await intake.facts(of: file)))
         }
         if arrivals.isEmpty { return [] }
-        let outcomes = try await context.store.record(arrivals)
+        let outcomes = try await context.store.write { [arrivals] tx in try tx.arrivals.record(arrivals) }
         defer { stagingSignal.signal() }
         intake.tookNewVersions()
         var results: [Result<[String], Refusal>] = []
@@ -178,7 +178,7 @@ struct FileAdder: Sendable {
             switch outcome {
             case .recorded(_, let ids), .newVersion(_, let ids): results.append(.success(ids))
             case .renewed(let asset):
-                results.append(.success(try await context.store.uploads(of: asset).map(\.id)))
+                results.append(.success(try await context.store.read { try $0.uploads.of(asset) }.map(\.id)))
             case .known:
                 results.append(
                     .failure(

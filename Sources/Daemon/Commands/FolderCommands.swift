@@ -103,7 +103,7 @@ struct FolderCommands: Sendable {
             throw Refusal(.notFound, "no folder with a path is called `\(printable(name))`")
         }
         // In this order: an inspection in between records the directory that is accepted.
-        try await context.store.forgetFolder(at: path)
+        try await context.store.write { try $0.folders.forget(at: path) }
         sources.accept(path)
         context.log.notice("a person accepted the directory of a folder", ["folder": name, "path": path.display])
         return try await rescan(RescanRequest(folder: name, wait: true))

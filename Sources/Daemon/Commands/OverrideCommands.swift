@@ -145,12 +145,12 @@ struct OverrideCommands: Sendable {
         var ended: [OverrideRecord]?
         if isOver {
             let now = context.clocks.wall()
-            ended = try await context.store.exceptions().filter { one in
+            ended = try await context.store.read { try $0.overrides.all() }.filter { one in
                 one.until > now && records.contains { $0.isAbout(one) }
             }
-            try await context.store.clearExceptions(records)
+            try await context.store.write { try $0.overrides.clear(records) }
         } else {
-            try await context.store.setExceptions(records)
+            try await context.store.write { try $0.overrides.set(records) }
         }
         for record in records {
             context.log.notice(
@@ -162,7 +162,7 @@ struct OverrideCommands: Sendable {
         }
         try await scheduler.reloadExceptions()
         return OverridesReply(
-            exceptions: try await context.store.exceptions().map { OverrideView($0) },
+            exceptions: try await context.store.read { try $0.overrides.all() }.map { OverrideView($0) },
             ended: ended.map { $0.map { OverrideView($0) } })
     }
 }

@@ -22,8 +22,10 @@ struct PauseCommands: Sendable {
             // Before the pause is set: no transfer may be cut in between.
             if selection.afterPart { await scheduler.spare(scopes) }
             for place in scopes {
-                try await context.store.setPause(
-                    PauseRecord(scope: place.scope, name: place.name, since: now, until: until))
+                try await context.store.write {
+                    try $0.pauses.set(
+                        PauseRecord(scope: place.scope, name: place.name, since: now, until: until))
+                }
             }
             if !selection.afterPart { await scheduler.spareNoMore(scopes) }
             try await scheduler.reloadPauses()
@@ -41,7 +43,7 @@ struct PauseCommands: Sendable {
                 .conflict, "\(row.upload.id) is \(row.upload.state.rawValue): only ongoing uploads are paused",
                 id: row.upload.id)
         }
-        try await context.store.pause(rows.map(\.upload.id), true)
+        try await context.store.write { try $0.transitions.pause(rows.map(\.upload.id), true) }
         let ids = Set(rows.map(\.upload.id))
         await stop(afterPart: selection.afterPart) { id, _, _ in ids.contains(id) }
         return try await views.reply(rows.map(\.upload.id))
@@ -61,11 +63,11 @@ struct PauseCommands: Sendable {
         try lifecycle.requireReady()
         let scopes = try scopes(selection)
         if !scopes.isEmpty {
-            for place in scopes { try await context.store.clearPause(place.scope, place.name) }
+            for place in scopes { try await context.store.write { try $0.pauses.clear(place.scope, place.name) } }
             if scopes.contains(where: { $0.scope == .all }) {
                 // A pause of an unknown scope holds everything as well.
-                for pause in try await context.store.pauses() where !pause.scope.isKnown {
-                    try await context.store.clearPause(pause.scope, pause.name)
+                for pause in try await context.store.read({ try $0.pauses.all() }) where !pause.scope.isKnown {
+                    try await context.store.write { try $0.pauses.clear(pause.scope, pause.name) }
                 }
             }
             // The pauses are removed first: a pause that is no longer gentle for a moment would cut the transfers that
@@ -81,7 +83,7 @@ struct PauseCommands: Sendable {
             let verb = row.upload.state == .completed ? "it needs nothing more" : "use `retry`"
             throw Refusal(.conflict, "\(row.upload.id) is \(row.upload.state.rawValue): \(verb)", id: row.upload.id)
         }
-        try await context.store.pause(rows.map(\.upload.id), false)
+        try await context.store.write { try $0.transitions.pause(rows.map(\.upload.id), false) }
         try await scheduler.takeBackWishes()
         try await scheduler.reconsider(Set(rows.map(\.upload.destination)), isWanted: true)
         return try await views.reply(rows.map(\.upload.id))

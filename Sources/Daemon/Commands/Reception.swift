@@ -68,12 +68,14 @@ struct Reception: Sendable {
         _ request: ReceiveRequest, to destinations: [String], _ next: @Sendable () async throws -> [UInt8]?
     ) async throws -> [String] {
         var draft = arrival(of: request, to: destinations, size: 0)
-        try refuseTaken(try await context.store.keyHolder(draft.orders))
+        try refuseTaken(try await context.store.read { [draft] tx in try tx.uploads.keyHolder(draft.orders) })
         try await stager.enter()
         var room = StagingBudget.Reservation()
         do {
             try await stager.change(&room, arrived: 0, more: request.size ?? 0, of: request.name)
-            let (number, ids) = try await context.store.beginReception(uploads: draft.orders.count)
+            let (number, ids) = try await context.store.write { [draft] tx in
+                try tx.receptions.begin(uploads: draft.orders.count)
+            }
             CrashPoint.reached("receiving")
             making.begin(number, draft.file.path.shown, .receiving, total: request.size ?? 0)
             defer { making.end(number) }
@@ -97,7 +99,7 @@ struct Reception: Sendable {
         let staging = context.staging
         do {
             try await blocking { try staging.remove(FilePath("\(number)")) }
-            try await context.store.endReception(number)
+            try await context.store.write { try $0.receptions.end(number) }
         } catch {
             context.log.warning(
                 "what was not taken could not be removed; the next start does",
@@ -153,7 +155,9 @@ struct Reception: Sendable {
         let leaf = arrival.file.relative
         let facts = try await blocking { reading.facts(of: nil, orOf: place, named: leaf, probes: false) }
         try refuseTaken(
-            try await context.store.receive(arrival, as: number, uploads: ids, sha256: copy.sha256, facts: facts))
+            try await context.store.write {
+                try $0.receptions.record(arrival, as: number, uploads: ids, sha256: copy.sha256, facts: facts)
+            })
         CrashPoint.reached("taken")
         counters.add(.files, [arrival.file.folder])
         context.log.info(

@@ -26,7 +26,7 @@ struct UploadCommands: Sendable {
         let reply: UploadsReply
         if selection.ids.isEmpty {
             reply = try await forAll(selection, ["ongoing"]) { ids in
-                let states = try await context.store.cancel(ids)
+                let states = try await context.store.write { try $0.transitions.cancel(ids) }
                 await releaseCancelled(ids)
                 return Done(ids: zip(ids, states).filter { $0.1 == .cancelled }.map(\.0))
             }
@@ -39,7 +39,9 @@ struct UploadCommands: Sendable {
             }
             let ids = rows.map(\.upload.id)
             for start in stride(from: 0, to: ids.count, by: Self.piece) {
-                _ = try await context.store.cancel(Array(ids[start..<min(start + Self.piece, ids.count)]))
+                _ = try await context.store.write {
+                    try $0.transitions.cancel(Array(ids[start..<min(start + Self.piece, ids.count)]))
+                }
             }
             CrashPoint.reached("cancelled")
             await releaseCancelled(ids)
@@ -67,7 +69,9 @@ struct UploadCommands: Sendable {
         }
         let ids = rows.map(\.upload.id)
         for start in stride(from: 0, to: ids.count, by: Self.piece) {
-            _ = try await context.store.leave(Array(ids[start..<min(start + Self.piece, ids.count)]), .dismissed)
+            _ = try await context.store.write {
+                try $0.transitions.dismiss(Array(ids[start..<min(start + Self.piece, ids.count)]), .dismissed)
+            }
         }
         CrashPoint.reached("dismissed")
         for signal in [signals.release, signals.history] { signal.signal() }
@@ -76,7 +80,7 @@ struct UploadCommands: Sendable {
 
     func flush(_ request: FlushRequest) async throws -> UploadsReply {
         try lifecycle.requireReady()
-        let known = Store.endings.map(\.list)
+        let known = UploadState.listed.map(\.list)
         let lists = request.list.map { [$0] } ?? known
         if let strange = lists.first(where: { !known.contains($0) }) {
             throw Refusal(
@@ -87,11 +91,13 @@ struct UploadCommands: Sendable {
             all: request.folder == nil && request.destination == nil, folder: request.folder,
             destination: request.destination)
         let reply = try await forAll(selection, Set(lists)) { ids in
-            let states = try await context.store.leave(ids, .flushed)
+            let states = try await context.store.write { try $0.transitions.dismiss(ids, .flushed) }
             return Done(ids: zip(ids, states).filter { $0.1 == .removed }.map(\.0))
         }
-        try await context.store.announce(
-            "flushed", ["lists": lists.joined(separator: " "), "count": "\(reply.count)"])
+        try await context.store.write {
+            try $0.events.append(
+                "flushed", nil, ["lists": lists.joined(separator: " "), "count": "\(reply.count)"])
+        }
         for signal in [signals.release, signals.history] { signal.signal() }
         return reply
     }
@@ -135,7 +141,7 @@ struct UploadCommands: Sendable {
         let (staging, asset) = (context.staging, row.asset)
         let copy = try await blocking { try staging.size(of: asset.stagedName) }
         if asset.state == .staged, copy == asset.stagedSize {
-            _ = try await context.store.retry(row.upload.id, fromCopy: true)
+            _ = try await context.store.write { try $0.transitions.retry(row.upload.id, fromCopy: true) }
             return
         }
         let source = sources.source(asset.path)
@@ -156,7 +162,7 @@ struct UploadCommands: Sendable {
                 .conflict, "\(asset.path.display) has changed since: it is picked up as a new file by itself",
                 id: row.upload.id)
         }
-        _ = try await context.store.retry(row.upload.id, fromCopy: false)
+        _ = try await context.store.write { try $0.transitions.retry(row.upload.id, fromCopy: false) }
     }
 
     /// In parallel, so that they share transactions. An upload that cannot be retried does not affect the others.
@@ -164,7 +170,7 @@ struct UploadCommands: Sendable {
         try await withThrowingTaskGroup(of: (String, Refusal?).self) { group in
             for id in ids {
                 group.addTask {
-                    guard let row = try await context.store.row(id) else {
+                    guard let row = try await context.store.read({ try $0.uploads.row(id) }) else {
                         return (id, Refusal(.notFound, "\(id) is gone", id: id))
                     }
                     do { try await retry(row) } catch let refusal as Refusal { return (id, refusal) }
@@ -198,7 +204,7 @@ struct UploadCommands: Sendable {
         guard selection.all || selection.folder != nil || selection.destination != nil else {
             throw Refusal(.badRequest, "give ids, a folder, a destination, or all")
         }
-        var filter = Store.Filter()
+        var filter = UploadFilter()
         filter.folder = selection.folder
         filter.destination = selection.destination
         filter.states = UploadState.allCases.filter { lists.contains($0.list) }
@@ -206,7 +212,7 @@ struct UploadCommands: Sendable {
         var (first, count, refused): ([String], Int, Int) = ([], 0, 0)
         var refusal: Refusal?
         while true {
-            let ids = try await context.store.ids(filter)
+            let ids = try await context.store.read { [filter] tx in try tx.lists.ids(filter) }
             guard let last = ids.last else { break }
             let done = try await body(ids)
             first += done.ids.sorted(by: >).prefix(Self.shown - first.count)

@@ -35,7 +35,7 @@ struct MetricsCollector: Sendable {
             view.set(.hookFailures, [hook.name], 0)
         }
         counters.enter(&view)
-        for sum in await context.store.endSums() {
+        for sum in await context.store.endingCounts() {
             view.set(.uploads, [sum.destination, sum.end.rawValue], sum.uploads)
             guard sum.end == .completed else { continue }
             view.set(.uploadBytes, [sum.destination], sum.bytes)
@@ -68,12 +68,15 @@ struct MetricsCollector: Sendable {
             }
         }
         // Includes destinations that are no longer configured: their uploads wait for a person.
-        for tally in try await context.store.tallies() where states.contains(tally.state) && tally.uploads > 0 {
+        for tally in try await context.store.read({ try $0.lists.tallies() })
+        where states.contains(tally.state) && tally.uploads > 0 {
             view.set(.queueItems, [tally.destination, tally.state.rawValue], tally.uploads)
             view.set(.queueBytes, [tally.destination, tally.state.rawValue], max(0, tally.bytes))
         }
-        for (name, time) in try await context.store.oldestOngoing() { view.set(.oldest, [name], time) }
-        for (one, count) in try await context.store.waitingClasses() {
+        for (name, time) in try await context.store.read({ try $0.lists.oldestOngoing() }) {
+            view.set(.oldest, [name], time)
+        }
+        for (one, count) in try await context.store.read({ try $0.lists.waitingClasses() }) {
             guard let hold = await scheduler.holds(folder: one.folder, destination: one.destination).binding else {
                 continue
             }
@@ -119,7 +122,9 @@ struct MetricsCollector: Sendable {
     private func enterRoom(_ view: inout MetricsView, _ setup: RuntimeConfiguration) async {
         let (staging, state) = (setup.staging, setup.settings.state)
         // A number that cannot be read is left out: no number is better than a wrong one.
-        if let used = try? await context.store.stagedBytes() { view.set(.stagingUsed, [], used) }
+        if let used = try? await context.store.read({ try $0.staging.totalBytes() }) {
+            view.set(.stagingUsed, [], used)
+        }
         if let free = try? await blocking({ try staging.free() }) { view.set(.stagingFree, [], free) }
         if let free = try? await blocking({ try Space(at: state).free }) { view.set(.stateFree, [], free) }
         if let cap = setup.settings.staging.maxSize { view.set(.stagingLimit, [], cap) }
@@ -131,9 +136,11 @@ struct MetricsCollector: Sendable {
         var book = ledger.book
         let now = context.clocks.wall()
         for recount in book.advance(to: now, in: .local) {
-            let spent = try await context.store.spent(
-                since: recount.since, destination: recount.destination, folder: recount.folder,
-                networks: recount.isMetered ? [.metered] : NetworkClass.counting)
+            let spent = try await context.store.read {
+                try $0.ledger.spent(
+                    since: recount.since, destination: recount.destination, folder: recount.folder,
+                    networks: recount.isMetered ? [.metered] : NetworkClass.counting)
+            }
             book.recount(recount, spent: spent, at: now)
         }
         for line in book.lines {

@@ -118,7 +118,7 @@ actor EventCache {
 
     private nonisolated func fetch(after seq: Int64) async throws -> [SharedEvent] {
         var events: [SharedEvent] = []
-        for event in try await context.store.events(after: seq, limit: 200) {
+        for event in try await context.store.read({ try $0.events.list(after: seq, limit: 200) }) {
             events.append(SharedEvent(await view(of: event)))
         }
         return events
@@ -132,7 +132,7 @@ actor EventCache {
         let age = Duration.milliseconds(context.clocks.wall().milliseconds - event.at.milliseconds)
         let isNew = (.zero - Self.freshness...Self.freshness).contains(age)
         // Without its upload, the event is still useful.
-        if let id = event.upload, let row = try? await context.store.row(id) {
+        if let id = event.upload, let row = try? await context.store.read({ try $0.uploads.row(id) }) {
             op = isNew ? await views.view(row) : await views.viewWithoutHolds(row)
         }
         return EventView(seq: event.seq, ts: event.at.description, type: event.type, op: op, detail: event.detail)
@@ -146,15 +146,16 @@ actor EventCache {
         progress = (now, progress?.views ?? [])
         var events: [EventView] = []
         for id in live.ids {
-            guard let run = live[id], run.phase != .opening, let row = try await context.store.row(id)
+            guard let run = live[id], run.phase != .opening,
+                let row = try await context.store.read({ try $0.uploads.row(id) })
             else { continue }
             events.append(
                 EventView(
                     seq: 0, ts: context.clocks.wall().description, type: "progress", op: await views.view(row)))
         }
         for asset in making.assets {
-            for upload in try await context.store.uploads(of: asset) where upload.state == .staging {
-                guard let row = try await context.store.row(upload.id) else { continue }
+            for upload in try await context.store.read({ try $0.uploads.of(asset) }) where upload.state == .staging {
+                guard let row = try await context.store.read({ try $0.uploads.row(upload.id) }) else { continue }
                 events.append(
                     EventView(
                         seq: 0, ts: context.clocks.wall().description, type: "progress", op: await views.view(row)))

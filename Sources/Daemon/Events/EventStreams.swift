@@ -68,7 +68,7 @@ private actor EventFeed {
         let store = streams.context.store
         if mayReset {
             mayReset = false
-            let oldest = try await store.oldestEvent()
+            let oldest = try await store.read { try $0.events.oldest() }
             let newest = await store.seq
             // The event is no longer stored, or belongs to another database: the reader has to list again and follow
             // from here.

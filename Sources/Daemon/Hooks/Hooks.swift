@@ -79,8 +79,8 @@ actor Hooks {
 
     /// Takes over the notices that an earlier run has left.
     private func load() async throws {
-        let marks = try await house.store.hookMarks()
-        let notices = try await house.store.notices()
+        let marks = try await house.store.read { try $0.notices.hookMarks() }
+        let notices = try await house.store.read { try $0.notices.all() }
         let newest = await house.store.seq
         let now = house.clocks.monotonic()
         var lines: [String: HookQueue] = [:]
@@ -110,7 +110,7 @@ actor Hooks {
         let hooks = house.settings.hooks
         // Events until now belong to the earlier hooks.
         let newest = await house.store.seq
-        let forgotten = try await house.store.keepHooks(hooks.map(\.name), from: newest)
+        let forgotten = try await house.store.write { try $0.notices.keepHooks(hooks.map(\.name), from: newest) }
         if forgotten > 0 { house.log.notice(Self.forgotten, ["count": "\(forgotten)"]) }
         let names = Set(hooks.map(\.name))
         for (name, task) in tasks where !names.contains(name) { task.cancel() }
@@ -137,14 +137,16 @@ actor Hooks {
         while seen < newest {
             // Notices are not dropped for a hook that keeps accepting them, however fast events arrive.
             if lines.values.contains(where: \.isBehind) { return }
-            let events = try await house.store.events(after: seen, limit: HookQueue.batch)
+            let events = try await house.store.read { [seen] tx in
+                try tx.events.list(after: seen, limit: HookQueue.batch)
+            }
             guard let last = events.last?.seq else {
                 seen = newest
                 break
             }
             // Read after the events: a hook that a reload adds now is not among the marks, and gets none of these
             // events.
-            try await queue(events, upTo: last, try await house.store.hookMarks())
+            try await queue(events, upTo: last, try await house.store.read { try $0.notices.hookMarks() })
             seen = last
         }
     }
@@ -182,8 +184,10 @@ actor Hooks {
         if rows.isEmpty, last - noted < Self.stride { return }
         let surplus = lines.mapValues { $0.surplus(adding: new[$0.hook.name]?.count ?? 0) }
         let gone = surplus.flatMap { name, all in all.map { NoticeRecord.Key(hook: name, seq: $0) } }
-        try await house.store.queue(
-            rows, dropping: gone, marks: Dictionary(lines.keys.map { ($0, last) }, uniquingKeysWith: { $1 }))
+        try await house.store.write { [lines, rows] tx in
+            try tx.notices.queue(
+                rows, dropping: gone, marks: Dictionary(lines.keys.map { ($0, last) }, uniquingKeysWith: { $1 }))
+        }
         CrashPoint.reached("hook-queued")
         noted = last
         for (name, all) in new { lines[name]?.add(all) }
@@ -202,7 +206,7 @@ actor Hooks {
     private func forgetTold() async throws {
         let keys = lines.flatMap { name, line in line.told.map { NoticeRecord.Key(hook: name, seq: $0) } }
         if keys.isEmpty { return }
-        try await house.store.noticesAreOver(keys)
+        try await house.store.write { try $0.notices.remove(keys) }
         for key in keys { lines[key.hook]?.forget([key.seq]) }
     }
 
@@ -210,7 +214,8 @@ actor Hooks {
         for (name, line) in lines {
             let all = line.hopeless(at: house.clocks.monotonic())
             if all.isEmpty { continue }
-            try await house.store.noticesAreOver(all.map { NoticeRecord.Key(hook: name, seq: $0) })
+            try await house.store.write { tx in try tx.notices.remove(all.map { NoticeRecord.Key(hook: name, seq: $0) })
+            }
             lines[name]?.forget(all)
             givenUp(all.count, by: name, line.trouble?.text ?? "")
         }
@@ -269,7 +274,9 @@ actor Hooks {
 
     private func tell(_ notice: HookQueue.Waiting, _ hook: Hook) async {
         let body: String?
-        do { body = try await house.store.body(of: .init(hook: hook.name, seq: notice.seq)) } catch {
+        do {
+            body = try await house.store.read { try $0.notices.body(of: .init(hook: hook.name, seq: notice.seq)) }
+        } catch {
             if let error = error as? StoreError { house.stateFailed(error) }
             lines[hook.name]?.stopped()
             return
@@ -317,10 +324,13 @@ actor Hooks {
             }
             guard let tried else { return }
             do {
-                try await house.store.noticeFailed(
-                    NoticeRecord(
-                        key: .init(hook: name, seq: tried.seq), at: tried.at, upload: tried.upload, tries: tried.tries,
-                        waited: now.since(tried.queuedAt)))
+                try await house.store.write {
+                    try $0.notices.recordFailure(
+                        NoticeRecord(
+                            key: .init(hook: name, seq: tried.seq), at: tried.at, upload: tried.upload,
+                            tries: tried.tries,
+                            waited: now.since(tried.queuedAt)))
+                }
             } catch { if let error = error as? StoreError { house.stateFailed(error) } }
         }
     }

@@ -141,7 +141,9 @@ actor FileGrouper {
     private func gone(_ key: Grouping.Key, _ rule: GroupRule) async throws -> FilePath? {
         let start = FilePath(bytes: key.directory.appending(key.stem).bytes + [UInt8(ascii: ".")])
         let since = house.clocks.wall().advanced(by: .zero - Self.lateness)
-        return try await house.store.taken(in: key.folder, beginningWith: start, since: since).first {
+        return try await house.store.read {
+            try $0.tombstones.recorded(in: key.folder, beginningWith: start, since: since)
+        }.first {
             !rule.isSidecar($0.name) && $0.stem == key.directory.appending(key.stem)
         }
     }

@@ -15,7 +15,7 @@ struct Intake: Sendable {
     ///   - leader: The file that they belong to, which was taken up before; a path below their folder.
     func take(_ files: [SettledFile], asUnit isUnit: Bool = false, with leader: FilePath? = nil) async throws {
         let (empty, wanted) = await split(files)
-        try await insist { try await house.store.skip(empty.map(\.identity)) }
+        try await insist { try await house.store.write { try $0.tombstones.skip(empty.map(\.identity)) } }
         for file in empty {
             house.log.info("skipped an empty file", ["folder": file.folder, "path": file.path.display])
         }
@@ -29,7 +29,9 @@ struct Intake: Sendable {
             arrivals.append(arrival)
         }
         if arrivals.isEmpty { return }
-        let outcomes = try await insist { try await house.store.record(arrivals) }
+        let outcomes = try await insist {
+            try await house.store.write { [arrivals] tx in try tx.arrivals.record(arrivals) }
+        }
         CrashPoint.reached("arrived")
         for (arrival, outcome) in zip(arrivals, outcomes) { tell(arrival, outcome) }
         tookNewVersions()
@@ -47,7 +49,7 @@ struct Intake: Sendable {
     /// Skips files that were in a folder before it was watched for the first time, and are not wanted (`existing:
     /// skip`).
     func skipExisting(_ files: [SettledFile]) async throws {
-        try await insist { try await house.store.skip(files.map(\.identity)) }
+        try await insist { try await house.store.write { try $0.tombstones.skip(files.map(\.identity)) } }
         house.log.info("left alone what was there before", ["files": "\(files.count)"])
     }
 

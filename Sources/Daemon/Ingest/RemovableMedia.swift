@@ -131,7 +131,9 @@ actor RemovableMedia {
         for medium in media {
             let clock = house.clocks.monotonic()
             var card = cards.first { $0.medium == medium } ?? Card(medium: medium, watch: CardWatch(at: clock))
-            card.work = try await house.store.cardWork(in: Set(medium.folders), on: medium.fileSystem)
+            card.work = try await house.store.read {
+                try $0.removableMedia.work(in: Set(medium.folders), on: medium.fileSystem)
+            }
             card.work.arrivals = states.filter { medium.folders.contains($0.folder) }.reduce(0) { $0 + $1.settled }
             card.work.isSettling = !medium.folders.allSatisfy { folder in
                 waiting[folder] == nil
@@ -150,13 +152,15 @@ actor RemovableMedia {
                 ? "safe to remove: every file on it is verified at its destinations"
                 : "safe to remove: every file on it is staged, and uploads go on without it",
             ["folders": folders, "path": card.medium.place.display])
-        try await house.store.announce(
-            "safe_to_remove",
-            [
-                "level": level.rawValue, "folders": folders, "path": card.medium.place.display,
-                "medium": card.medium.fileSystem ?? "", "unverified": "\(card.work.unverified)",
-                "failed": "\(card.work.failed)",
-            ])
+        try await house.store.write {
+            try $0.events.append(
+                "safe_to_remove", nil,
+                [
+                    "level": level.rawValue, "folders": folders, "path": card.medium.place.display,
+                    "medium": card.medium.fileSystem ?? "", "unverified": "\(card.work.unverified)",
+                    "failed": "\(card.work.failed)",
+                ])
+        }
     }
 
     /// The present media, each with its folders.

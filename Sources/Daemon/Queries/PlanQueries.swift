@@ -17,7 +17,7 @@ struct PlanQueries: Sendable {
                 throw Refusal(.badRequest, "`until` is more than a year away: nobody can plan that far")
             }
         }
-        let backlog = try await context.store.backlog()
+        let backlog = try await context.store.read { try $0.backlog.classes() }
         let rates = try await rates(query, Set(backlog.map(\.destination)))
         var question = try await scheduler.question()
         let (grants, short) = (await scheduler.grants(), await scheduler.short ?? [:])
@@ -75,11 +75,11 @@ struct PlanQueries: Sendable {
     private func rates(_ query: PlanQuery, _ destinations: Set<String>) async throws -> [PlanRateView] {
         if let rate = query.rate { return [PlanRateView(rate: rate, source: "given")] }
         let since = context.clocks.wall().advanced(by: .seconds(-7 * 86_400))
-        let best = RateEstimate.bestHours(try await context.store.usage(since: since))
+        let best = RateEstimate.bestHours(try await context.store.read { try $0.ledger.usage(since: since) })
         var views: [PlanRateView] = []
         for name in destinations.sorted() {
             var measured = live.speed(to: name)
-            if measured == nil { measured = try await context.store.speed(to: name) }
+            if measured == nil { measured = try await context.store.read { try $0.settings.speed(to: name) } }
             views.append(RateEstimate(measured: measured, used: best[name]).view(of: name))
         }
         return views

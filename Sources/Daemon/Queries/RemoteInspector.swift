@@ -21,7 +21,7 @@ struct RemoteInspector: Sendable {
         guard let page = asked.answer else {
             throw Refusal(.conflict, "`\(name)` cannot be asked what it holds: its protocol has no list")
         }
-        let ours = try await context.store.uploads(named: page.items.map(\.id), at: name)
+        let ours = try await context.store.read { try $0.remoteObjects.uploads(named: page.items.map(\.id), at: name) }
         return RemoteReply(
             destination: name,
             items: page.items.map { item in
@@ -41,7 +41,9 @@ struct RemoteInspector: Sendable {
             throw Refusal(
                 .conflict, "`\(name)` cannot be asked for unfinished uploads: its protocol has no list of them")
         }
-        let owners = try await context.store.ownership(of: unfinished.map { ($0.id, $0.name, $0.begunAt) }, at: name)
+        let owners = try await context.store.read { tx in
+            try tx.remoteObjects.ownership(of: unfinished.map { ($0.id, $0.name, $0.begunAt) }, at: name)
+        }
         let orphans = zip(unfinished, owners).filter { $0.1 == .ours }.map(\.0)
         var reply = OrphansReply(
             destination: name,

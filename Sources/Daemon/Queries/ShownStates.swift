@@ -66,7 +66,7 @@ enum ShownState {
 struct ShownStateSearch {
     var state: String
     /// The filter of the request.
-    var filter: Store.Filter
+    var filter: UploadFilter
     /// The holds on each class that has queued uploads.
     var classHolds: [(upload: UploadClass, holds: [Hold])] = []
     /// Whether nothing is sent, since the state cannot be written.
@@ -78,7 +78,7 @@ struct ShownStateSearch {
     var dependsOnHolds: Bool { ["queued", "waiting", "paused"].contains(state) }
 
     /// One filter for each part of the search.
-    var parts: [Store.Filter] {
+    var parts: [UploadFilter] {
         if state == "settling" {
             var part = filter
             part.isUnsettled = true
@@ -102,7 +102,7 @@ struct ShownStateSearch {
         }
     }
 
-    private func part(_ states: [UploadState], _ change: (inout Store.Filter) -> Void) -> Store.Filter {
+    private func part(_ states: [UploadState], _ change: (inout UploadFilter) -> Void) -> UploadFilter {
         var part = filter
         part.states = filter.states.filter { states.contains($0) }
         change(&part)

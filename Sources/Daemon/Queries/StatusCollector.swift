@@ -32,17 +32,19 @@ struct StatusCollector: Sendable {
     }
 
     func status() async throws -> StatusView {
-        let tallies = try await context.store.tallies()
+        let tallies = try await context.store.read { try $0.lists.tallies() }
         let counts = Counts(tallies)
         let ongoing = tallies.filter { !$0.state.isTerminal }
         let live = self.live.ids.compactMap { self.live[$0] }
         let rate = live.reduce(0) { $0 + $1.rate }
-        let done = await context.store.endSums().filter { $0.end == .completed || $0.end == .duplicate }
+        let done = await context.store.endingCounts().filter { $0.end == .completed || $0.end == .duplicate }
         let figures = totals.figures(
             ongoing: ongoing.reduce(0) { $0 + $1.uploads }, ongoingBytes: ongoing.reduce(0) { $0 + $1.bytes },
             // Since the start: uploads that have left the list count too.
             completed: done.reduce(0) { $0 + Int($1.uploads) }, completedBytes: done.reduce(0) { $0 + $1.bytes })
-        let sent = figures.bytesDone + live.reduce(0) { $0 + $1.sent } + (try await context.store.bytesBegun())
+        let sent =
+            figures.bytesDone + live.reduce(0) { $0 + $1.sent }
+            + (try await context.store.read { try $0.backlog.bytesBegun() })
         let staging = context.staging
         let files = watcher.settlingFiles()
         return StatusView(
@@ -51,14 +53,14 @@ struct StatusCollector: Sendable {
             counts: counts, filesTotal: figures.filesTotal, filesDone: figures.filesDone,
             bytesTotal: figures.bytesTotal, bytesDone: min(sent, figures.bytesTotal), rate: rate,
             eta: rate > 0 ? max(0, figures.bytesTotal - sent) / rate : nil,
-            paused: try await context.store.pauses().map {
+            paused: try await context.store.read { try $0.pauses.all() }.map {
                 PauseView(
                     scope: $0.scope.rawValue, name: $0.name.isEmpty ? nil : $0.name, since: $0.since.description,
                     until: $0.until?.description)
             },
             folders: try await folderViews(), destinations: try await destinationViews(tallies),
             staging: StagingView(
-                path: staging.folder.display, used: try await context.store.stagedBytes(),
+                path: staging.folder.display, used: try await context.store.read { try $0.staging.totalBytes() },
                 free: (try? await blocking { try staging.free() }) ?? 0,  // the hold says why it is not known
                 cap: context.settings.staging.maxSize, hold: alerts.troubles["staging"].map(HoldView.init),
                 running: making.isEmpty ? nil : making.all.map(StagingRunView.init)),
@@ -80,12 +82,12 @@ struct StatusCollector: Sendable {
 
     private func classViews() async throws -> [ClassView] {
         var views: [ClassView] = []
-        for (one, count) in try await context.store.waitingClasses() {
+        for (one, count) in try await context.store.read({ try $0.lists.waitingClasses() }) {
             guard let hold = await scheduler.holds(folder: one.folder, destination: one.destination).binding else {
                 continue
             }
             // Uploads that have begun continue nevertheless.
-            let begun = hold.sparesBegun ? try await context.store.begun(one) : 0
+            let begun = hold.sparesBegun ? try await context.store.read { try $0.backlog.begun(one) } : 0
             if count == begun { continue }
             views.append(
                 ClassView(
@@ -137,7 +139,7 @@ struct StatusCollector: Sendable {
                 $0.destination == destination.name && ($0.state == .queued || $0.state == .staging)
             }
             let spentToday =
-                try await context.store.spent(since: today, destination: destination.name)
+                try await context.store.read { try $0.ledger.spent(since: today, destination: destination.name) }
                 + ledger.open.unentered(for: destination.name)
             views.append(
                 DestinationView(

@@ -29,19 +29,21 @@ struct UploadFinder: Sendable {
     func candidates(_ reference: String) async throws -> [UploadRow] {
         if reference.hasPrefix("/") {
             for path in paths(reference) {
-                let found = try await store.rows(path: path)
+                let found = try await store.read { try $0.uploads.rows(path: path) }
                 if !found.isEmpty { return found }
             }
             return []
         }
-        if let id = UploadID(reference), let row = try await store.row(id.text) { return [row] }
+        if let id = UploadID(reference), let row = try await store.read({ try $0.uploads.row(id.text) }) {
+            return [row]
+        }
         let letters = reference.uppercased()
         if (6..<26).contains(letters.utf8.count), letters.utf8.allSatisfy({ $0 < 0x80 }) {
-            let found = try await store.rows(idPrefix: letters, limit: 6)
+            let found = try await store.read { try $0.uploads.rows(idPrefix: letters, limit: 6) }
             if !found.isEmpty { return found }
         }
-        let named = try await store.rows(key: reference)
-        let found = named.isEmpty ? try await store.rows(remote: reference) : named
+        let named = try await store.read { try $0.uploads.rows(key: reference) }
+        let found = named.isEmpty ? try await store.read { try $0.uploads.rows(remote: reference) } : named
         if let newest = found.first { return found.filter { $0.asset.id == newest.asset.id } }
         return try await rows(endingIn: reference)
     }
@@ -61,7 +63,7 @@ struct UploadFinder: Sendable {
             let names = end.components
             guard let last = names.last else { continue }
             var newest: [SourcePath: Int64] = [:]
-            let found = try await store.rows(named: last, limit: 1000).filter { row in
+            let found = try await store.read { try $0.uploads.rows(named: last, limit: 1000) }.filter { row in
                 let path = row.asset.path
                 guard path.shown.components.suffix(names.count) == names[...] else { return false }
                 if newest[path] == nil { newest[path] = row.asset.id }

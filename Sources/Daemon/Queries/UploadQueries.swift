@@ -19,7 +19,7 @@ struct UploadQueries: Sendable {
         if let after = query.after, UploadID(after) == nil {
             throw Refusal(.badRequest, "`after` takes what `next` of the page before said")
         }
-        var filter = Store.Filter()
+        var filter = UploadFilter()
         filter.limit = query.limit + 1
         filter.destination = query.destination
         filter.folder = query.folder
@@ -36,7 +36,9 @@ struct UploadQueries: Sendable {
             if uploads.isEmpty {
                 try context.configuration.names.require(folder: query.folder, destination: query.destination)
             }
-            return UploadPage(uploads: uploads, counts: Counts(try await context.store.tallies()), seq: seq, next: next)
+            return UploadPage(
+                uploads: uploads, counts: Counts(try await context.store.read { try $0.lists.tallies() }), seq: seq,
+                next: next)
         }
         let rows = try await context.store.rows(filter)
         // Rows of names that are no longer configured may still exist; where there are none, the name is a mistake.
@@ -45,17 +47,18 @@ struct UploadQueries: Sendable {
         }
         let shown = rows.prefix(query.limit)
         return UploadPage(
-            uploads: await views.views(shown), counts: Counts(try await context.store.tallies()), seq: seq,
+            uploads: await views.views(shown), counts: Counts(try await context.store.read { try $0.lists.tallies() }),
+            seq: seq,
             next: rows.count > query.limit ? shown.last?.upload.id : nil)
     }
 
     func show(_ reference: String) async throws -> UploadDetail {
         let row = try await finder.find(reference)
-        let attempts = try await context.store.failures(row.upload.id).map {
+        let attempts = try await context.store.read { try $0.failures.of(row.upload.id) }.map {
             AttemptView(generation: $0.generation, attempt: $0.attempt, error: ErrorView($0.failure))
         }
         let media = MediaView(try await mediaFacts(of: row.asset))
-        let waste = try await context.store.waste(of: row.upload.id)
+        let waste = try await context.store.read { try $0.waste.of(row.upload.id) }
         let isOver = row.upload.state.isTerminal
         // The destination may still have bytes of the last attempt.
         let wasted = waste.total + (isOver || !waste.beginsAnew ? 0 : waste.unsettled)
@@ -65,7 +68,7 @@ struct UploadQueries: Sendable {
 
     /// The facts of an asset's recording; read now where `ffprobe` was not asked yet and the bytes still exist.
     private func mediaFacts(of asset: AssetRecord) async throws -> MediaFacts {
-        let known = try await context.store.mediaFacts(of: asset.id)
+        let known = try await context.store.read { try $0.media.of(asset.id) }
         guard known.isEmpty else { return known }
         let (reading, copy, source) =
             (mediaReading, context.staging.path(asset.stagedName), sources.source(asset.path))
@@ -82,7 +85,7 @@ struct UploadQueries: Sendable {
     private static let turn = 200
 
     /// Uploads whose view has this state: searched a piece at a time, and only where there can be any.
-    private func uploads(shownAs state: String, _ filter: Store.Filter, limit: Int) async throws -> (
+    private func uploads(shownAs state: String, _ filter: UploadFilter, limit: Int) async throws -> (
         [UploadView], next: String?
     ) {
         var filter = filter
@@ -107,10 +110,10 @@ struct UploadQueries: Sendable {
         }
     }
 
-    private func parts(of state: String, _ filter: Store.Filter) async throws -> [Store.Filter] {
+    private func parts(of state: String, _ filter: UploadFilter) async throws -> [UploadFilter] {
         var search = ShownStateSearch(state: state, filter: filter)
         guard search.dependsOnHolds else { return search.parts }
-        for (upload, stored) in try await context.store.classes() where stored == .queued {
+        for (upload, stored) in try await context.store.read({ try $0.lists.classes() }) where stored == .queued {
             let holds = await scheduler.holds(folder: upload.folder, destination: upload.destination)
             search.classHolds.append((upload, holds))
         }

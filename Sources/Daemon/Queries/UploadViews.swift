@@ -46,7 +46,9 @@ struct UploadViews: Sendable {
 
     /// The present views of the uploads.
     func reply(_ ids: [String]) async throws -> UploadsReply {
-        UploadsReply(uploads: await views(try await ids.asyncCompactMap { try await context.store.row($0) }[...]))
+        UploadsReply(
+            uploads: await views(
+                try await ids.asyncCompactMap { id in try await context.store.read { try $0.uploads.row(id) } }[...]))
     }
 
     private func view(_ row: UploadRow, classHolds: [Hold]) async -> UploadView {
@@ -104,8 +106,8 @@ struct UploadViews: Sendable {
         guard upload.state == .queued, context.configuration.folder(upload.folder)?.duplicates == .skip,
             let sha256 = row.asset.sha256,
             // This is only an explanation, which the next request may have.
-            let other = try? await context.store.twin(of: upload, sha256: sha256),
-            let asset = try? await context.store.asset(other.asset)
+            let other = try? await context.store.read({ try $0.uploads.twin(upload, sha256: sha256) }),
+            let asset = try? await context.store.read({ try $0.assets.find(other.asset) })
         else { return [] }
         return [
             Hold(

@@ -143,7 +143,7 @@ struct UsageQueries: Sendable {
         let days = UsageSum.stretches(of: .day, query.days, upTo: now, in: .local)
         let months = UsageSum.stretches(of: .month(startsOn: 1), query.months, upTo: now, in: .local)
         let since = [days.first, months.first].compactMap { $0?.lowerBound }.min() ?? now
-        let entered = try await context.store.usage(since: since)
+        let entered = try await context.store.read { try $0.ledger.usage(since: since) }
         let rows =
             entered + ledger.open.unentered.map { UsageRow(at: now, account: $0.key, spending: $0.spending) }
         try check("destination", query.destination, context.settings.destinations.map(\.name), rows) { $0.destination }
@@ -198,10 +198,14 @@ struct UsageQueries: Sendable {
             // As counted at the time of sending: bytes over an unknown network are recorded as metered where they
             // counted so.
             let networks = recount.isMetered ? [.metered] : NetworkClass.counting
-            let spent = try await context.store.spent(
-                since: recount.since, destination: recount.destination, folder: recount.folder, networks: networks)
-            let reserved = try await context.store.reserved(
-                destination: recount.destination, folder: recount.folder, networks: networks)
+            let spent = try await context.store.read {
+                try $0.ledger.spent(
+                    since: recount.since, destination: recount.destination, folder: recount.folder, networks: networks)
+            }
+            let reserved = try await context.store.read {
+                try $0.ledger.reserved(
+                    destination: recount.destination, folder: recount.folder, networks: networks)
+            }
             views += line.views(spent, reserved)
         }
         return views

@@ -209,11 +209,11 @@ struct WhyExplainer: Sendable {
     }
 
     private func state(_ folder: String, _ relative: FilePath) async throws -> String {
-        try await context.store.isKnown(folder, relative) == nil ? "expected" : "known"
+        try await context.store.read { try $0.tombstones.known(folder, relative) } == nil ? "expected" : "known"
     }
 
     private func fate(_ folder: String, _ relative: FilePath, _ status: FileStatus) async throws -> String {
-        guard let known = try await context.store.isKnown(folder, relative) else {
+        guard let known = try await context.store.read({ try $0.tombstones.known(folder, relative) }) else {
             return "folder \(folder) takes it: an event or the next scan brings it, at the latest within an hour"
         }
         guard known.size == status.size, known.modified == status.modified else {

@@ -90,9 +90,11 @@ final class Ledger: Sendable {
         // A different period, perhaps an earlier one: entries with a later date than now age from here on.
         if !recounts.isEmpty { try await store.redateLedger() }
         for recount in recounts {
-            let spent = try await store.spent(
-                since: recount.since, destination: recount.destination, folder: recount.folder,
-                networks: recount.isMetered ? [.metered] : NetworkClass.counting)
+            let spent = try await store.read {
+                try $0.ledger.spent(
+                    since: recount.since, destination: recount.destination, folder: recount.folder,
+                    networks: recount.isMetered ? [.metered] : NetworkClass.counting)
+            }
             current.withLock { $0.book.recount(recount, spent: spent, at: clocks.wall()) }
         }
         try await rememberUsedUp()
@@ -102,7 +104,7 @@ final class Ledger: Sendable {
     /// A quota that has been used up since the morning stays used up after a restart.
     private func rememberUsedUp() async throws {
         if current.withLock({ $0.usedUp }) == nil {
-            let known = try await store.quotasUsedUp()
+            let known = try await store.read { try $0.settings.quotasUsedUp() }
             current.withLock { current in
                 current.usedUp = known
                 current.book.remember(known)
@@ -110,7 +112,7 @@ final class Ledger: Sendable {
         }
         let (now, kept) = current.withLock { ($0.book.usedUp, $0.usedUp) }
         if now == kept { return }
-        try await store.keep(quotasUsedUp: now)
+        try await store.write { try $0.settings.store(quotasUsedUp: now) }
         current.withLock { $0.usedUp = now }
     }
 
@@ -132,12 +134,12 @@ final class Ledger: Sendable {
 
     private func tellAll() async throws {
         if current.withLock({ $0.marks == nil }) {
-            let known = try await store.quotaMarks()
+            let known = try await store.read { try $0.settings.quotaMarks() }
             current.withLock { $0.marks = known }
         }
         while let (reached, marks) = takeMarks() {
             if marks == current.withLock({ $0.marks }) { continue }
-            try await store.tell(reached, marks)
+            try await store.write { try $0.settings.announce(reached, marks) }
             current.withLock { $0.marks = marks }
             for one in reached {
                 log.notice(
@@ -277,7 +279,13 @@ final class Ledger: Sendable {
                 }
             }
         }
-        for (one, step) in zip(taken, try await store.pay(payments, reserving: reservations)) { next[one.index] = step }
+        for (one, step) in zip(
+            taken,
+            try await store.write { [payments, reservations] tx in try tx.ledger.pay(payments, reserving: reservations)
+            })
+        {
+            next[one.index] = step
+        }
         return next
     }
 
@@ -299,7 +307,7 @@ final class Ledger: Sendable {
     /// Ends work that belongs to no file.
     func close(_ account: QuotaAccount) async throws {
         guard let payment = await account.closing() else { return }
-        try await store.pay([payment])
+        try await store.write { try $0.ledger.pay([payment]) }
         entered(payment, for: account)
         try await tellMarks()
     }

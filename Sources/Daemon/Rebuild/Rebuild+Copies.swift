@@ -119,7 +119,8 @@ extension Rebuild {
                 await asking.standing(
                     of: order, id: told.first { $0.destination == order.destination }?.id, staged,
                     size: file.status.size, modified: file.status.modified,
-                    try await house.store.evidence(file.folder, file.relative, order.destination), mayBeOld: false))
+                    try await house.store.read { try $0.evidence.find(file.folder, file.relative, order.destination) },
+                    mayBeOld: false))
         }
         let sourceSHA256 = origin.source.flatMap { bytes(hexadecimal: $0) }
         // A source without a digest is not removed.

@@ -61,7 +61,7 @@ package final class Rebuild: Sendable {
             }
             for folder in settings.folders {
                 guard let identity = remembered?[folder.watch.path] else { continue }
-                try await store.remember(identity, at: folder.watch.path)
+                try await store.write { try $0.folders.remember(identity, at: folder.watch.path) }
             }
             let house = House(setup: setup, store: store, clocks: clocks, log: log, sources: sources)
             let rebuild = Rebuild(house, options, transport, progress)
@@ -93,14 +93,14 @@ package final class Rebuild: Sendable {
         let problem = try await blocking { try StateFiles.problem(in: state, copies: { copies.count }) }
         if problem == nil && !options.isForced { throw RebuildRefusal.isWell(state.appending("sluice.db")) }
         // Copies and caught sources have numbers of the old database, which no new asset may get.
-        try await house.store.reserve(upTo: (copies.last ?? 0) + 1_000_000)
+        try await house.store.write { try $0.assets.reserveNumbers(upTo: (copies.last ?? 0) + 1_000_000) }
 
         var found = Found()
         let told = try await house.store.salvage(from: state)
         if told.rows > 0 { tell("\(told.rows) rows of the old database can be read") }
         if try await blocking({ try StateFiles.hasWholeLog(in: state) }) { await asking.trustLog() }
         if let pauses = try await blocking({ StateFiles.pauses(in: state) }) {
-            for pause in pauses { try await house.store.setPause(pause) }
+            for pause in pauses { try await house.store.write { try $0.pauses.set(pause) } }
         } else {
             found.troubles.append("pauses that were set cannot be read: set them again before uploads begin")
         }
@@ -123,12 +123,14 @@ package final class Rebuild: Sendable {
                 "which directory the folder \(folder.watch.name) was is not known any more: the one that stands at \(path.display) now, "
                     + "of user \(Accounts.shown(owner)), is taken for it")
         }
-        try await house.store.unite(found.units.values.filter { $0.count > 1 })
+        try await house.store.write { [found] tx in
+            try tx.restoredFiles.unite(found.units.values.filter { $0.count > 1 })
+        }
         for folder in house.settings.folders {
-            try await house.store.noteWatched([folder.watch.name])
+            try await house.store.write { try $0.folders.recordWatched([folder.watch.name]) }
         }
 
-        try await house.store.dropEvidence()
+        try await house.store.write { try $0.evidence.drop() }
         var report = await asking.report
         report.salvaged = told.rows
         report.trial = options.isTrial
@@ -169,7 +171,7 @@ package final class Rebuild: Sendable {
 
     /// Records files, and notes which of them travel together.
     func restore(_ files: [Restored], _ found: inout Found) async throws {
-        let assets = try await house.store.restore(files)
+        let assets = try await house.store.write { try $0.restoredFiles.record(files) }
         for (file, asset) in zip(files, assets) {
             let settled = file.arrival.file
             guard let rule = house.folder(settled.folder)?.group else { continue }
@@ -215,10 +217,11 @@ package final class Rebuild: Sendable {
             found.bytes += file.status.size
             guard let folder = house.folder(file.folder) else { continue }
             if found.covered[Found.Place(folder: file.folder, relative: file.relative)] == file.status { continue }
-            let isLeftAlone = try await house.store.evidence(file.folder, file.relative, "").contains {
-                $0.standing == .skipped
-                    && $0.fits(size: file.status.size, modified: file.status.modified, sha256: nil)
-            }
+            let isLeftAlone = try await house.store.read { try $0.evidence.find(file.folder, file.relative, "") }
+                .contains {
+                    $0.standing == .skipped
+                        && $0.fits(size: file.status.size, modified: file.status.modified, sha256: nil)
+                }
             if isLeftAlone || file.status.size == 0 && folder.empty == .skip {
                 skipped.append(file.identity)
                 continue
@@ -240,7 +243,7 @@ package final class Rebuild: Sendable {
             }
             wanted.append((file, copy, sha256))
         }
-        if !skipped.isEmpty { try await house.store.skip(skipped) }
+        if !skipped.isEmpty { try await house.store.write { [skipped] tx in try tx.tombstones.skip(skipped) } }
         let restored = try await withThrowingTaskGroup(of: (Int, Restored).self) { group in
             var results: [(Int, Restored)] = []
             for (index, entry) in wanted.enumerated() {
@@ -269,7 +272,7 @@ package final class Rebuild: Sendable {
             uploads.append(
                 await asking.standing(
                     of: order, id: nil, staged, size: file.status.size, modified: file.status.modified,
-                    try await house.store.evidence(file.folder, file.relative, order.destination),
+                    try await house.store.read { try $0.evidence.find(file.folder, file.relative, order.destination) },
                     mayBeOld: copy == nil && folder?.watch.existing == .skip))
         }
         if uploads.contains(where: { $0.standing.isAssumed }) { arrival.action = .leave }

@@ -61,7 +61,7 @@ actor Releaser {
 
     /// The disk of these folders is present again: their releases are tried at once, and their failures are forgotten.
     func retry(_ folders: Set<String>) async throws {
-        try await house.store.forgetNotes(of: folders)
+        try await house.store.write { try $0.releases.clearNotes(of: folders) }
         for (asset, wait) in deferred where folders.contains(wait.folder) { deferred[asset] = nil }
         house.releaseSignal.signal()
     }
@@ -70,7 +70,9 @@ actor Releaser {
         var cursor: Int64 = 0
         var seen: Set<Int64> = []
         while !Task.isCancelled {
-            let found = try await house.store.dueAssets(limit: Self.page, after: cursor)
+            let found = try await house.store.read { [cursor] tx in
+                try tx.releases.dueAssets(limit: Self.page, after: cursor)
+            }
             guard let last = found.last else {
                 deferred = deferred.filter { seen.contains($0.key) }
                 return
@@ -82,7 +84,7 @@ actor Releaser {
             let due = found.filter { deferred[$0].map { $0.until <= now } ?? true }
             for start in stride(from: 0, to: due.count, by: Self.together) where !Task.isCancelled {
                 let some = Array(due[start..<min(start + Self.together, due.count)])
-                try await release(house.store.releasable(some))
+                try await release(house.store.read { try $0.releases.releasable(some) })
             }
         }
     }
@@ -104,7 +106,7 @@ actor Releaser {
         var kept: [String: [(asset: AssetRecord, source: SourceState?)]] = [:]
         for (asset, verdict) in found {
             switch matter(asset, verdict) {
-            case .nothing: try await house.store.notDue(asset.id)
+            case .nothing: try await house.store.write { try $0.releases.notDue(asset.id) }
             case .dropCopy(let state):
                 if verdict != .release, try await rescue(asset) { continue }
                 together.append((asset, state))
@@ -150,7 +152,7 @@ actor Releaser {
         if ends.isEmpty { return }
         let (staging, names) = (house.staging, ends.map(\.asset.stagedName))
         try await blocking { for name in names { try staging.remove(name) } }
-        try await house.store.finishReleases(ends.map { ($0.asset.id, $0.source) }, note: note)
+        try await house.store.write { tx in try tx.releases.finish(ends.map { ($0.asset.id, $0.source) }, note: note) }
         for (asset, _) in ends { deferred[asset.id] = nil }
         house.stagingSignal.signal()
         if ends.contains(where: { $0.source == .kept }) { house.retentionSignal.signal() }
@@ -158,7 +160,7 @@ actor Releaser {
 
     /// The reason why a source stays though no upload of it is to come.
     private func reason(_ asset: AssetRecord) async throws -> String {
-        let uploads = try await house.store.uploads(of: asset.id)
+        let uploads = try await house.store.read { try $0.uploads.of(asset.id) }
         if uploads.contains(where: { $0.ending == .failed }) { return "an upload of it has failed" }
         return uploads.contains { $0.ending == .cancelled && $0.isSkipped }
             ? "`before_upload` did not want it" : "an upload of it has expired"
@@ -172,7 +174,9 @@ actor Releaser {
     private func rescue(_ asset: AssetRecord) async throws -> Bool {
         guard asset.state == .staged, asset.stagingMode != .inPlace else { return false }
         // One destination has it.
-        if try await house.store.uploads(of: asset.id).contains(where: { $0.ending == .completed }) { return false }
+        if try await house.store.read({ try $0.uploads.of(asset.id) }).contains(where: { $0.ending == .completed }) {
+            return false
+        }
         let (staging, name, leaf) = (house.staging, asset.stagedName, asset.identity.relative.name)
         let identity = (asset.stagingMode == .export ? asset.sourceSHA256 : asset.sha256).map { sha256 in
             SourceRelease.AssetIdentity(
@@ -199,7 +203,7 @@ actor Releaser {
         let isReceived = asset.stagingMode == .received
         let why = isReceived ? "it has no other source" : "its source is not there as it was"
         let note = "it was sent nowhere, and \(why): its copy is \(place.display)"
-        try await house.store.finishRelease(asset.id, .kept, note: note, isChanged: isChanged)
+        try await house.store.write { try $0.releases.finish(asset.id, .kept, note: note, isChanged: isChanged) }
         deferred[asset.id] = nil
         house.log.warning(
             "kept the copy of a file that was sent nowhere, as \(why)",
@@ -226,13 +230,13 @@ actor Releaser {
         case .waits: return
         case .away(let reason):
             try await removeCopy(asset)
-            try await house.store.copyDropped(asset.id)
+            try await house.store.write { try $0.releases.recordDroppedCopy(asset.id) }
             house.diskIsAway(asset.folder, reason)
             try await putOff(asset, reason, isSaid: true)
         case .over(let state, let note, let isChanged):
             try await removeCopy(asset)
             // One record for both: after a crash before it, the next run finds source and copy gone and writes it then.
-            try await house.store.finishRelease(asset.id, state, note: note, isChanged: isChanged)
+            try await house.store.write { try $0.releases.finish(asset.id, state, note: note, isChanged: isChanged) }
             tell(asset, state, note)
             deferred[asset.id] = nil
             if isChanged { handBack(asset) }
@@ -262,7 +266,7 @@ actor Releaser {
             return asset.stagingMode == .export
                 ? .over(.kept, note: "its content was not noted when it was exported") : .waits
         }
-        let token = try await house.store.beginRelease(asset.id, token: .random())
+        let token = try await house.store.write { try $0.releases.begin(asset.id, token: .random()) }
         CrashPoint.reached("release-begun")
         let identity = SourceRelease.AssetIdentity(
             id: asset.id, source: house.source(of: asset), size: asset.size, modified: asset.identity.modified,
@@ -280,7 +284,7 @@ actor Releaser {
             case .released(let note, let isCopied):
                 if isCopied { sayCopied(asset.folder) }
                 return .over(.released, note: note)
-            case .gone where try await house.store.hasNewerVersion(asset):
+            case .gone where try await house.store.read { try $0.assets.hasNewerVersion(asset) }:
                 return .over(.kept, note: "a newer version took its place, which is gone by now")
             case .gone: return .over(.released, note: "the source was gone already")
             case .kept(let reason): return .over(.kept, note: reason)
@@ -330,9 +334,11 @@ actor Releaser {
             deferred[asset.id] = (until, deferred[asset.id]?.failures ?? 0, asset.folder)
             // Its uploads are verified: the copy would only fill the cache until then.
             try await removeCopy(asset)
-            try await house.store.copyDropped(asset.id)
+            try await house.store.write { try $0.releases.recordDroppedCopy(asset.id) }
             let note = "\(reason): it goes when it has stayed the same for a while (release_unsure: after)"
-            if asset.sourceNote != note { try await house.store.releaseFailed(asset.id, note: note) }
+            if asset.sourceNote != note {
+                try await house.store.write { try $0.releases.recordFailure(asset.id, note: note) }
+            }
         }
         return .waits
     }
@@ -358,7 +364,9 @@ actor Releaser {
         let wait = Backoff(first: .seconds(10), ceiling: .seconds(1800)).wait(
             afterFailures: failures, jitter: Random.jitter())
         deferred[asset.id] = (house.clocks.monotonic().advanced(by: wait), failures, asset.folder)
-        if asset.sourceNote != reason { try await house.store.releaseFailed(asset.id, note: reason) }
+        if asset.sourceNote != reason {
+            try await house.store.write { try $0.releases.recordFailure(asset.id, note: reason) }
+        }
         if !isSaid, failures & (failures - 1) == 0 {
             house.log.warning(
                 "source not released yet", ["path": asset.path.display, "reason": reason, "failures": "\(failures)"])

@@ -57,7 +57,9 @@ actor SourceRetention {
     /// - Returns: When to check again; `nil` when the folder keeps no sources.
     private func prune(_ folder: FolderSettings) async throws -> Duration? {
         let name = folder.watch.name
-        guard let oldest = try await house.store.kept(in: name, limit: 1).first else { return nil }
+        guard let oldest = try await house.store.read({ try $0.keptSources.oldest(in: name, limit: 1) }).first else {
+            return nil
+        }
         var next: Duration?
         if let time = folder.retention.time { next = try await expire(name, after: time) ?? Self.status }
         if let floor = folder.retention.untilFree {
@@ -75,14 +77,16 @@ actor SourceRetention {
         let now = house.clocks.wall()
         if let wait = untrusted(now) { return wait }
         while !Task.isCancelled {
-            let due = try await house.store.kept(
-                in: folder, until: now.advanced(by: .zero - time), limit: Self.together)
+            let due = try await house.store.read {
+                try $0.keptSources.oldest(
+                    in: folder, until: now.advanced(by: .zero - time), limit: Self.together)
+            }
             if due.isEmpty { break }
             let unset = due.filter { $0.since < Self.firstMoment }
-            try await house.store.renewKept(unset.map(\.asset))
+            try await house.store.write { try $0.keptSources.renew(unset.map(\.asset)) }
             try await take(due.filter { $0.since >= Self.firstMoment }, of: folder, why: "its time is over")
         }
-        let oldest = try await house.store.kept(in: folder, limit: 1).first
+        let oldest = try await house.store.read { try $0.keptSources.oldest(in: folder, limit: 1) }.first
         // At least a second: milliseconds are cut off on the way.
         return oldest.map { max(.seconds(1), .milliseconds($0.since.milliseconds - now.milliseconds) + time) }
     }
@@ -106,18 +110,20 @@ actor SourceRetention {
 
     // MARK: By free space
 
-    private func makeRoom(_ folder: FolderSettings, _ floor: Int64, _ oldest: Store.Kept) async throws {
+    private func makeRoom(_ folder: FolderSettings, _ floor: Int64, _ oldest: KeptSource) async throws {
         let name = folder.watch.name
         // An absent folder has no space to free; the watcher reports its trouble.
         guard let disk = try? await blocking({ try SourceDisk(of: folder.watch.path) }) else { return }
-        let leaving = try await house.store.leaving(name)
+        let leaving = try await house.store.read { try $0.keptSources.leaving(name) }
         if leaving.files == 0 { judge(name, disk, floor) }
         var missing = floor - disk.free - leaving.bytes
         guard missing > 0, useless[name].map({ $0.until <= house.clocks.monotonic() }) ?? true else { return }
         var taken: Int64 = 0
         while missing > 0, !Task.isCancelled {
             let some = Self.enough(
-                try await house.store.kept(in: name, on: disk.fileSystem, limit: Self.together), for: missing)
+                try await house.store.read {
+                    try $0.keptSources.oldest(in: name, on: disk.fileSystem, limit: Self.together)
+                }, for: missing)
             if some.isEmpty { break }
             let bytes = try await take(some, of: name, why: "its disk has less than \(floor) bytes free")
             missing -= bytes
@@ -146,7 +152,7 @@ actor SourceRetention {
     }
 
     /// The first sources that together have `bytes`.
-    static func enough(_ kept: [Store.Kept], for bytes: Int64) -> [Store.Kept] {
+    static func enough(_ kept: [KeptSource], for bytes: Int64) -> [KeptSource] {
         var sum: Int64 = 0
         return Array(
             kept.prefix { one in
@@ -157,9 +163,9 @@ actor SourceRetention {
 
     /// - Returns: The bytes of the sources to be removed.
     @discardableResult
-    private func take(_ some: [Store.Kept], of folder: String, why: String) async throws -> Int64 {
+    private func take(_ some: [KeptSource], of folder: String, why: String) async throws -> Int64 {
         if some.isEmpty { return 0 }
-        let going = Set(try await house.store.expire(some.map(\.asset)))
+        let going = Set(try await house.store.write { try $0.keptSources.expire(some.map(\.asset)) })
         let chosen = some.filter { going.contains($0.asset) }
         for one in chosen {
             house.log.info(
@@ -181,15 +187,18 @@ extension SourceRetention {
         let name = folder.watch.name
         // The watcher reports the trouble of an absent folder.
         let disk = try? await blocking { try SourceDisk(of: folder.watch.path) }
-        let (leaving, store) = (try await house.store.leaving(name), house.store)
+        let (leaving, store) = (try await house.store.read { try $0.keptSources.leaving(name) }, house.store)
         let going = try await folder.going(
             free: disk.map { $0.free + leaving.bytes }, on: disk?.fileSystem, now: house.clocks.wall()
-        ) { try await store.kept(in: name, on: $0, until: $1, limit: $2) }
+        ) { disk, latest, limit in
+            try await store.read { try $0.keptSources.oldest(in: name, on: disk, until: latest, limit: limit) }
+        }
         return RetentionView(
             free: disk?.free, untilFree: folder.retention.untilFree,
             seconds: folder.retention.time.map { $0.inMilliseconds / 1000 },
             goingFiles: going.count + leaving.files, goingBytes: going.reduce(leaving.bytes) { $0 + $1.size },
-            oldest: try await house.store.kept(in: name, limit: 1).first?.since.description)
+            oldest: try await house.store.read { try $0.keptSources.oldest(in: name, limit: 1) }.first?.since
+                .description)
     }
 }
 
@@ -201,9 +210,9 @@ extension FolderSettings {
     ///   - kept: Like ``Store/kept(in:on:until:limit:)``.
     package func going(
         free: Int64?, on fileSystem: String?, now: WallTime,
-        kept: (_ on: String?, _ until: WallTime?, _ limit: Int) async throws -> [Store.Kept]
-    ) async throws -> [Store.Kept] {
-        var going: [Store.Kept] = []
+        kept: (_ on: String?, _ until: WallTime?, _ limit: Int) async throws -> [KeptSource]
+    ) async throws -> [KeptSource] {
+        var going: [KeptSource] = []
         if let time = retention.time { going = try await kept(nil, now.advanced(by: .zero - time), 1_000) }
         if let floor = retention.untilFree, let free, free < floor {
             let byRoom = SourceRetention.enough(try await kept(fileSystem, nil, 1_000), for: floor - free)

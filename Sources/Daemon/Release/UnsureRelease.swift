@@ -60,7 +60,7 @@ extension Releaser {
     /// - Parameter folders: `nil` for all.
     func reviewKept(of folders: Set<String>? = nil) async throws {
         for doubt in [WriterSearch.Doubt.elsewhere, .notTold] {
-            let kept = try await house.store.kept(because: UnsureReleaseTexts.note(doubt))
+            let kept = try await house.store.read { try $0.releases.kept(because: UnsureReleaseTexts.note(doubt)) }
             for (name, assets) in Dictionary(grouping: kept, by: \.folder) where folders?.contains(name) ?? true {
                 guard let folder = house.folder(name), folder.takesSources else { continue }
                 let (writers, house) = (writers, house)
@@ -116,7 +116,7 @@ extension Releaser {
     /// the first question, whichever is longer. Setting the clock shortens neither, and a restart resets nothing.
     private func unchanged(_ asset: AssetRecord) async throws -> Int64 {
         let ran = house.store.ran
-        let verified = try await house.store.uploads(of: asset.id).compactMap(\.ranAt).max()
+        let verified = try await house.store.read { try $0.uploads.of(asset.id) }.compactMap(\.ranAt).max()
         let waited =
             if let boot = Machine.boot {
                 try await house.store.waited(asset.id, since: verified ?? 0, boot: boot)

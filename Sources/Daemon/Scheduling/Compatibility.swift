@@ -43,7 +43,7 @@ extension Scheduler {
     var rooms: [String: RemoteCapacity] { destinations.capacities }
     func pause(_ scope: PauseRecord.Scope, _ name: String) -> Admission.Pause? { pauseSet.pause(scope, name) }
     func isOpen(_ name: String) async -> Bool { await shown().isOpen(name) }
-    func neverGoing(_ backlog: [Store.Backlog]) -> [(folder: String, destination: String, files: Int, text: String)] {
+    func neverGoing(_ backlog: [Backlog]) -> [(folder: String, destination: String, files: Int, text: String)] {
         snapshot.neverGoing(backlog)
     }
     var admission: Admission { snapshot.admission }

@@ -150,7 +150,7 @@ extension Scheduler {
             let exempt = reservations.origin(claim.upload.folder).exempt.union(
                 snapshot.overrides.exemptions(.upload, claim.upload.id, at: snapshot.inputs.now))
             if exempt.contains(.metered) { continue }
-            let waste = try await house.store.waste(of: claim.upload.id)
+            let waste = try await house.store.read { try $0.waste.of(claim.upload.id) }
             if waste.isMuch(forSize: claim.upload.size) { back.append((claim, waste)) }
         }
         if back.isEmpty { return claims }

@@ -18,7 +18,7 @@ extension Scheduler {
         for name in house.destinations.keys where names?.contains(name) ?? true {
             destinations.reconsider(name, at: house.clocks.monotonic())
             if isWanted { house.secrets.renew(of: name) }
-            try await house.store.forgetWaits(for: name)
+            try await house.store.write { try $0.waits.end(for: name) }
         }
         house.schedulingSignal.signal()
     }
@@ -50,7 +50,7 @@ extension Scheduler {
         house.ledger.take(configuration.settings)
         await inspectNetwork()
         for name in isAnother ? Set(house.destinations.keys) : changed.union(refused) {
-            do { try await house.store.forgetWaits(for: name) } catch {
+            do { try await house.store.write { try $0.waits.end(for: name) } } catch {
                 house.log.warning("waits go on as they were", ["destination": name, "reason": "\(error)"])
             }
         }
@@ -61,7 +61,7 @@ extension Scheduler {
 
     /// Reads the pauses again after a person has changed them.
     func reloadPauses() async throws {
-        pauseSet.replace(try await house.store.pauses())
+        pauseSet.replace(try await house.store.read { try $0.pauses.all() })
         for signal in [house.schedulingSignal, house.removalSignal, house.hookSignal] { signal.signal() }
     }
 
@@ -74,10 +74,10 @@ extension Scheduler {
     func expirePauses() async throws {
         let over = pauseSet.expired(at: house.clocks.wall())
         for pause in over {
-            try await house.store.clearPause(pause.scope, pause.name)
+            try await house.store.write { try $0.pauses.clear(pause.scope, pause.name) }
             for signal in [house.removalSignal, house.hookSignal] { signal.signal() }
         }
-        pauseSet.replace(try await house.store.pauses())
+        pauseSet.replace(try await house.store.read { try $0.pauses.all() })
         if over.isEmpty { return }
         pauseSet.stopDraining(over.map { PausedPlace(scope: $0.scope, name: $0.name) })
         try await continueUnpaused()
@@ -90,7 +90,7 @@ extension Scheduler {
             guard let transfer = transfers.carrying(id), let folder = transfer.folders[id],
                 !pauseSet.holds(folder: folder, destination: transfer.destination)
             else { continue }
-            if try await house.store.upload(id)?.pausedAt == nil { house.live.goOn(id) }
+            if try await house.store.read({ try $0.uploads.find(id) })?.pausedAt == nil { house.live.goOn(id) }
         }
     }
 
@@ -98,7 +98,7 @@ extension Scheduler {
 
     /// Reads the exceptions again after a person has changed them.
     func reloadOverrides() async throws {
-        overrideSet.replace(try await house.store.exceptions())
+        overrideSet.replace(try await house.store.read { try $0.overrides.all() })
         setLimits()
         stopForbidden()
         house.schedulingSignal.signal()
@@ -108,14 +108,14 @@ extension Scheduler {
     func expireOverrides() async throws {
         let over = overrideSet.expired(at: house.clocks.wall())
         if !over.isEmpty {
-            try await house.store.clearExceptions(over)
+            try await house.store.write { try $0.overrides.clear(over) }
             for exception in over {
                 house.log.notice(
                     "an exception is over",
                     ["scope": exception.scope.rawValue, "name": exception.name, "by": exception.who])
             }
         }
-        overrideSet.replace(try await house.store.exceptions())
+        overrideSet.replace(try await house.store.read { try $0.overrides.all() })
     }
 
     /// Applies the rate limits of the policy.
@@ -187,8 +187,11 @@ extension Scheduler {
     func stopSuperseded() async throws {
         guard house.live.takeReview() else { return }
         for id in transfers.all.flatMap(\.inPlace) {
-            guard let upload = try await house.store.upload(id), upload.ending == .cancelled else { continue }
-            if house.live[id] != nil, try await house.store.row(id)?.failure?.code == Failure.sourceChanged {
+            guard let upload = try await house.store.read({ try $0.uploads.find(id) }), upload.ending == .cancelled
+            else { continue }
+            if house.live[id] != nil,
+                try await house.store.read({ try $0.uploads.row(id) })?.failure?.code == Failure.sourceChanged
+            {
                 house.log.info("given up, since a newer version of its source was taken up", ["id": id])
             }
             cancel([id])
@@ -245,7 +248,7 @@ extension Scheduler {
     func wakeQuotaWaits() async throws {
         if quotaWaits.isOfEarlierRun {
             // Waits of an earlier run end: the rules may have changed, and the reservations of that run are gone.
-            try await house.store.forgetWaits(becauseOf: Failure.shortOfQuota)
+            try await house.store.endWaits(becauseOf: Failure.shortOfQuota)
             return quotaWaits.begin()
         }
         if quotaWaits.all.isEmpty { return }
@@ -254,7 +257,7 @@ extension Scheduler {
         let ids = quotaWaits.takeReady(
             snapshot.inputs.quotas, most: house.settings.policy.total,
             isFolderExempt: { snapshot.folder($0).exempt.contains(.quota) }, isExempt: { exempt.contains($0) })
-        if !ids.isEmpty { try await house.store.forgetWaits(of: ids) }
+        if !ids.isEmpty { try await house.store.write { try $0.waits.end(of: ids) } }
     }
 
     /// Wakes uploads that waited for an unmetered network: it is back, or a person allows a metered one.
@@ -263,6 +266,6 @@ extension Scheduler {
         let free = uploads.takeUnmetered { upload in
             snapshot.folder(upload.folder, of: upload.id).exempt.contains(.metered) || !snapshot.isMetered(upload)
         }
-        if !free.isEmpty { try await house.store.forgetWaits(of: free) }
+        if !free.isEmpty { try await house.store.write { try $0.waits.end(of: free) } }
     }
 }

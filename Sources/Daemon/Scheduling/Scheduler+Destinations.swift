@@ -28,7 +28,9 @@ extension Scheduler {
             && (destinations.asksForCapacity(name) || destinations.isCapacityDue(name, at: house.clocks.monotonic()))
         guard isDue else { return .known(destinations.capacity(of: name)?.left) }
         if destinations.trouble(of: name)?.kind != .quota,
-            try await house.store.first(waitingFor: name, lacking: 0, from: { open.contains($0) }) == nil
+            try await house.store.read({ tx in
+                try tx.queue.first(waitingFor: name, lacking: 0, from: { open.contains($0) })
+            }) == nil
         {
             return .known(0)
         }
@@ -85,7 +87,9 @@ extension Scheduler {
         guard let capacity = destinations.capacity(of: name) else { return }
         var next: RemoteCapacity.Waiting?
         if let left = capacity.left {
-            next = try await house.store.first(waitingFor: name, lacking: left, from: { folders.contains($0) }).map {
+            next = try await house.store.read { tx in
+                try tx.queue.first(waitingFor: name, lacking: left, from: { folders.contains($0) })
+            }.map {
                 RemoteCapacity.Waiting(
                     id: $0.upload.id, name: $0.asset.path.name.display, missing: $0.upload.missing,
                     since: house.clocks.wall())
@@ -127,7 +131,7 @@ extension Scheduler {
     func othersWait(at name: String, within time: Duration = .zero) async -> Bool {
         let ready: [UploadClass]
         let own = destinations.keyRefusals(of: name)?.own ?? []
-        do { ready = try await house.store.readyClasses(within: time, besides: own) } catch {
+        do { ready = try await house.store.read { try $0.lists.readyClasses(within: time, besides: own) } } catch {
             house.log.debug("what waits is not known", ["destination": name, "reason": "\(error)"])
             return false
         }
@@ -148,7 +152,9 @@ extension Scheduler {
             await othersWait(at: name, within: .seconds(2))
         else { return claims }
         try await AttemptRecords(house: house).giveBack(claims.filter { refusals.isOwn($0.upload.id) }) { claim in
-            guard let failure = try await house.store.failures(claim.upload.id).last?.failure else { return .yielded }
+            guard let failure = try await house.store.read({ try $0.failures.of(claim.upload.id) }).last?.failure else {
+                return .yielded
+            }
             let retry = house.retry(folder: claim.upload.folder, destination: name)
             let wait = retry.wait(afterFailures: 1, jitter: Random.jitter())
             return .held(failure, until: house.clocks.monotonic().advanced(by: wait))

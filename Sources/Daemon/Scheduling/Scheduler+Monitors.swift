@@ -167,7 +167,7 @@ extension Scheduler {
     /// When to read again; `nil` when nothing would follow from it.
     func nextPowerCheck() async throws -> Duration? {
         guard power.power != nil, dependsOnPower else { return nil }
-        let isWaiting = try await house.store.classes().contains { !$0.state.isTerminal }
+        let isWaiting = try await house.store.read { try $0.lists.classes() }.contains { !$0.state.isTerminal }
         return isWaiting || !transfers.isEmpty ? PowerMonitor.interval : nil
     }
 
@@ -179,7 +179,8 @@ extension Scheduler {
         watchFiles()
         let wanted =
             busy.states.hasPolled
-            ? snapshot.wantedSources(try await house.store.readyClasses(), knownPlaces(requests.closed)) : []
+            ? snapshot.wantedSources(
+                try await house.store.read { try $0.lists.readyClasses() }, knownPlaces(requests.closed)) : []
         for (source, patience) in busy.due(wanted, at: house.clocks.monotonic()) { ask(source, patience) }
     }
 

@@ -146,7 +146,9 @@ actor Scheduler {
     func nextDeadline() async throws -> Duration? {
         // A deadline that passed since the last cycle began counts too: nothing else would wake the loop for it.
         var times = destinations.probes.filter { $0 > cycles.began }
-        if let backoff = try await house.store.nextBackoff(after: cycles.began) { times.append(backoff) }
+        if let backoff = try await house.store.read({ [cycles] tx in try tx.waits.next(after: cycles.began) }) {
+            times.append(backoff)
+        }
         let (now, wall) = (house.clocks.monotonic(), house.clocks.wall())
         var waits = times.map { $0.since(now) }
         // So does a window that closed during a cycle: transfers that it started meanwhile have to be stopped.
@@ -170,7 +172,7 @@ actor Scheduler {
     /// The folders whose files may be sent now, by destination. Policy is evaluated once for each class that waits,
     /// however many uploads the class has.
     private func openFolders() async throws -> [String: OpenFolders] {
-        let classes = try await house.store.waitingClasses()
+        let classes = try await house.store.read { try $0.lists.waitingClasses() }
         let snapshot = snapshot
         var states: [String: Admission.DestinationState] = [:]
         var open: [String: OpenFolders] = [:]
@@ -248,7 +250,7 @@ actor Scheduler {
     /// Starts single uploads whose holds a person waived.
     private func startExempt() async throws {
         for (id, exemptions) in snapshot.exemptUploads {
-            guard transfers.carrying(id) == nil, let upload = try await house.store.upload(id),
+            guard transfers.carrying(id) == nil, let upload = try await house.store.read({ try $0.uploads.find(id) }),
                 let destination = house.destinations[upload.destination]
             else { continue }
             let snapshot = snapshot

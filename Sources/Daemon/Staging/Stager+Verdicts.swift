@@ -43,19 +43,22 @@ extension Stager {
         }
         let facts = await facts(of: copied.map(\.asset))
         let repeats = Set(
-            try await house.store.staged(
-                copied.map {
-                    Store.Copied(
-                        asset: $0.asset.id, version: $0.asset.version, sha256: $0.content.sha256,
-                        parts: $0.content.parts,
-                        skipsDuplicates: house.folder($0.asset.folder)?.duplicates == .skip, export: $0.content.export,
-                        releaseToken: $0.content.releaseToken)
-                }, facts: facts))
+            try await house.store.write { tx in
+                try tx.staging.record(
+                    copied.map {
+                        StagedCopy(
+                            asset: $0.asset.id, version: $0.asset.version, sha256: $0.content.sha256,
+                            parts: $0.content.parts,
+                            skipsDuplicates: house.folder($0.asset.folder)?.duplicates == .skip,
+                            export: $0.content.export,
+                            releaseToken: $0.content.releaseToken)
+                    }, facts: facts)
+            })
         CrashPoint.reached("staged")
         blockedUntil = nil
         if !isShort { clearTrouble() }
         // The uploads were cancelled during the copy, or the version was replaced: no upload needs these copies.
-        let owned = try await house.store.owned(copied.map(\.asset.id))
+        let owned = try await house.store.read { try $0.assets.owned(copied.map(\.asset.id)) }
         let stray = copied.map(\.asset).filter { !owned.contains($0.id) }
         if !stray.isEmpty { try await blocking { for asset in stray { try staging.remove(asset.stagedName) } } }
         for (asset, content) in copied where owned.contains(asset.id) {
@@ -91,7 +94,7 @@ extension Stager {
             forgetDeferral(asset.id)
             house.log.info("changed while it was copied, waits until it settles again", ["path": asset.path.display])
             tire(asset)
-            try await house.store.unsettle(asset.id, version: asset.version)
+            try await house.store.write { try $0.staging.unsettle(asset.id, version: asset.version) }
             unsettledBell.signal()
             reconsider(asset.folder, asset.identity.relative)
         case .missing:
@@ -228,13 +231,13 @@ extension Stager {
 
     /// The most bytes of it that were sent to any destination.
     private func sent(of asset: AssetRecord) async throws -> Int64 {
-        try await house.store.uploads(of: asset.id).map { max($0.sent, $0.acked) }.max() ?? 0
+        try await house.store.read { try $0.uploads.of(asset.id) }.map { max($0.sent, $0.acked) }.max() ?? 0
     }
 
     /// The reason why its earlier copy was given up; `nil` where it had none.
     private func lossOfCopy(of asset: AssetRecord) async throws -> Failure? {
-        for upload in try await house.store.uploads(of: asset.id) {
-            let last = try await house.store.failures(upload.id).last?.failure
+        for upload in try await house.store.read({ try $0.uploads.of(asset.id) }) {
+            let last = try await house.store.read { try $0.failures.of(upload.id) }.last?.failure
             if let last, Failure.lossesOfCopy.contains(last.code) { return last }
         }
         return nil
@@ -266,7 +269,11 @@ extension Stager {
     }
 
     func refuse(_ asset: AssetRecord, _ failure: Failure, isGone: Bool) async throws {
-        guard try await house.store.cannotStage(asset.id, failure, isGone: isGone, version: asset.version) else {
+        guard
+            try await house.store.write({
+                try $0.staging.fail(asset.id, failure, isGone: isGone, version: asset.version)
+            })
+        else {
             forgetDeferral(asset.id)
             return house.stagingSignal.signal()
         }
@@ -279,7 +286,7 @@ extension Stager {
     func lookAfterUnsettled() async throws {
         while !Task.isCancelled {
             do {
-                let assets = try await house.store.unsettled()
+                let assets = try await house.store.read { try $0.staging.unsettled() }
                 await unsettledBell.wait(atMost: assets.isEmpty ? nil : .seconds(10))
                 for asset in assets {
                     let isGone = try await blocking { [house] () throws -> Bool in

@@ -116,12 +116,14 @@ actor Stager {
         let now = house.clocks.monotonic()
         if let blockedUntil, blockedUntil > now { return [] }
         let waiting = deferred.filter { $0.value.until > now }.map(\.key)
-        let kept = turns == nil ? try await house.store.turns(of: .copies) : FolderTurns()
+        let kept = turns == nil ? try await house.store.read { try $0.turns.of(.copies) } : FolderTurns()
         // Another worker may have read it meanwhile.
         let turns = self.turns ?? kept
         self.turns = turns
-        let assets = try await house.store.arrived(
-            limit: Self.batchFiles, except: admission.copying.union(waiting), exports: exports, turns: turns)
+        let assets = try await house.store.read { [admission] tx in
+            try tx.staging.waiting(
+                limit: Self.batchFiles, except: admission.copying.union(waiting), exports: exports, turns: turns)
+        }
         forgetDeferred(except: assets, exports, now)
         if assets.isEmpty && admission.isIdle {
             if admission.endShortage(forExports: exports) { clearTrouble() }
@@ -215,7 +217,7 @@ actor Stager {
     /// - Returns: `nil` when the folder cannot be asked, which is reported.
     func budget() async throws -> StagingBudget? {
         let settings = house.settings.staging
-        let used = try await house.store.stagedBytes()
+        let used = try await house.store.read { try $0.staging.totalBytes() }
         let staging = house.staging
         do {
             let free = try await blocking { try Self.freeSpace(of: staging) }
@@ -305,10 +307,14 @@ actor Stager {
     func reconsider() async {
         for (id, flag) in stops {
             // If the state cannot be read, the copy is made, which is harmless.
-            if let asset = try? await house.store.asset(id), asset.state != .arrived { flag.set() }
+            if let asset = try? await house.store.read({ try $0.assets.find(id) }), asset.state != .arrived {
+                flag.set()
+            }
         }
         for id in changes.keys {
-            if let asset = try? await house.store.asset(id), asset.state == .dropped { changes[id] = nil }
+            if let asset = try? await house.store.read({ try $0.assets.find(id) }), asset.state == .dropped {
+                changes[id] = nil
+            }
         }
     }
 }

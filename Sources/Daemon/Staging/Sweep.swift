@@ -44,10 +44,10 @@ struct Sweep: Sendable {
             for start in stride(from: 0, to: numbers.count, by: Self.question) {
                 try Task.checkCancellation()
                 let asked = Array(numbers[start..<min(start + Self.question, numbers.count)])
-                let owned = try await house.store.owned(asked)
+                let owned = try await house.store.read { try $0.assets.owned(asked) }
                 let loose = asked.filter { !owned.contains($0) }
                 if loose.isEmpty { continue }
-                let known = try await house.store.recorded(loose)
+                let known = try await house.store.read { try $0.assets.recorded(loose) }
                 let stray = loose.filter { known.contains($0) }
                 try await blocking { for number in stray { try staging.remove(FilePath("\(number)")) } }
                 swept += stray.count

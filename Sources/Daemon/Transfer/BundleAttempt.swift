@@ -27,7 +27,7 @@ struct BundleAttempt: Sendable {
         defer { for claim in claims { house.live.end(claim.upload.id) } }
         CrashPoint.reached("claimed")
         let troubled = claims.map(\.upload).filter(\.isTroubled)
-        if !troubled.isEmpty { try await house.store.beginAgain(troubled.map(\.id)) }
+        if !troubled.isEmpty { try await house.store.write { try $0.failures.beginAttempts(troubled.map(\.id)) } }
         let reporter = BundleAttemptReporter(house: house, ids: claims.map(\.upload.id))
         var orders: [UploadOrder] = []
         for claim in claims {
@@ -68,7 +68,7 @@ private final class BundleAttemptReporter: BundleReporter {
 
     func record(_ checkpoints: [String: Checkpoint]) async throws -> Set<String> {
         CrashPoint.reached("opening")
-        let held = try await house.store.record(checkpoints)
+        let held = try await house.store.write { try $0.checkpoints.record(checkpoints) }
         for id in held { accounts[id]?.note(isBegun: checkpoints[id]?.fields.isEmpty == false) }
         pages.withLock { $0.merge(checkpoints) { $1 } }
         CrashPoint.reached("opened")

@@ -22,7 +22,9 @@ actor RemoteRemovals {
     func run() async throws {
         while !Task.isCancelled {
             do {
-                for deletion in try await house.store.remoteDeletions() { try await remove(deletion) }
+                for deletion in try await house.store.read({ try $0.remoteDeletions.all() }) {
+                    try await remove(deletion)
+                }
                 let now = house.clocks.monotonic()
                 await house.removalSignal.wait(
                     atMost: deferred.values.min().map { max(.milliseconds(10), $0.since(now)) })
@@ -50,7 +52,7 @@ actor RemoteRemovals {
             try await end(deletion, "gave_up", "the destination is no longer configured")
             return
         }
-        let headers = try await house.store.upload(deletion.upload)?.headers ?? [:]
+        let headers = try await house.store.read { try $0.uploads.find(deletion.upload) }?.headers ?? [:]
         let answer: Result<Bool, any Error>
         do {
             answer = .success(
@@ -76,7 +78,7 @@ actor RemoteRemovals {
                 try await end(deletion, "gave_up", error.failure.message)
                 return
             }
-            try await house.store.remoteDeletion(deletion, nil)
+            try await house.store.write { try $0.remoteDeletions.finish(deletion, nil) }
             let wait = Self.backoff.wait(afterFailures: deletion.tries + 1, jitter: Random.jitter())
             deferred[deletion.id] = now.advanced(by: wait)
             house.log.warning(
@@ -85,7 +87,7 @@ actor RemoteRemovals {
     }
 
     private func end(_ deletion: RemoteDeletion, _ result: String, _ reason: String?) async throws {
-        try await house.store.remoteDeletion(deletion, result)
+        try await house.store.write { try $0.remoteDeletions.finish(deletion, result) }
         deferred[deletion.id] = nil
         house.log.info(
             "what an upload left at the remote", ["id": deletion.upload, "result": result, "reason": reason])

@@ -57,7 +57,7 @@ extension UploadAttempt {
             case .same(let time):
                 if time != claim.asset.changed {
                     // This only saves the next inspection a digest, so a failure here has no other cost.
-                    try? await house.store.proven(claim.asset.id, changed: time)
+                    try? await house.store.write { try $0.assets.proven(claim.asset.id, changed: time) }
                 }
                 switch error?.remedy {
                 // It looks the same and has other content: a program wrote to it, or its disk failed.
@@ -83,7 +83,7 @@ extension UploadAttempt {
             case .same: return nil
             case .changed: return changed(reporter, isFinished: true)
             case .missing where try await whereabouts() != .gone: return try await missing(reporter, isFinished: true)
-            case .missing where try await house.store.hasNewerVersion(claim.asset):
+            case .missing where try await house.store.read { try $0.assets.hasNewerVersion(claim.asset) }:
                 return changed(reporter, isFinished: true)
             case .missing:
                 // The object at the destination is all there is now: giving it up could lose the file.
@@ -113,7 +113,7 @@ extension UploadAttempt {
     private func missing(_ reporter: AttemptReporter, isFinished: Bool) async throws -> Verdict {
         switch try await whereabouts() {
         // A newer version had its name, and may have been released by now.
-        case .gone where try await house.store.hasNewerVersion(claim.asset):
+        case .gone where try await house.store.read { try $0.assets.hasNewerVersion(claim.asset) }:
             return changed(reporter, isFinished: isFinished)
         case .gone:
             // Staging it again reports that.

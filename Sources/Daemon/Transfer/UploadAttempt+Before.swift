@@ -56,7 +56,9 @@ extension UploadAttempt {
                 ["id": upload.id, "path": claim.asset.path.display])
             (changes.name, changes.metadata) = (nil, [:])
         }
-        do { claim.upload = try await house.store.approve(upload.id, changes) } catch is Store.LeaseLost {
+        do {
+            claim.upload = try await house.store.write { [changes] tx in try tx.uploads.approve(upload.id, changes) }
+        } catch is LeaseLost {
             return Verdict(outcome: .yielded, wasAnswered: false)
         }
         CrashPoint.reached("approved")

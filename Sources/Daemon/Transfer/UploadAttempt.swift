@@ -66,7 +66,7 @@ struct UploadAttempt: Sendable {
             }
             CrashPoint.reached("claimed")
             let parts = try await house.parts(of: claim.asset, for: destination)
-            if upload.isTroubled { try await house.store.beginAgain([upload.id]) }
+            if upload.isTroubled { try await house.store.write { try $0.failures.beginAttempts([upload.id]) } }
             // Also for an upload that was left out of a bundle, whose transfer has no single account.
             let order = house.order(claim, sha256, parts, from: file?.place)
             sent = order.file
@@ -84,7 +84,7 @@ struct UploadAttempt: Sendable {
         } catch is SourceVerifier.Moved {
             if let source, let verdict = await verdict(on: source, reporter) { return verdict }
             return Verdict(outcome: .yielded, wasAnswered: reporter.wasAnswered)
-        } catch  where error is CancellationError || error is Store.LeaseLost {
+        } catch  where error is CancellationError || error is LeaseLost {
             return Verdict(outcome: .yielded, wasAnswered: reporter.wasAnswered)
         }
     }
@@ -174,7 +174,7 @@ extension House {
     /// The digests of a copy's parts that a destination wants, if they were made.
     func parts(of asset: AssetRecord, for destination: any Destination) async throws -> PartDigests {
         if destination.requestedDigests(forSize: asset.stagedSize).isEmpty { return PartDigests() }
-        return try await store.partDigests(of: asset.id)
+        return try await store.read { try $0.partDigests.of(asset.id) }
     }
 
     /// The order of an upload for its destination.
@@ -232,7 +232,7 @@ final class AttemptReporter: UploadReporter {
     func record(_ checkpoint: Checkpoint) async throws {
         CrashPoint.reached("opening")
         try await source?.insist()
-        try await house.store.record(checkpoint, for: id)
+        try await house.store.writeHeld { try $0.checkpoints.record(checkpoint, for: id) }
         account?.note(isBegun: !checkpoint.fields.isEmpty)
         CrashPoint.reached("opened")
     }
@@ -240,7 +240,7 @@ final class AttemptReporter: UploadReporter {
     func accepted(_ offset: Int64, _ checkpoint: Checkpoint) async throws {
         note(acked: offset)
         try await insist(acked: offset)
-        try await house.store.record(checkpoint, for: id, acked: offset)
+        try await house.store.writeHeld { try $0.checkpoints.record(checkpoint, for: id, acked: offset) }
         CrashPoint.reached("accepted")
     }
 
@@ -251,9 +251,9 @@ final class AttemptReporter: UploadReporter {
         try await source.insist()
     }
 
-    func parts() async throws -> [AcknowledgedPart] { try await house.store.parts(of: id) }
+    func parts() async throws -> [AcknowledgedPart] { try await house.store.read { try $0.parts.of(id) } }
     func companions() async throws -> [Companion] {
-        let found = try await house.store.companions(of: id)
+        let found = try await house.store.read { try $0.uploads.companions(of: id) }
         state.withLock { $0.known = found }
         return found
     }
@@ -261,7 +261,7 @@ final class AttemptReporter: UploadReporter {
     func took(_ parts: [AcknowledgedPart], lost: [Int], acked: Int64) async throws {
         note(acked: acked)
         try await insist(acked: acked)
-        try await house.store.took(parts, lost: lost, of: id, acked: acked)
+        try await house.store.writeHeld { try $0.parts.record(parts, lost: lost, of: id, acked: acked) }
         CrashPoint.reached("accepted")
     }
 
@@ -270,8 +270,8 @@ final class AttemptReporter: UploadReporter {
         note(acked: 0)
         try await source?.insist()
         // The bytes sent for the abandoned object were sent in vain.
-        try await house.store.note(sent: sent, of: id)
-        try await house.store.renew(checkpoint, for: id, leaving: old)
+        try await house.store.write { try $0.progress.recordSent(sent, of: id) }
+        try await house.store.writeHeld { try $0.checkpoints.renew(checkpoint, for: id, leaving: old) }
         house.live.beginAgain(id)
         if old != nil { house.removalSignal.signal() }
     }
@@ -282,12 +282,12 @@ final class AttemptReporter: UploadReporter {
     }
 
     func isOfAnother(_ remoteID: String) async throws -> Bool {
-        try await house.store.isOfAnother(remoteID, than: id)
+        try await house.store.read { try $0.remoteObjects.isOfAnother(remoteID, than: id) }
     }
 
     func credential(_ news: CredentialRenewal) async throws {
         try await source?.insist()
-        try await house.store.note(news, for: id)
+        try await house.store.writeHeld { try $0.attempts.record(news, of: id) }
     }
 
     private func note(acked: Int64) {
@@ -329,7 +329,7 @@ final class AttemptReporter: UploadReporter {
     func finishMarking() async { await marking.withLock { $0 }?.value }
 
     private func mark(sent offset: Int64) async {
-        do { try await house.store.note(sent: offset, of: id) } catch {
+        do { try await house.store.write { try $0.progress.recordSent(offset, of: id) } } catch {
             house.log.debug("what was sent is not written down", ["id": id, "reason": "\(error)"])
         }
     }

@@ -1,7 +1,6 @@
 package import Core
 internal import Glibc
 package import Linux
-internal import Synchronization
 
 /// The durable record of every asset and upload. Its answers survive a power cut.
 ///
@@ -15,17 +14,13 @@ internal import Synchronization
 package actor Store {
     private let writer: Connection
     private let reader: Connection
-    /// Whether a piece of work runs: its reads must see its own writes.
-    private var isInside = false
-    var connection: Connection { isInside ? writer : reader }
+    let session: Session
     package nonisolated let folder: FilePath
     nonisolated let name: FilePath
     /// The database.
     package nonisolated var path: FilePath { folder.appending(name) }
-    let clocks: any Clocks
-    /// The time zone for the ledger's hours and days.
-    let zone: Zone
-    let linkBytes: @Sendable (LinkQuestion) -> LinkBytes?
+    private nonisolated let linkBytes: @Sendable (LinkQuestion) -> LinkBytes?
+    private nonisolated let runTime: RunTime
     /// Names this run in leases: claims of an earlier run are void, since the state folder has one daemon at a time.
     package nonisolated let owner: String
     /// Damage that was found in the files since they were opened.
@@ -34,7 +29,6 @@ package actor Store {
     private let thread: OwnThread
     private var waiting: [CheckedContinuation<Void, any Error>] = []
     private var isOpen = false
-    var notedSent: Set<String> = []
     /// Whether the last transaction did not fit on the disk.
     private var wasFull = false
     /// With less free space on its disk, the log is emptied before each change, so that it stays small. An empty log
@@ -44,24 +38,9 @@ package actor Store {
     package static let neededRoom: Int64 = 1 << 20
     /// The size that one of its files reaches at work: the log between two checkpoints, and some ten thousand uploads.
     package static let neededFileSize: UInt64 = 64 << 20
-    private var lastID: UploadID?
-    /// The last upload of earlier runs; empty when there is none.
-    private(set) var lastOfBefore = ""
-    /// The start of this run.
-    let openedAt: MonotonicTime
     private var listeners: [Int: @Sendable () -> Void] = [:]
     private var nextListener = 0
-    /// The number of the last committed event.
-    package private(set) var seq: Int64 = 0
-    /// Counts of ended uploads since the start.
-    var ends = OutcomeCounters()
-    /// ``ran`` at 0 of the monotonic clock, and the part of it that is on disk: in ms.
-    private nonisolated let ranAtZero = Atomic<Int64>(0)
-    private var ranStored: Int64 = 0
-    /// Whether an upload has left a list, or may leave one.
-    var listsChanged = false
     private var onListChange: @Sendable () -> Void = {}
-    var sorting: UploadSort
     /// Whether all waiting uploads are in this order; `false` during a change of the order, or after half of it.
     var isSorted = false
 
@@ -79,12 +58,12 @@ package actor Store {
     ///
     /// - Parameters:
     ///   - zone: The time zone for the ledger's hours and days.
-    ///   - linkBytes: ``askKernel(_:)``; without it, everything that a run leaves reserved counts as sent.
+    ///   - linkBytes: ``LinkQuestion/askKernel(_:)``; without it, everything that a run leaves reserved counts as sent.
     ///   - copies: Counts the whole copies in the staging folder. If there is any, a missing database was lost.
     /// - Throws: ``StateLocked`` when another process has the folder; ``StateUnusable``; `SystemError`.
     package static func open(
         _ folder: FilePath, clocks: any Clocks, sorting: UploadSort, zone: Zone = .local,
-        linkBytes: @escaping @Sendable (LinkQuestion) -> LinkBytes? = Store.askNobody,
+        linkBytes: @escaping @Sendable (LinkQuestion) -> LinkBytes? = LinkQuestion.unanswered,
         copies: @escaping @Sendable () throws -> Int = { 0 }
     ) async throws -> Store {
         try await open(folder, StateFiles.database, clocks, sorting, zone, linkBytes) { lock in
@@ -100,7 +79,7 @@ package actor Store {
         _ folder: FilePath, clocks: any Clocks, sorting: UploadSort, isTrial: Bool
     ) async throws -> Store {
         let name = isTrial ? StateFiles.trial : StateFiles.rebuilt
-        return try await open(folder, name, clocks, sorting, .local, askNobody) { _ in
+        return try await open(folder, name, clocks, sorting, .local, LinkQuestion.unanswered) { _ in
             try StateFiles.remove(name, in: folder)
             return true
         }
@@ -156,12 +135,11 @@ package actor Store {
         self.name = name
         lock = opened.lock
         self.thread = thread
-        self.clocks = clocks
-        self.sorting = sorting
-        self.zone = zone
         self.linkBytes = linkBytes
-        openedAt = clocks.monotonic()
         owner = "\(getpid())-" + hexadecimal(Random.bytes(8))
+        runTime = RunTime(clocks: clocks)
+        session = Session(
+            clocks: clocks, zone: zone, linkBytes: linkBytes, owner: owner, runTime: runTime, sorting: sorting)
     }
 
     private static func connect(_ path: FilePath) throws -> Connection {
@@ -179,42 +157,45 @@ package actor Store {
     }
 
     private func prepare() async throws {
-        seq = try connection.first("SELECT max(seq) FROM event") { $0.integer(0) } ?? 0
-        lastID = try connection.first("SELECT max(id) FROM upload") { $0.optionalText(0) }.flatMap { $0 }.flatMap {
-            UploadID($0)
+        let (last, earlier, hasLeftSteps) = try read { tx in
+            (try tx.uploads.lastID(), try tx.settings.runTime(), try tx.leftSteps.haveLinks())
         }
-        lastOfBefore = lastID?.text ?? ""
-        ranStored = try storedRun()
-        ranAtZero.store(ranStored - Self.milliseconds(openedAt), ordering: .relaxed)
-        try await awaitQuietLinks()
+        try readCommittedEvent()
+        session.continueIDs(after: last)
+        runTime.begin(after: earlier, at: session.openedAt)
+        if hasLeftSteps { try await awaitQuietLinks() }
         try begin()
-        try piece { connection in
-            // A wait was measured by the clock of the run that set it, and a lease belongs to the process that took it.
-            try connection.run("UPDATE upload INDEXED BY upload_backoff SET backoff_until = 0 WHERE backoff_until > 0")
-            let left = try connection.all(
-                "SELECT \(UploadRecord.columns) FROM upload INDEXED BY upload_list WHERE state = 'uploading'"
-            ) {
-                UploadRecord($0, 0)
-            }
-            for upload in left { try move(upload, by: .yielded) }
-            try closeLeftSteps()
-            try countWhatIsToCome()
+        try piece { tx in
+            try tx.waits.endAll()
+            try tx.attempts.endAllOfEarlierRuns()
+            try tx.leftSteps.close()
+            try tx.ledger.countFutureRows()
         }
         if let error = commit() { throw error }
         try await sortWaiting()
     }
 
-    /// Runs related queries as one read: each alone would lock and unlock the database, which costs more than a small
-    /// query does.
-    func together<R>(_ body: () throws -> R) throws -> R {
+    /// Data that a killed run had given to the kernel leaves after its end. That takes a moment when the next run
+    /// begins at once.
+    private func awaitQuietLinks() async throws {
+        guard linkBytes(.now) != nil else { return }
+        for _ in 0..<20 where linkBytes(.whenQuiet) == nil { try await Alarms.shared.sleep(for: .milliseconds(50)) }
+    }
+
+    // MARK: Transactions
+
+    /// Runs `body` in a transaction that sees committed data only.
+    package func read<R: Sendable>(_ body: @Sendable (ReadTransaction) throws -> R) throws -> R {
         try reader.execute("BEGIN")
         // A read has nothing to undo, and an error of its end would hide the answer's own.
         defer { try? reader.execute("COMMIT") }
-        return try body()
+        return try body(ReadTransaction(connection: reader, session: session))
     }
 
-    /// Runs `body` in the open transaction and returns when it is committed: durable.
-    func change<R: Sendable>(_ body: (Connection) throws -> R) async throws -> R {
+    /// Runs `body` in the open transaction and returns when it is committed: durable. If `body` throws, its changes are
+    /// undone, and those of others stay.
+    @discardableResult
+    package func write<R: Sendable>(_ body: @Sendable (WriteTransaction) throws -> R) async throws -> R {
         if !isOpen {
             try begin()
             // Runs after the pieces of work that are queued on this actor by now: they join this transaction.
@@ -223,6 +204,14 @@ package actor Store {
         let result = try piece(body)
         try await withCheckedThrowingContinuation { waiting.append($0) }
         return result
+    }
+
+    /// As ``write(_:)``, for a change of an upload that this run must hold.
+    ///
+    /// - Parameter body: Returns `false` if the upload was cancelled meanwhile. Its changes are committed all the same.
+    /// - Throws: ``LeaseLost`` if it was.
+    package func writeHeld(_ body: @Sendable (WriteTransaction) throws -> Bool) async throws {
+        if try await !write(body) { throw LeaseLost() }
     }
 
     private func begin() throws(StoreError) {
@@ -236,27 +225,11 @@ package actor Store {
             throw error
         }
         isOpen = true
-        if ran - ranStored >= 60_000 { try storeRun() }
+        if runTime.isToBeStored { try WriteTransaction(connection: writer, session: session).settings.storeRunTime() }
     }
 
-    /// The total time that daemons have run over this state, this run included, in ms: a clock that cannot be set.
-    /// After a crash it may be behind, by the time in which nothing was written, plus a minute.
-    package nonisolated var ran: Int64 {
-        ranAtZero.load(ordering: .relaxed) + Self.milliseconds(clocks.monotonic())
-    }
-
-    private static func milliseconds(_ time: MonotonicTime) -> Int64 { time.nanoseconds / 1_000_000 }
-
-    func storeRun() throws(StoreError) {
-        let ran = ran
-        try writer.run("INSERT OR REPLACE INTO setting VALUES ('ran', ?1)", [.text("\(ran)")])
-        ranStored = ran
-    }
-
-    private func storedRun() throws -> Int64 {
-        let text = try connection.first("SELECT value FROM setting WHERE name = 'ran'") { $0.text(0) }
-        return max(0, text.flatMap { Int64($0) } ?? 0)
-    }
+    /// The total time that daemons have run over this state, this run included, in ms. See ``RunTime``.
+    package nonisolated var ran: Int64 { runTime.now }
 
     /// When space is scarce, moves the contents of the log into the database, while that still fits.
     private func makeRoom() throws(StoreError) {
@@ -268,20 +241,15 @@ package actor Store {
 
     /// Writes a little, to find out whether the state can be written. Durable when it returns.
     package func prove() async throws {
-        try await change { connection in
-            try connection.run(
-                "INSERT OR REPLACE INTO setting VALUES ('proved', ?1)", [.text("\(self.clocks.wall().milliseconds)")])
-        }
+        try await write { tx in try tx.settings.set("proved", "\(tx.clocks.wall().milliseconds)") }
     }
 
     /// One piece of work in the open transaction: all of it, or nothing of it.
-    private func piece<R>(_ body: (Connection) throws -> R) throws -> R {
-        isInside = true
-        defer { isInside = false }
-        let before = ends.pending
+    private func piece<R>(_ body: (WriteTransaction) throws -> R) throws -> R {
+        let before = (session.outcomes.pending, session.changes)
         do {
             try writer.execute("SAVEPOINT piece")
-            let result = try body(writer)
+            let result = try body(WriteTransaction(connection: writer, session: session))
             try writer.execute("RELEASE piece")
             return result
         } catch {
@@ -290,7 +258,7 @@ package actor Store {
             if writer.isIdle {
                 abandon(error)
             } else {
-                ends.pending = before
+                (session.outcomes.pending, session.changes) = before
                 do { try writer.execute("ROLLBACK TO piece; RELEASE piece") } catch let second { abandon(second) }
             }
             throw error
@@ -307,25 +275,34 @@ package actor Store {
         }
         isOpen = false
         wasFull = false
-        ends.settle()
-        if listsChanged {
-            listsChanged = false
-            onListChange()
-        }
+        session.outcomes.settle()
+        let changes = session.changes
+        session.changes = []
+        if changes.contains(.lists) { onListChange() }
         CrashPoint.reached("committed")
         let done = waiting
         waiting = []
         // The commit stands: if the number cannot be read now, it is read after the next change.
-        seq = (try? reader.first("SELECT max(seq) FROM event") { $0.integer(0) }) ?? seq
+        try? readCommittedEvent()
         for listener in listeners.values { listener() }
         for continuation in done { continuation.resume() }
         return nil
     }
 
+    /// The number of the last committed event.
+    package var seq: Int64 { session.committedEvent }
+
+    private func readCommittedEvent() throws {
+        if let last = try reader.first("SELECT max(seq) FROM event", [], { $0.integer(0) }) {
+            session.committedEvent = last
+        }
+    }
+
     /// Undoes the transaction that cannot be committed, and fails all callers that wait for it.
     private func abandon(_ error: any Error) {
         isOpen = false
-        ends.pending = []
+        session.outcomes.pending = []
+        session.changes = []
         // Its own error would only repeat the first one, and the next beginning tries again.
         if !writer.isIdle { try? writer.execute("ROLLBACK") }
         if (error as? StoreError)?.isFull == true {
@@ -348,7 +325,7 @@ package actor Store {
     /// Closes the files and unlocks the folder. No read or change works afterwards.
     package func close() {
         // Without it, ended uploads only count as younger than they are.
-        if !isOpen { try? storeRun() }
+        if !isOpen { try? WriteTransaction(connection: writer, session: session).settings.storeRunTime() }
         closeFiles()
         lock?.release()
         lock = nil
@@ -368,32 +345,9 @@ package actor Store {
 
     package func forget(_ listener: Int) { listeners[listener] = nil }
 
-    /// The next id, in time order even when the clock steps back.
-    func newID() -> String {
-        let now = clocks.wall()
-        let id: UploadID =
-            if let lastID, lastID.milliseconds >= now.milliseconds { lastID.next(chance: Random.bits()) } else {
-                UploadID(time: now, chance: Random.bits())
-            }
-        lastID = id
-        return id.text
-    }
+    /// Counts of uploads that have ended since the start.
+    package func endingCounts() -> [EndingCount] { Array(session.outcomes.sums.values) }
 
-    /// Writes an event into the open transaction.
-    func note(_ type: String, _ upload: String? = nil, _ detail: [String: String] = [:]) throws {
-        try connection.run(
-            "INSERT INTO event (at, type, upload, detail) VALUES (?1, ?2, ?3, ?4)",
-            [.integer(clocks.wall().milliseconds), .text(type), .init(upload), .text(TextMap.text(detail))])
-        // The event table is a ring: old events are deleted, several at a time. Endings stay for a day.
-        let last = connection.lastRow
-        guard last % 256 == 0 else { return }
-        try connection.run(
-            """
-            DELETE FROM event WHERE seq > ?1 AND seq <= ?2
-            AND type NOT IN ('completed', 'failed', 'cancelled', 'removed', 'flushed')
-            """, [.integer(last - 11_024), .integer(last - 10_000)])
-        try connection.run(
-            "DELETE FROM event WHERE seq IN (SELECT seq FROM event ORDER BY seq LIMIT 1024) AND seq <= ?1 AND at < ?2",
-            [.integer(last - 10_000), .integer(clocks.wall().milliseconds - 86_400_000)])
-    }
+    /// Bytes that the links have sent and received so far; `nil` where they are not known.
+    package nonisolated func linksNow() -> LinkBytes? { linkBytes(.now) }
 }

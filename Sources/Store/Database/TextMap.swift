@@ -33,7 +33,7 @@ enum TextMap {
 
     /// - Returns: `nil` for a text that this program did not write.
     static func map(_ text: String) -> [String: String]? {
-        plain(text) ?? Store.value([String: String].self, json: text)
+        plain(text) ?? StoredJSON.decode([String: String].self, json: text)
     }
 
     /// Reads a map without escapes and blanks, as nearly all are; `nil` for any other, which the decoder may

@@ -61,81 +61,47 @@ extension UploadOrdering {
     }
 }
 
-extension Store {
-    /// The position of an upload among those of its folder to its destination.
-    func place(_ folder: String, _ destination: String, size: Int64, modified: Int64) -> Int64 {
-        sorting.ordering(of: folder, to: destination).value(size: size, modified: modified)
-    }
+/// The stored order of waiting uploads. Changing it takes several transactions: SQLite holds in memory everything that a
+/// transaction could undo, and a million uploads are too many.
+package struct StoredOrder<Access> {
+    let tx: Transaction<Access>
 
-    /// Updates the uploads of an asset that wait for its copy to a changed size or time.
-    func measure(_ asset: Int64, size: Int64, modified: Int64) throws {
-        for upload in try uploads(of: asset) where upload.state == .staging {
-            try connection.run(
-                "UPDATE upload SET size = ?2, modified = ?3, sort = ?4 WHERE id = ?1",
-                [
-                    .text(upload.id), .integer(size), .integer(modified),
-                    .integer(place(upload.folder, upload.destination, size: size, modified: modified)),
-                ])
-        }
-        try connection.run("UPDATE asset SET sort = \(Self.sortOfFirst) WHERE id = ?1", [.integer(asset)])
-    }
+    /// The name of the order in which all waiting uploads are; `nil` during a change of the order.
+    func name() throws -> String? { try tx.settings.value("order") }
+}
 
-    /// SQL: the position of an asset among those that wait to be copied.
-    private static let sortOfFirst =
-        "coalesce((SELECT sort FROM upload WHERE upload.asset = asset.id ORDER BY id LIMIT 1), sort)"
+extension StoredOrder where Access == Writing {
+    /// Records that all waiting uploads have the current order.
+    func recordSorted() throws { try tx.settings.set("order", tx.session.sorting.name) }
 
-    /// Sorts all waiting uploads again, and later ones by the same order. Durable when it returns.
-    package func sort(by sorting: UploadSort) async throws {
-        guard sorting != self.sorting || !isSorted else { return }
-        let before = self.sorting
-        // At once, so that a row that is recorded between two pieces has the new order too.
-        self.sorting = sorting
-        do { try await sortWaiting() } catch {
-            self.sorting = before
-            throw error
-        }
-    }
-
-    /// Sorts the waiting uploads by ``sorting``, unless they are sorted.
+    /// Sorts the next uploads.
     ///
-    /// Works in pieces: SQLite holds in memory everything that a transaction could undo, and a million uploads are too
-    /// many. Claims in between see some in the old order and some in the new one.
-    func sortWaiting() async throws {
-        let order = try connection.first("SELECT value FROM setting WHERE name = 'order'") { $0.text(0) }
-        if order == sorting.name {
-            isSorted = true
-            return
-        }
-        isSorted = false
-        var last: String? = ""
-        while let after = last { last = try await change { try self.sortPiece(after: after, $0) } }
-        try await change { connection in
-            try connection.run("INSERT OR REPLACE INTO setting VALUES ('order', ?1)", [.text(self.sorting.name)])
-        }
-        isSorted = true
-    }
-
-    private static let sortedAtOnce = 2_000
-
-    /// - Returns: The last id of the piece; `nil` when there are no more after it.
-    private func sortPiece(after id: String, _ connection: Connection) throws -> String? {
+    /// - Parameter id: The last id that is sorted; empty at the beginning.
+    /// - Returns: The last id of these; `nil` when there are no more after it.
+    func sortNext(after id: String) throws -> String? {
         // Without it the next start begins from the front, if this one does not finish.
-        if id.isEmpty { try connection.run("DELETE FROM setting WHERE name = 'order'") }
-        let last = try connection.first(
-            "SELECT id FROM upload WHERE id > ?1 ORDER BY id LIMIT 1 OFFSET \(Self.sortedAtOnce - 1)", [.text(id)]
+        if id.isEmpty { try tx.settings.remove("order") }
+        let last = try tx.connection.first(
+            "SELECT id FROM upload WHERE id > ?1 ORDER BY id LIMIT 1 OFFSET \(sortedAtOnce - 1)", [.text(id)]
         ) { $0.text(0) }
         // Sorts after every id: their alphabet ends with Z.
         let end = last ?? "["
-        try connection.run(
+        try tx.connection.run(
             """
-            UPDATE upload SET sort = \(sorting.expression) WHERE id > ?1 AND id <= ?2
+            UPDATE upload SET sort = \(tx.session.sorting.expression) WHERE id > ?1 AND id <= ?2
             AND state IN ('staging', 'queued', 'uploading', 'failed')
             """, [.text(id), .text(end)])
-        try connection.run(
+        try tx.connection.run(
             """
-            UPDATE asset SET sort = \(Self.sortOfFirst) WHERE state IN ('arrived', 'unsettled')
+            UPDATE asset SET sort = \(sortOfFirstUpload) WHERE state IN ('arrived', 'unsettled')
             AND id IN (SELECT asset FROM upload WHERE id > ?1 AND id <= ?2 AND state = 'staging')
             """, [.text(id), .text(end)])
         return last
     }
+}
+
+private let sortedAtOnce = 2_000
+
+extension Transaction {
+    var order: StoredOrder<Access> { StoredOrder(tx: self) }
 }

@@ -13,6 +13,16 @@ package enum UploadEnd: String, Hashable, Sendable, CaseIterable {
     case expired
 }
 
+/// Uploads that ended at one destination in one way since the start.
+package struct EndingCount: Sendable, Hashable {
+    package var destination: String
+    package var end: UploadEnd
+    package var uploads: Int64 = 0
+    /// Bytes of their files.
+    package var bytes: Int64 = 0
+    package var lastAt: WallTime
+}
+
 /// Counts of uploads that have ended since the start. They are counted in the transaction that ends them: a change that
 /// is not committed counts nothing.
 struct OutcomeCounters {
@@ -23,7 +33,7 @@ struct OutcomeCounters {
 
     /// The endings of the open transaction.
     var pending: [(key: Key, bytes: Int64, at: WallTime)] = []
-    private(set) var sums: [Key: Store.EndSum] = [:]
+    private(set) var sums: [Key: EndingCount] = [:]
 
     mutating func note(_ upload: UploadRecord, _ end: UploadEnd, at now: WallTime) {
         pending.append((Key(destination: upload.destination, end: end), max(0, upload.size), now))
@@ -33,42 +43,12 @@ struct OutcomeCounters {
     mutating func settle() {
         for one in pending {
             var sum =
-                sums[one.key] ?? Store.EndSum(destination: one.key.destination, end: one.key.end, lastAt: one.at)
+                sums[one.key] ?? EndingCount(destination: one.key.destination, end: one.key.end, lastAt: one.at)
             sum.uploads += 1
             sum.bytes = sum.bytes.addingClamped(one.bytes)
             sum.lastAt = one.at
             sums[one.key] = sum
         }
         pending = []
-    }
-}
-
-extension Store {
-    /// Uploads that ended at one destination in one way since the start.
-    package struct EndSum: Sendable, Hashable {
-        package var destination: String
-        package var end: UploadEnd
-        package var uploads: Int64 = 0
-        /// Bytes of their files.
-        package var bytes: Int64 = 0
-        package var lastAt: WallTime
-    }
-
-    package func endSums() -> [EndSum] { Array(ends.sums.values) }
-
-    /// The creation time of the oldest unfinished upload, by destination: one index look-up for each class and state.
-    package func oldestOngoing() throws -> [String: WallTime] {
-        var oldest: [String: WallTime] = [:]
-        for (one, state) in try classes() where !state.isTerminal {
-            let made = try connection.first(
-                """
-                SELECT created_at FROM upload INDEXED BY upload_class
-                WHERE destination = ?1 AND folder = ?2 AND state = ?3 ORDER BY id LIMIT 1
-                """, [.text(one.destination), .text(one.folder), .text(state.rawValue)]
-            ) { WallTime(milliseconds: $0.integer(0)) }
-            guard let made else { continue }
-            oldest[one.destination] = min(oldest[one.destination] ?? made, made)
-        }
-        return oldest
     }
 }

@@ -36,69 +36,8 @@ package struct Evidence: Sendable, Hashable {
     }
 }
 
-extension Store {
-    private static let evidenceTable = """
-        CREATE TABLE evidence (
-            folder TEXT NOT NULL, relative BLOB NOT NULL, destination TEXT NOT NULL, standing TEXT NOT NULL,
-            size INTEGER NOT NULL, modified INTEGER, sha256 BLOB, upload TEXT, remote TEXT, checkpoint TEXT,
-            generation INTEGER NOT NULL, acked INTEGER NOT NULL);
-        CREATE INDEX evidence_place ON evidence (relative, folder, destination);
-        """
-
-    /// Collects the readable facts of the old database in `old`, in a separate table that ``dropEvidence()`` removes.
-    ///
-    /// - Returns: The number of rows that count, and whether the old database could be read to its end.
-    package func salvage(from old: FilePath) async throws -> (rows: Int, isWhole: Bool) {
-        try await change { connection in try connection.execute(Self.evidenceTable) }
-        let reading: Connection
-        do { reading = try Connection(path: old.appending(StateFiles.database), asEvidence: true) } catch {
-            return (0, false)
-        }
-        defer { reading.close() }
-        let tables: [Salvaged] = [.uploads, .history, .skipped]
-        var (rows, isWhole) = (0, true)
-        for table in tables {
-            for backwards in [false, true] {
-                var walk = SalvageWalk(table, reading, backwards: backwards)
-                while let batch = walk.next() {
-                    rows += batch.count
-                    try await change { connection in for row in batch { try row.insert(connection) } }
-                }
-                if walk.isWhole { break }
-                // The damaged page is approached from the other end.
-                isWhole = false
-            }
-        }
-        return (rows, isWhole)
-    }
-
-    /// The evidence for this file and this destination; sent uploads come first.
-    package func evidence(_ folder: String, _ relative: FilePath, _ destination: String) throws -> [Evidence] {
-        try connection.all(
-            """
-            SELECT standing, size, modified, sha256, upload, remote, checkpoint, generation, acked FROM evidence
-            WHERE relative = ?1 AND folder = ?2 AND destination IN (?3, '') ORDER BY standing = 'sent' DESC
-            """, [.blob(relative.bytes), .text(folder), .text(destination)]
-        ) { row in
-            Evidence.Stage(rawValue: row.text(0)).map {
-                Evidence(
-                    standing: $0, size: row.integer(1), modified: row.optionalInteger(2), sha256: row.optionalBlob(3),
-                    upload: row.optionalText(4),
-                    remote: row.optionalText(5).flatMap { Self.value(RemoteObject.self, json: $0) },
-                    checkpoint: row.optionalText(6).flatMap { Self.value([String: String].self, json: $0) }.map {
-                        Checkpoint($0)
-                    }, generation: Int(row.integer(7)), acked: row.integer(8))
-            }
-        }.compactMap(\.self)
-    }
-
-    package func dropEvidence() async throws {
-        try await change { connection in try connection.run("DROP TABLE IF EXISTS evidence") }
-    }
-}
-
 /// A table of the old database, as evidence.
-private enum Salvaged {
+enum Salvaged {
     case uploads, history, skipped
 
     /// Every column by the name that ``SalvagedRow`` reads it by; `?1` is the end of the last piece.
@@ -135,7 +74,7 @@ private enum Salvaged {
     }
 }
 
-private struct SalvagedRow: Sendable {
+struct SalvagedRow: Sendable {
     let folder: String
     let relative: [UInt8]
     let destination: String
@@ -194,7 +133,7 @@ private struct SalvagedRow: Sendable {
 }
 
 /// Reads a table in pieces, up to its end or the first page that cannot be read.
-private struct SalvageWalk {
+struct SalvageWalk {
     private let table: Salvaged
     private let connection: Connection
     private let backwards: Bool

@@ -35,11 +35,11 @@ struct CommandTests {
         let scene = try await ComponentScene()
         let pauses = Self.pauses(scene)
         _ = try await pauses.pause(Selection(folder: "cam", duration: 60))
-        let stored = try #require(try await scene.store.pauses().first)
+        let stored = try #require(try await scene.store.read { try $0.pauses.all() }.first)
         #expect(stored.scope == .folder && stored.name == "cam")
         #expect(stored.until == scene.clocks.wall().advanced(by: .seconds(60)))
         _ = try await pauses.resume(Selection(folder: "cam"))
-        #expect(try await scene.store.pauses().isEmpty)
+        #expect(try await scene.store.read { try $0.pauses.all() }.isEmpty)
     }
 
     @Test("a paused upload says so, until it is resumed")

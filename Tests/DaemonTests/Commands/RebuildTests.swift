@@ -54,15 +54,15 @@ struct RebuildTests {
         }
 
         /// Opens the database for the body, and closes it before and afterwards.
-        func status<R: Sendable>(_ body: (isolated Store) async throws -> R) async throws -> R {
+        func read<R: Sendable>(_ body: @Sendable (ReadTransaction) throws -> R) async throws -> R {
             let store = try await Store.open(settings.state, clocks: SystemClocks(), sorting: .oldestFirst)
-            let result = try await body(store)
+            let result = try await store.read(body)
             await store.close()
             return result
         }
 
         func states() async throws -> [String: UploadState] {
-            let rows = try await status { try await $0.rows(Store.Filter()) }
+            let rows = try await read { try $0.lists.ids(UploadFilter()).compactMap($0.uploads.row) }
             return Dictionary(rows.map { ($0.asset.identity.relative.display, $0.upload.state) }) { first, _ in first }
         }
 
@@ -90,7 +90,9 @@ struct RebuildTests {
         #expect(
             try await scene.states() == ["held": .completed, "deep/held": .completed, "absent": .staging])
         // The release continues from here, as after any upload.
-        let due = try await scene.status { try $0.releasable(limit: 10).map(\.asset.identity.relative.display) }
+        let due = try await scene.read {
+            try $0.releases.releasable(limit: 10).map(\.asset.identity.relative.display)
+        }
         #expect(Set(due) == ["held", "deep/held"])
     }
 
@@ -105,7 +107,7 @@ struct RebuildTests {
         try scene.folder.write("cam/b", noise(51))
         _ = try await scene.rebuild { $0.undecided = undecided }
         #expect(try await scene.states() == ["a": state, "b": state])
-        let actions = try await scene.status { try await $0.rows(Store.Filter()).map(\.asset.action) }
+        let actions = try await scene.read { try await $0.rows(UploadFilter()).map(\.asset.action) }
         #expect(actions == Array(repeating: undecided == .assumeSent ? .leave : .delete, count: 2))
         // The answer concerns the kind and not the file: asked once, and no file is read for nothing.
         #expect(scene.remote.asked <= 2)
@@ -128,11 +130,15 @@ struct RebuildTests {
         scene.remote.find(Self.held)
         _ = try await scene.rebuild()
         let store = try await Store.open(scene.settings.state, clocks: SystemClocks(), sorting: .oldestFirst)
-        try await store.setPause(
-            PauseRecord(scope: .destination, name: "nas", since: WallTime(milliseconds: 5), until: nil))
+        try await store.write {
+            try $0.pauses.set(
+                PauseRecord(scope: .destination, name: "nas", since: WallTime(milliseconds: 5), until: nil))
+        }
         let account = SpendingAccount(destination: "nas", folder: "cam", network: .metered)
-        try await store.pay(
-            [Payment(account, Spending(bytes: 70))], reserving: [Reservation(account, Spending(bytes: 8))])
+        try await store.write {
+            try $0.ledger.pay(
+                [Payment(account, Spending(bytes: 70))], reserving: [Reservation(account, Spending(bytes: 8))])
+        }
         await store.close()
         // One of them has been replaced by now.
         try scene.folder.write("cam/7", noise(80))
@@ -141,10 +147,11 @@ struct RebuildTests {
         let report = try await scene.rebuild()
         #expect(report.assumed == ["nas": 29])
         #expect(report.undecided == ["nas": 1])
-        let (actions, pauses, spent) = try await scene.status { store in
+        let (actions, pauses, spent) = try await scene.read { store in
             (
-                try await store.rows(Store.Filter()).filter { $0.upload.state == .completed }.map(\.asset.action),
-                try store.pauses(), try store.spent(since: WallTime(milliseconds: 0), networks: [.metered])
+                try await store.rows(UploadFilter()).filter { $0.upload.state == .completed }.map(\.asset.action),
+                try store.read { try $0.pauses.all() },
+                try store.read { try $0.ledger.spent(since: WallTime(milliseconds: 0), networks: [.metered]) }
             )
         }
         // A new database does not restart a quota.
@@ -183,14 +190,14 @@ struct RebuildTests {
         let report = try await scene.rebuild()
         #expect(report.copies == 1 && report.unmatched.count == 1)
         #expect(try Files.read(scene.folder.path.appending("staging/recovered/4")) == noise(60))
-        let asset = try await scene.status { try $0.asset(3) }
+        let asset = try await scene.read { try $0.assets.find(3) }
         #expect(asset?.state == .staged)
         #expect(try await scene.states() == ["known": .queued])
         // No new asset gets the number of a copy.
         try await #expect(
-            scene.status {
-                try $0.connection.first("SELECT max(seq) FROM sqlite_sequence WHERE name = 'asset'") { $0.integer(0) }
-            } ?? 0 > 4)
+            scene.read {
+                try $0.assets.lastNumber()
+            } > 4)
     }
 
     @Test("a source that a release had caught gets its name back, and its upload is not sent again")
@@ -221,7 +228,7 @@ struct RebuildTests {
         let report = try await scene.rebuild()
         #expect(report.givenBack.count == 1 && report.held == ["nas": 1] && report.toSend == [:])
         #expect(try Files.read(source) == noise(50))
-        let upload = try await scene.status { try $0.upload("01M7YG9YF40Z35FRX0N0BNM6EQ") }
+        let upload = try await scene.read { try $0.uploads.find("01M7YG9YF40Z35FRX0N0BNM6EQ") }
         #expect(upload?.state == .completed)
         #expect(upload?.context == ["who": "me"])
     }
@@ -254,7 +261,7 @@ struct RebuildTests {
         scene.remote.find(.absent)
         let report = try await scene.rebuild()
         #expect(report.unmatched.isEmpty && report.copies == 1 && report.toSend == ["nas": 1])
-        let rows = try await scene.status { try await $0.rows(Store.Filter()) }
+        let rows = try await scene.read { try await $0.rows(UploadFilter()) }
         #expect(rows.count == 1)
         let row = try #require(rows.first)
         #expect(row.upload.size == 20 && row.asset.stagedSize == 20 && row.asset.size == 50)

@@ -53,7 +53,7 @@ struct ReloadTests {
         try await scene.reachability(.completed, [id])
         // The object that the first attempt made, and no second one.
         #expect(scene.remote.objects == ["a"])
-        #expect(try await scene.daemon.house.store.upload(id)?.attempt == 0)
+        #expect(try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.attempt == 0)
         try await scene.stop()
     }
 

@@ -20,7 +20,9 @@ struct RescanTests {
 
     private func uploads(_ scene: AgentScene, are count: Int) async throws {
         try await eventually("\(count) uploads are completed") {
-            try await scene.daemon.house.store.tallies().filter { $0.state == .completed }.reduce(0) { $0 + $1.uploads }
+            try await scene.daemon.house.store.read { try $0.lists.tallies() }.filter { $0.state == .completed }.reduce(
+                0
+            ) { $0 + $1.uploads }
                 == count
         }
     }

@@ -30,7 +30,7 @@ struct ExportingTests {
     }
 
     private func row(_ scene: AgentScene, _ id: String) async throws -> UploadRow {
-        try #require(try await scene.daemon.house.store.row(id))
+        try #require(try await scene.daemon.house.store.read { try $0.uploads.row(id) })
     }
 
     @Test("what the command makes is sent under its own name and size, and the source goes when that is verified")
@@ -48,7 +48,9 @@ struct ExportingTests {
             let isGone = try FileStatus.ifPresent(at: path) == nil
             return try isGone && scene.copies.isEmpty
         }
-        try await eventually("nothing counts as staged") { try await scene.daemon.house.store.stagedBytes() == 0 }
+        try await eventually("nothing counts as staged") {
+            try await scene.daemon.house.store.read { try $0.staging.totalBytes() } == 0
+        }
         try await scene.stop()
     }
 

@@ -27,12 +27,12 @@ struct InPlaceTests {
     }
 
     private func row(_ scene: AgentScene, _ id: String) async throws -> UploadRow {
-        try #require(try await scene.daemon.house.store.row(id))
+        try #require(try await scene.daemon.house.store.read { try $0.uploads.row(id) })
     }
 
     /// All uploads of the file, oldest first.
     private func uploads(_ scene: AgentScene, of path: FilePath) async throws -> [UploadRow] {
-        try await scene.daemon.house.store.rows(Store.Filter()).filter { $0.asset.path == path }
+        try await scene.daemon.house.store.rows(UploadFilter()).filter { $0.asset.path == path }
             .sorted { $0.upload.id < $1.upload.id }
     }
 
@@ -42,7 +42,7 @@ struct InPlaceTests {
         let id = try await scene.add("a.mp4", size: 3 << 20)
         try await scene.reachability(.completed, [id])
         #expect(try scene.copies.isEmpty)
-        #expect(try await scene.daemon.house.store.stagedBytes() == 0)
+        #expect(try await scene.daemon.house.store.read { try $0.staging.totalBytes() } == 0)
         #expect(scene.remote.contents == [noise(3 << 20)])
         #expect(try await row(scene, id).asset.stagingMode == .inPlace)
         try await scene.stop()

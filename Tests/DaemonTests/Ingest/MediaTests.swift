@@ -29,7 +29,9 @@ struct RecordingTests {
         _ = try await scene.daemon.reload()
         let id = try await scene.add(try scene.folder.write("cam/b.jpg", picture() + [0]))
         try await scene.reachability(.completed, [id])
-        #expect(try await scene.daemon.house.store.upload(id)?.name == "2024/Acme Still 5/48x64/b.jpg")
+        #expect(
+            try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.name == "2024/Acme Still 5/48x64/b.jpg"
+        )
         try await scene.stop()
     }
 

@@ -23,19 +23,19 @@ struct ReleaserTests {
         // Neither the file nor the folder can be seen on the disk any more.
         try Files.rename(drop, to: elsewhere)
         try await Self.release(house, until: "the copy is gone and the reason is said") {
-            let record = try await house.store.asset(asset)
+            let record = try await house.store.read { try $0.assets.find(asset) }
             return record?.state == .dropped && record?.sourceNote?.contains("is not mounted") == true
         }
         #expect(try FileStatus.ifPresent(at: house.staging.path(FilePath("\(asset)"))) == nil)
-        #expect(try await house.store.asset(asset)?.sourceState == .releasing)
-        #expect(try await house.store.releasable(limit: 10).map(\.asset.id) == [asset])
+        #expect(try await house.store.read { try $0.assets.find(asset) }?.sourceState == .releasing)
+        #expect(try await house.store.read { try $0.releases.releasable(limit: 10) }.map(\.asset.id) == [asset])
         try Files.rename(elsewhere, to: drop)
         // As after a restart: nothing in memory defers it.
         try await Self.release(house, until: "the source is released") {
-            try await house.store.asset(asset)?.sourceState == .released
+            try await house.store.read { try $0.assets.find(asset) }?.sourceState == .released
         }
         #expect(try FileStatus.ifPresent(at: path) == nil)
-        #expect(try await house.store.releasable(limit: 10).isEmpty)
+        #expect(try await house.store.read { try $0.releases.releasable(limit: 10) }.isEmpty)
     }
 
     @Test("a source that came back in another version is kept")
@@ -47,11 +47,11 @@ struct ReleaserTests {
         let asset = try await Self.complete(path, of: drop, in: house)
         try Files.rename(drop, to: folder.path.appending("elsewhere"))
         try await Self.release(house, until: "the copy is gone") {
-            try await house.store.asset(asset)?.state == .dropped
+            try await house.store.read { try $0.assets.find(asset) }?.state == .dropped
         }
         try folder.write("drop/a.mp4", noise(10_000, seed: 2))
         try await Self.release(house, until: "the source is judged") {
-            try await house.store.asset(asset)?.sourceState == .kept
+            try await house.store.read { try $0.assets.find(asset) }?.sourceState == .kept
         }
         #expect(try Files.read(path, limit: 1 << 20) == noise(10_000, seed: 2))
     }
@@ -69,14 +69,16 @@ struct ReleaserTests {
         let running = Task { try await Self.releaser(house).run() }
         defer { running.cancel() }
         for asset in away {
-            try await eventually("it is put off") { try await house.store.asset(asset)?.sourceNote != nil }
+            try await eventually("it is put off") {
+                try await house.store.read { try $0.assets.find(asset) }?.sourceNote != nil
+            }
         }
         let path = try folder.write("other/d.mp4", Self.content)
         let new = try await Self.complete(path, of: folder.path.appending("other"), in: house)
         _ = await house.store.effort(.runs)
         house.releaseSignal.signal()
         try await eventually("the new one is released") {
-            try await house.store.asset(new)?.sourceState == .released
+            try await house.store.read { try $0.assets.find(new) }?.sourceState == .released
         }
         let reads = await house.store.effort(.runs).filter { $0.key.hasSuffix("WHERE id = ?1 AND due = 1") }
         #expect(reads.values.reduce(0, +) == 1)
@@ -111,14 +113,15 @@ struct ReleaserTests {
             file: SettledFile(
                 folder: "cam", root: root, relative: path.name, status: status, identity: identity, settledBy: .lease),
             action: .delete, priority: 0, orders: [order])
-        guard case .recorded(let asset, _)? = try await house.store.record([arrival]).first else { throw Unexpected() }
+        guard case .recorded(let asset, _)? = try await house.store.write { try $0.arrivals.record([arrival]) }.first
+        else { throw Unexpected() }
         let copied = try house.staging.copy(
             Wanted(SourceFile(path), identity, changed: status.changed), as: FilePath("\(asset)"))
         try house.staging.publish([copied])
-        try await house.store.staged([Store.Copied(asset: asset, sha256: copied.sha256)])
+        try await house.store.write { try $0.staging.record([StagedCopy(asset: asset, sha256: copied.sha256)]) }
         guard let claim = try await house.store.claim("nas", passingOver: []) else { throw Unexpected() }
         let remote = RemoteObject(id: nil, url: "u", verifiedBy: "offset")
-        try await house.store.finish(claim.upload.id, .verified(remote))
+        try await house.store.write { try $0.attempts.finish(claim.upload.id, .verified(remote)) }
         return asset
     }
 

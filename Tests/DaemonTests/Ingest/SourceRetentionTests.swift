@@ -23,9 +23,9 @@ struct SourceRetentionTests {
     }
 
     private func kept(_ id: String, _ scene: AgentScene) async throws {
-        let asset = try #require(try await scene.daemon.house.store.upload(id)?.asset)
+        let asset = try #require(try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.asset)
         try await eventually("the source of \(id) is kept") {
-            try await scene.daemon.house.store.asset(asset)?.sourceState == .kept
+            try await scene.daemon.house.store.read { try $0.assets.find(asset) }?.sourceState == .kept
         }
     }
 
@@ -55,7 +55,7 @@ struct SourceRetentionTests {
     private func going(_ scene: AgentScene) async throws -> [String] {
         let store = scene.daemon.house.store
         return try await scene.daemon.house.settings.folders[0].going(free: nil, on: nil, now: clocks.wall()) {
-            try await store.kept(in: "cam", on: $0, until: $1, limit: $2)
+            try await store.read { tx in try tx.keptSources.oldest(in: "cam", on: $0, until: $1, limit: $2) }
         }.map(\.path.name.display)
     }
 
@@ -87,12 +87,12 @@ struct SourceRetentionTests {
         clocks.advance(by: .seconds(3601))
         scene.daemon.house.retentionSignal.signal()
         let store = scene.daemon.house.store
-        let asset = try #require(try await store.upload(id)?.asset)
+        let asset = try #require(try await store.read { try $0.uploads.find(id) }?.asset)
         try await eventually("it was looked at") {
-            try await store.asset(asset)?.sourceNote?.contains("changed") ?? false
+            try await store.read { try $0.assets.find(asset) }?.sourceNote?.contains("changed") ?? false
         }
         #expect(try stands("a.mp4", scene))
-        #expect(try await store.kept(in: "cam", limit: 10).isEmpty)
+        #expect(try await store.read { try $0.keptSources.oldest(in: "cam", limit: 10) }.isEmpty)
         try await scene.stop()
     }
 
@@ -109,7 +109,7 @@ struct SourceRetentionTests {
         clocks.advance(by: .seconds(3000))
         scene.daemon.house.retentionSignal.signal()
         try await eventually("the room was looked at") { scene.daemon.house.retentionSignal.isWaiting }
-        #expect(try await scene.daemon.house.store.kept(in: "cam", limit: 10).count == 1)
+        #expect(try await scene.daemon.house.store.read { try $0.keptSources.oldest(in: "cam", limit: 10) }.count == 1)
         #expect(try stands("a.mp4", scene))
         clocks.advance(by: .seconds(700))
         scene.daemon.house.retentionSignal.signal()
@@ -119,9 +119,9 @@ struct SourceRetentionTests {
 
     @Test("only as many go as give the room that is missing, the oldest first")
     func enough() {
-        func kept(_ sizes: [Int64]) -> [Store.Kept] {
+        func kept(_ sizes: [Int64]) -> [KeptSource] {
             sizes.enumerated().map {
-                Store.Kept(
+                KeptSource(
                     asset: Int64($0), size: $1, since: clocks.wall(),
                     path: SourcePath(root: "/", relative: FilePath("\($0)")))
             }

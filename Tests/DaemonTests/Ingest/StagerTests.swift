@@ -53,9 +53,11 @@ private struct Scene {
                 born: nil, fileSystem: fileSystem), settledBy: .lease)
         let order = NewAsset.Order(
             destination: "nas", name: FilePath(name), mediaType: "video/mp4", key: nil, context: [:], metadata: [:])
-        let outcome = try await house.store.record([
-            NewAsset(file: file, action: .keep, priority: 0, orders: [order], stagingMode: stagingMode)
-        ])
+        let outcome = try await house.store.write {
+            try $0.arrivals.record([
+                NewAsset(file: file, action: .keep, priority: 0, orders: [order], stagingMode: stagingMode)
+            ])
+        }
         guard case .recorded(_, let uploads)? = outcome.first, let upload = uploads.first else { throw Unexpected() }
         return (path, upload)
     }
@@ -67,7 +69,9 @@ private struct Scene {
         try await eventually(what, holds: condition)
     }
 
-    func state(_ upload: String) async throws -> UploadState? { try await house.store.upload(upload)?.state }
+    func state(_ upload: String) async throws -> UploadState? {
+        try await house.store.read { try $0.uploads.find(upload) }?.state
+    }
 
     struct Unexpected: Error {}
 }
@@ -103,10 +107,10 @@ struct StagerTests {
             }
             try await eventually("what needs no room went on") { try await scene.state(here.upload) == .queued }
             // Like the release after the upload has arrived.
-            let asset = try #require(try await scene.house.store.upload(done.upload)?.asset)
+            let asset = try #require(try await scene.house.store.read { try $0.uploads.find(done.upload) }?.asset)
             try scene.house.staging.remove(FilePath("\(asset)"))
-            _ = try await scene.house.store.cancel([done.upload])
-            try await scene.house.store.finishReleases([(asset, .kept)])
+            _ = try await scene.house.store.write { try $0.transitions.cancel([done.upload]) }
+            try await scene.house.store.write { try $0.releases.finish([(asset, .kept)]) }
             scene.house.stagingSignal.signal()
         }
         try await eventually("the last one fits") {
@@ -164,7 +168,7 @@ struct StagerTests {
         let away = try await scene.record("away", size: 10, fileSystem: "a card that is not there")
         let removed = try await scene.record("removed", size: 10)
         for path in [away.path, removed.path] { try Files.remove(path) }
-        let asset = try #require(try await scene.house.store.upload(away.upload)?.asset)
+        let asset = try #require(try await scene.house.store.read { try $0.uploads.find(away.upload) }?.asset)
         try await scene.stage(until: "both were tried") {
             let isFailed = try await scene.state(removed.upload) == .failed
             return isFailed && scene.house.stagingHolds["\(asset)"]?.kind == .absent

@@ -76,21 +76,21 @@ struct UnsureReleaseTests {
                         destination: "nas", name: "a.mp4", mediaType: "video/mp4", key: nil, context: [:],
                         metadata: [:])
                 ])
-            guard case .recorded(let asset, _)? = try await house.store.record([arrival]).first else {
+            guard case .recorded(let asset, _)? = try await house.store.write { try $0.arrivals.record([arrival]) }.first else {
                 throw Unexpected()
             }
             self.asset = asset
             let copied = try staging.copy(
                 Wanted(SourceFile(path), identity, changed: status.changed), as: FilePath("\(asset)"))
             try staging.publish([copied])
-            try await house.store.staged([Store.Copied(asset: asset, sha256: copied.sha256)])
+            try await house.store.write { try $0.staging.record([StagedCopy(asset: asset, sha256: copied.sha256)]) }
             guard let claim = try await house.store.claim("nas", passingOver: []) else { throw Unexpected() }
             if isCancelled {
-                try await house.store.finish(claim.upload.id, .yielded)
-                _ = try await house.store.cancel([claim.upload.id])
+                try await house.store.write { try $0.attempts.finish(claim.upload.id, .yielded) }
+                _ = try await house.store.write { try $0.transitions.cancel([claim.upload.id]) }
             } else {
                 let remote = RemoteObject(id: nil, url: "u", verifiedBy: "offset")
-                try await house.store.finish(claim.upload.id, .verified(remote))
+                try await house.store.write { try $0.attempts.finish(claim.upload.id, .verified(remote)) }
             }
         }
 
@@ -109,13 +109,13 @@ struct UnsureReleaseTests {
         }
 
         func source() async throws -> (state: SourceState, note: String?) {
-            guard let record = try await house.store.asset(asset) else { throw Unexpected() }
+            guard let record = try await house.store.read({ try $0.assets.find(asset) }) else { throw Unexpected() }
             return (record.sourceState, record.sourceNote)
         }
 
-        func isOver() async throws -> Bool { try await house.store.releasable(limit: 10).isEmpty }
+        func isOver() async throws -> Bool { try await house.store.read { try $0.releases.releasable(limit: 10) }.isEmpty }
         var stands: Bool { get throws { try FileStatus.ifPresent(at: path) != nil } }
-        var isKnown: Bool { get async throws { try await house.store.isKnown("cam", "a.mp4") != nil } }
+        var isKnown: Bool { get async throws { try await house.store.read { try $0.tombstones.known("cam", "a.mp4") } != nil } }
 
         /// Writes other bytes, and keeps the size and the time.
         func rewrite() throws {
@@ -178,7 +178,7 @@ struct UnsureReleaseTests {
         #expect(try scene.stands)
         #expect(try await scene.isKnown)
         #expect(scene.handedBack.withLock { $0.isEmpty })
-        #expect(try await scene.house.store.asset(scene.asset)?.state == .dropped)
+        #expect(try await scene.house.store.read { try $0.assets.find(scene.asset) }?.state == .dropped)
         let said = scene.house.unsureReleases.all.map(\.text)
         #expect(said.count == 1 && said[0].contains("folder cam") && said[0].contains("CAP_LEASE"))
     }
@@ -193,10 +193,10 @@ struct UnsureReleaseTests {
         try await scene.release(until: "it waits", isWaiting)
         scene.clocks.advance(by: .seconds(300))
         scene.clocks.step(by: .seconds(86_400))
-        try await scene.house.store.forgetNotes(of: ["cam"])
+        try await scene.house.store.write { try $0.releases.clearNotes(of: ["cam"]) }
         try await scene.release(until: "it waits again", isWaiting)
         scene.clocks.advance(by: .seconds(299))
-        try await scene.house.store.forgetNotes(of: ["cam"])
+        try await scene.house.store.write { try $0.releases.clearNotes(of: ["cam"]) }
         try await scene.release(until: "it still waits", isWaiting)
         #expect(try scene.stands)
         scene.clocks.advance(by: .seconds(2))
@@ -215,7 +215,7 @@ struct UnsureReleaseTests {
             store: try await Store.open(scene.house.settings.state, clocks: scene.clocks, sorting: .oldestFirst),
             clocks: scene.clocks, log: .silent)
         try await scene.release(until: "it is released", in: next) {
-            try await next.store.asset(scene.asset)?.sourceState == .released
+            try await next.store.read { try $0.assets.find(scene.asset) }?.sourceState == .released
         }
         #expect(try !scene.stands)
     }
@@ -271,11 +271,11 @@ struct UnsureReleaseTests {
     func keptForAWhile() async throws {
         let scene = try await Scene(.unknown(.notTold), action: .keep)
         try await scene.release(until: "it is kept") { try await scene.source().state == .kept }
-        #expect(try await scene.house.store.expire([scene.asset]) == [scene.asset])
+        #expect(try await scene.house.store.write { try $0.transitions.expire([scene.asset]) } == [scene.asset])
         try await scene.release(until: "it is judged") { try await scene.isOver() }
         #expect(try scene.stands)
         #expect(try await scene.source().note?.contains("release_unsure: keep") == true)
-        #expect(try await scene.house.store.kept(in: "cam", limit: 10).isEmpty)
+        #expect(try await scene.house.store.read { try $0.keptSources.oldest(in: "cam", limit: 10) }.isEmpty)
     }
 
     @Test(

@@ -103,14 +103,14 @@ struct MetricsTests {
             settings.policy.rules = PolicyRules(quotas: [Quota(period: .day, bytes: 1000)])
         }
         let account = SpendingAccount(destination: "nas", folder: nil, network: .unmetered)
-        try await scene.daemon.house.store.pay([Payment(account, Spending(bytes: 360))])
+        try await scene.daemon.house.store.write { try $0.ledger.pay([Payment(account, Spending(bytes: 360))]) }
         let day: Duration = .seconds(86_400)
         #expect(number(try await scene.daemon.metrics(), .quotaUsedBytes, "policy", "1 kB a day") ?? -1 >= 0)
         clocks.advance(by: day * 2)
         #expect(number(try await scene.daemon.metrics(), .quotaUsedBytes, "policy", "1 kB a day") == 0)
-        try await scene.daemon.house.store.pay([Payment(account, Spending(bytes: 40))])
+        try await scene.daemon.house.store.write { try $0.ledger.pay([Payment(account, Spending(bytes: 40))]) }
         clocks.advance(by: day * 2)
-        try await scene.daemon.house.store.pay([Payment(account, Spending(bytes: 50))])
+        try await scene.daemon.house.store.write { try $0.ledger.pay([Payment(account, Spending(bytes: 50))]) }
         #expect(number(try await scene.daemon.metrics(), .quotaUsedBytes, "policy", "1 kB a day") == 50)
         try await scene.stop()
     }

@@ -43,16 +43,16 @@ struct PlanTests {
         let (store, account) = (
             scene.daemon.house.store, SpendingAccount(destination: "nas", folder: "cam", network: .any)
         )
-        try await store.pay([Payment(account, Spending(bytes: 1_040 * 3600))])
+        try await store.write { try $0.ledger.pay([Payment(account, Spending(bytes: 1_040 * 3600))]) }
         // Very few bytes in an hour show nothing about the speed.
         #expect(try await scene.daemon.plan(PlanQuery()).rates == unknown.rates)
-        try await store.pay([Payment(account, Spending(bytes: 103_999 * 1_040 / 1_000 * 3600))])
+        try await store.write { try $0.ledger.pay([Payment(account, Spending(bytes: 103_999 * 1_040 / 1_000 * 3600))]) }
         let known = try await scene.daemon.plan(PlanQuery())
         #expect(known.rates.map(\.source) == ["usage"])
         #expect(known.rates.first?.rate.map { (100_000...105_000).contains($0) } == true)
         #expect(known.steps.first?.bytes == 3000)
         // A measurement of an earlier run.
-        try await store.keep(speed: 500_000, to: "nas")
+        try await store.write { try $0.settings.store(speed: 500_000, to: "nas") }
         #expect(
             try await scene.daemon.plan(PlanQuery()).rates
                 == [PlanRateView(destination: "nas", rate: 500_000, source: "measured")])

@@ -10,7 +10,7 @@ struct ShownStateTests {
     private static let door = UploadClass(folder: "door", destination: "nas")
 
     private static func search(_ state: String) -> ShownStateSearch {
-        var filter = Store.Filter()
+        var filter = UploadFilter()
         filter.states = [.staging, .queued, .uploading]
         var search = ShownStateSearch(state: state, filter: filter)
         let hold = Hold(.schedule, since: WallTime(milliseconds: 0), text: "closed")

@@ -21,9 +21,11 @@ struct UsageTests {
         let store = scene.daemon.house.store
         let account = SpendingAccount(destination: "old", folder: nil, network: .unmetered)
         let metered = SpendingAccount(destination: "nas", folder: "cam", network: .metered)
-        try await store.pay(
-            [Payment(account, Spending(bytes: 360)), Payment(metered, Spending(bytes: 40, received: 7))],
-            reserving: [Reservation(account, Spending(bytes: 30))])
+        try await store.write {
+            try $0.ledger.pay(
+                [Payment(account, Spending(bytes: 360)), Payment(metered, Spending(bytes: 40, received: 7))],
+                reserving: [Reservation(account, Spending(bytes: 30))])
+        }
         var query = UsageQuery()
         query.by = "destination"
         let view = try await scene.daemon.usage(query)
@@ -112,15 +114,15 @@ struct UsageTests {
         let account = SpendingAccount(destination: "nas", folder: "cam", network: .any)
         let hour = Period.hour.interval(around: clocks.wall(), in: .local).lowerBound
         let day = Period.day.interval(around: clocks.wall().advanced(by: .seconds(50 * 86_400)), in: .local).lowerBound
-        try await store.pay([Payment(account, Spending(bytes: 400))])
-        #expect(try await store.usage(since: WallTime(milliseconds: 0)).map(\.at) == [hour])
+        try await store.write { try $0.ledger.pay([Payment(account, Spending(bytes: 400))]) }
+        #expect(try await store.read { try $0.ledger.usage(since: WallTime(milliseconds: 0)) }.map(\.at) == [hour])
         clocks.advance(by: .seconds(50 * 86_400))
         scene.daemon.house.maintenanceSignal.signal()
         try await eventually("the hour became its day") {
-            try await store.usage(since: WallTime(milliseconds: 0)).map(\.at)
+            try await store.read { try $0.ledger.usage(since: WallTime(milliseconds: 0)) }.map(\.at)
                 == [Period.day.interval(around: hour, in: .local).lowerBound]
         }
-        #expect(try await store.spent(since: day) == .none)
+        #expect(try await store.read { try $0.ledger.spent(since: day) } == .none)
         try await scene.stop()
     }
 

@@ -57,7 +57,7 @@ struct AfterPartTests {
         try await scene.reachability(.queued, [id])
         try await status(scene)
         #expect(scene.remote.parts == [0, 1] && scene.remote.began == ["a.mp4"])
-        #expect(try await scene.daemon.house.store.upload(id)?.acked == 200)
+        #expect(try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.acked == 200)
         #expect(try await scene.daemon.show(id).upload.state == "waiting")
         _ = try await scene.daemon.resume(Self.selection(scope, id))
         try await eventually("it goes on behind that") { scene.remote.parts.contains(2) }
@@ -105,7 +105,7 @@ struct AfterPartTests {
         try await status(scene)
         _ = try await scene.daemon.pause(Self.selection(scope, id))
         try await scene.reachability(.queued, [id])
-        #expect(try await scene.daemon.house.store.upload(id)?.acked == 100)
+        #expect(try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.acked == 100)
         try await scene.stop()
     }
 
@@ -117,7 +117,7 @@ struct AfterPartTests {
         #expect(try await scene.state(id) == .uploading)
         _ = try await scene.daemon.limit(LimitRequest(rate: 0, duration: 600), by: "test")
         try await scene.reachability(.queued, [id])
-        #expect(try await scene.daemon.house.store.upload(id)?.acked == 100)
+        #expect(try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.acked == 100)
         try await scene.stop()
     }
 
@@ -141,7 +141,7 @@ struct AfterPartTests {
         let (scene, id) = try await begun()
         _ = try await scene.daemon.pause(Self.selection(.one, id, afterPart: true))
         try await scene.stop()
-        let upload = try #require(try await scene.daemon.house.store.upload(id))
+        let upload = try #require(try await scene.daemon.house.store.read { try $0.uploads.find(id) })
         #expect(upload.pausedAt != nil && upload.acked == 100 && upload.state == .queued)
     }
 
@@ -162,7 +162,7 @@ struct AfterPartTests {
         try await scene.reachability(.completed, [long])
         let bundled = Set(scene.remote.bundles.flatMap(\.self).map(\.display))
         let left = try await ids.asyncCompactMap { id in
-            try await scene.daemon.house.store.row(id).flatMap {
+            try await scene.daemon.house.store.read { try $0.uploads.row(id) }.flatMap {
                 bundled.contains($0.asset.path.name.display) ? id : nil
             }
         }

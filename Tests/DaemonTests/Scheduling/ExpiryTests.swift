@@ -85,7 +85,7 @@ struct ExpiryTests {
         }
         _ = try await scene.daemon.pause(Selection(destination: "cloud"))
         _ = try await scene.add("a.mp4")
-        let uploads = try await scene.daemon.house.store.uploads(of: 1)
+        let uploads = try await scene.daemon.house.store.read { try $0.uploads.of(1) }
         let ids = Dictionary(uploads.map { ($0.destination, $0.id) }, uniquingKeysWith: { $1 })
         try await scene.reachability(.completed, [try #require(ids["nas"])])
         try await goOn(scene, clocks, by: .seconds(7 * 86_400))
@@ -93,7 +93,7 @@ struct ExpiryTests {
         try await eventually("its copy is gone") { try scene.copies.isEmpty }
         #expect(try FileStatus.ifPresent(at: scene.folder.path.appending("cam/a.mp4")) != nil)
         try await eventually("that is recorded") {
-            try await scene.daemon.house.store.asset(1)?.sourceState == .kept
+            try await scene.daemon.house.store.read { try $0.assets.find(1) }?.sourceState == .kept
         }
         try await scene.stop()
     }

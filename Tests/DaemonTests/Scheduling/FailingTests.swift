@@ -31,7 +31,7 @@ struct FailingTests {
         scene.remote.standard = .fail(remedy)
         let id = try await scene.add("a.mp4")
         try await eventually("it is tried again and again") { scene.remote.began.count > 12 }
-        #expect(try await scene.daemon.house.store.upload(id)?.attempt == 0)
+        #expect(try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.attempt == 0)
         scene.remote.letGo()
         try await scene.reachability(.completed, [id])
         try await scene.stop()
@@ -44,7 +44,7 @@ struct FailingTests {
         let id = try await scene.add("a.mp4")
         try await scene.reachability(.failed, [id])
         #expect(scene.remote.began.count == 3)
-        let failure = try #require(try await scene.daemon.house.store.failures(id).last?.failure)
+        let failure = try #require(try await scene.daemon.house.store.read { try $0.failures.of(id) }.last?.failure)
         #expect(failure.message.hasSuffix("(attempt 3 of 3)"), "\(failure)")
         try await scene.stop()
     }
@@ -78,7 +78,7 @@ struct FailingTests {
         // The next try after an hour: 15 minutes apart at most.
         let took = clocks.wall().milliseconds - began.milliseconds
         #expect((3_600_000...4_600_000).contains(took), "\(took)")
-        let failure = try #require(try await scene.daemon.house.store.failures(id).last?.failure)
+        let failure = try #require(try await scene.daemon.house.store.read { try $0.failures.of(id) }.last?.failure)
         #expect(failure.message.contains("`retry.give_up_after` is 1h") && !failure.retryable, "\(failure)")
         scene.remote.letGo()
         _ = try await scene.daemon.retry(Selection(ids: [id]))
@@ -155,9 +155,10 @@ struct FailingTests {
         var waits: [Duration] = []
         for number in 1...5 {
             try await eventually("attempt \(number) is over") {
-                try await scene.daemon.house.store.failures(id).count == number && scene.remote.running.isEmpty
+                try await scene.daemon.house.store.read { try $0.failures.of(id) }.count == number
+                    && scene.remote.running.isEmpty
             }
-            let until = try #require(try await scene.daemon.house.store.upload(id)?.backoffUntil)
+            let until = try #require(try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.backoffUntil)
             waits.append(until.since(clocks.monotonic()))
             try await eventually("the dispatcher waits") { scene.daemon.house.schedulingSignal.isWaiting }
             clocks.advance(by: until.since(clocks.monotonic()) + .milliseconds(1))
@@ -177,8 +178,10 @@ struct FailingTests {
         try await run(folder, remote) { scene in
             let store = scene.daemon.house.store
             try await scene.reachability(.completed, [try await scene.add("a.mp4")])
-            try await eventually("it is kept") { try await store.requestSize(to: "nas", at: "here") == size }
-            #expect(try await store.requestSize(to: "nas", at: "there:443") == nil)
+            try await eventually("it is kept") {
+                try await store.read { try $0.settings.requestSize(to: "nas", at: "here") } == size
+            }
+            #expect(try await store.read { try $0.settings.requestSize(to: "nas", at: "there:443") } == nil)
         }
         remote.learn(nil)
         try await run(folder, remote) { scene in
@@ -188,7 +191,9 @@ struct FailingTests {
             // A forgotten size stays forgotten.
             remote.learn(nil)
             try await scene.reachability(.completed, [try await scene.add("c.mp4")])
-            try await eventually("it is not kept") { try await store.requestSize(to: "nas", at: "here") == nil }
+            try await eventually("it is not kept") {
+                try await store.read { try $0.settings.requestSize(to: "nas", at: "here") } == nil
+            }
         }
     }
 

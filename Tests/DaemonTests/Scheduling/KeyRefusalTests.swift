@@ -25,7 +25,7 @@ struct KeyRefusalSceneTests {
             }
         }
         try await scene.reachability(.queued, [bad])
-        #expect(try await scene.daemon.house.store.upload(bad)?.attempt == 0)
+        #expect(try await scene.daemon.house.store.read { try $0.uploads.find(bad) }?.attempt == 0)
         scene.remote.letGo()
         _ = try await scene.daemon.resume(Selection(all: true))
         try await scene.reachability(.completed, [bad])
@@ -46,11 +46,11 @@ struct KeyRefusalSceneTests {
         }
         // The running uploads are accepted, and after each of them one is tried.
         #expect(scene.remote.began.count <= 2 * running + 3)
-        for id in ids { #expect(try await scene.daemon.house.store.upload(id)?.state != .failed) }
+        for id in ids { #expect(try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.state != .failed) }
         scene.remote.letGo()
         _ = try await scene.daemon.reload()
         try await scene.reachability(.completed, ids)
-        for id in ids { #expect(try await scene.daemon.house.store.upload(id)?.attempt == 0) }
+        for id in ids { #expect(try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.attempt == 0) }
         try await scene.stop()
     }
 

@@ -43,7 +43,7 @@ struct WindowTests {
         scene.goOn(clocks, to: try Times.local(6))
         try await scene.isRunning(0)
         try await scene.reachability(.queued, [id])
-        let upload = try #require(try await scene.daemon.house.store.upload(id))
+        let upload = try #require(try await scene.daemon.house.store.read { try $0.uploads.find(id) })
         #expect(upload.attempt == 0)
         scene.remote.letGo()
         scene.goOn(clocks, to: try Times.local(22))
@@ -104,9 +104,11 @@ struct WindowTests {
         try await scene.reachability(.queued, [id])
         _ = try await scene.daemon.cancel(Selection(ids: [id]))
         try await eventually("the removal was looked at") { scene.daemon.house.removalSignal.isWaiting }
-        #expect(try await scene.daemon.house.store.remoteDeletions().count == 1)
+        #expect(try await scene.daemon.house.store.read { try $0.remoteDeletions.all() }.count == 1)
         scene.goOn(clocks, to: try Times.local(22))
-        try await eventually("it is removed") { try await scene.daemon.house.store.remoteDeletions().isEmpty }
+        try await eventually("it is removed") {
+            try await scene.daemon.house.store.read { try $0.remoteDeletions.all() }.isEmpty
+        }
         try await scene.stop()
     }
 

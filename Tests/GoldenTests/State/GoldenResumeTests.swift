@@ -126,7 +126,7 @@ struct GoldenResumeTests {
         #expect(try FileStatus(at: folder.path.appending("state/sluice.db-wal")).size > 0)
         let store = try await Store.open(
             folder.path.appending("state"), clocks: SystemClocks(), sorting: .newestFirst)
-        #expect(try await store.row(ids.bucket)?.upload.acked == 5_242_880)
+        #expect(try await store.read { try $0.uploads.row(ids.bucket) }?.upload.acked == 5_242_880)
         #expect(await store.seq >= 114)
         await store.close()
     }

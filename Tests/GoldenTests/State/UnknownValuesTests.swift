@@ -104,8 +104,13 @@ struct UnknownValuesTests {
         // It counts where what went over networks of an unknown kind does.
         let store = try await Store.open(scene.state, clocks: SystemClocks(), sorting: .newestFirst)
         let since = WallTime(milliseconds: 0)
-        #expect(try await store.spent(since: since, destination: "refused", networks: [.unknown, .metered]).bytes > 0)
-        #expect(try await store.spent(since: since, destination: "refused", networks: [.metered]).bytes == 0)
+        #expect(
+            try await store.read {
+                try $0.ledger.spent(since: since, destination: "refused", networks: [.unknown, .metered])
+            }.bytes > 0)
+        #expect(
+            try await store.read { try $0.ledger.spent(since: since, destination: "refused", networks: [.metered]) }
+                .bytes == 0)
         await store.close()
         // The copy of an asset of an unknown state may be all that is left of a file.
         #expect(try Files.read(scene.root.appending("staging/11")).count == 2000)

@@ -13,7 +13,7 @@ struct BacklogTests {
         for file in files { try await scene.stage(Scene.arrival(file)) }
         let first = try #require(try await scene.store.claim("nas", passingOver: []))
         _ = await scene.store.effort(.runs)
-        let backlog = try await scene.store.backlog(reading: 100)
+        let backlog = try await scene.store.read { try $0.backlog.classes(reading: 100) }
         let nas = try #require(backlog.first { $0.destination == "nas" })
         #expect(backlog.count == 1)
         #expect(nas.first.count == 101)
@@ -27,11 +27,11 @@ struct BacklogTests {
     @Test("what has no copy yet and what somebody paused is told by itself")
     func apart() async throws {
         let scene = try await Scene(sorting: .smallestFirst)
-        _ = try await scene.store.record([Scene.arrival(Scene.file("new", size: 5))])
+        _ = try await scene.store.write { try $0.arrivals.record([Scene.arrival(Scene.file("new", size: 5))]) }
         for name in ["a", "b"] { try await scene.stage(Scene.arrival(Scene.file(name, size: 70))) }
-        let id = try #require(try await scene.store.backlog().first?.first.first?.id)
-        try await scene.store.pause(id, true)
-        let nas = try #require(try await scene.store.backlog().first)
+        let id = try #require(try await scene.store.read { try $0.backlog.classes() }.first?.first.first?.id)
+        try await scene.store.write { try $0.transitions.pause([id], true) }
+        let nas = try #require(try await scene.store.read { try $0.backlog.classes() }.first)
         #expect(nas.unstaged == Spending(bytes: 5, files: 1))
         #expect(nas.paused == Spending(bytes: 70, files: 1))
         #expect(nas.first.count == 1 && nas.rest == .none)

@@ -10,12 +10,14 @@ struct CompanionTests {
         let scene = try await Scene()
         var arrivals = ["a.mp4", "a.jpg", "b.mp4"].map { Scene.arrival(Scene.file($0)) }
         for index in 0...1 { arrivals[index].unit = 0 }
-        _ = try await scene.store.record(arrivals)
-        let assets = try await scene.store.arrived(limit: 3, except: [])
-        _ = try await scene.store.staged(assets.map { Store.Copied(asset: $0.id, sha256: noise(32)) })
+        _ = try await scene.store.write { [arrivals] tx in try tx.arrivals.record(arrivals) }
+        let assets = try await scene.store.read { try $0.staging.waiting(limit: 3, except: []) }
+        _ = try await scene.store.write { tx in
+            try tx.staging.record(assets.map { StagedCopy(asset: $0.id, sha256: noise(32)) })
+        }
         func id(_ name: String) async throws -> String {
             let asset = try #require(assets.first { $0.path.name.display == name })
-            return try #require(try await scene.store.uploads(of: asset.id).first).id
+            return try #require(try await scene.store.read { try $0.uploads.of(asset.id) }.first).id
         }
         return (scene, try await id("a.mp4"), try await id("a.jpg"), try await id("b.mp4"))
     }
@@ -25,11 +27,11 @@ struct CompanionTests {
     @Test("are told of each other, with what the remote has, and of nobody else")
     func told() async throws {
         let (scene, video, image, stranger) = try await scene()
-        #expect(try await scene.store.companions(of: image).map(\.state) == [.queued])
-        #expect(try await scene.store.companions(of: stranger).isEmpty)
+        #expect(try await scene.store.read { try $0.uploads.companions(of: image) }.map(\.state) == [.queued])
+        #expect(try await scene.store.read { try $0.uploads.companions(of: stranger) }.isEmpty)
         while let claim = try await scene.store.claim("nas", passingOver: []), claim.upload.id != video {}
-        try await scene.store.finish(video, .verified(Self.there))
-        let told = try await scene.store.companions(of: image)
+        try await scene.store.write { try $0.attempts.finish(video, .verified(Self.there)) }
+        let told = try await scene.store.read { try $0.uploads.companions(of: image) }
         #expect(told.map(\.state) == [.completed])
         #expect(told.first?.remote == Self.there)
     }
@@ -40,9 +42,13 @@ struct CompanionTests {
         let failure = Failure(.transient, code: "x", message: "x", at: WallTime(milliseconds: 1), retryable: true)
         for _ in 0..<3 { _ = try await scene.store.claim("nas", passingOver: []) }
         let later = scene.clocks.monotonic().advanced(by: .seconds(300))
-        for id in [image, stranger] { try await scene.store.finish(id, .held(failure, until: later)) }
+        for id in [image, stranger] {
+            try await scene.store.write { try $0.attempts.finish(id, .held(failure, until: later)) }
+        }
         #expect(try await scene.store.claim("nas", passingOver: []) == nil)
-        try await scene.store.finish(video, isGood ? .verified(Self.there) : .refused(failure))
+        try await scene.store.write {
+            try $0.attempts.finish(video, isGood ? .verified(Self.there) : .refused(failure))
+        }
         #expect(try await scene.store.claim("nas", passingOver: [])?.upload.id == image)
         #expect(try await scene.store.claim("nas", passingOver: []) == nil)
     }
@@ -52,14 +58,16 @@ struct CompanionTests {
         let (scene, video, image, _) = try await scene()
         let failure = Failure(.transient, code: "x", message: "x", at: WallTime(milliseconds: 1), retryable: true)
         for _ in 0..<3 { _ = try await scene.store.claim("nas", passingOver: []) }
-        let known = try await scene.store.companions(of: image)
-        try await scene.store.finish(video, isGood ? .verified(Self.there) : .refused(failure))
+        let known = try await scene.store.read { try $0.uploads.companions(of: image) }
+        try await scene.store.write {
+            try $0.attempts.finish(video, isGood ? .verified(Self.there) : .refused(failure))
+        }
         let later = scene.clocks.monotonic().advanced(by: .seconds(300))
-        try await scene.store.finish(image, .held(failure, until: later, knowing: known))
+        try await scene.store.write { try $0.attempts.finish(image, .held(failure, until: later, knowing: known)) }
         #expect(try await scene.store.claim("nas", passingOver: [])?.upload.id == image)
         // Now it knows the state, so it waits.
-        let now = try await scene.store.companions(of: image)
-        try await scene.store.finish(image, .held(failure, until: later, knowing: now))
+        let now = try await scene.store.read { try $0.uploads.companions(of: image) }
+        try await scene.store.write { try $0.attempts.finish(image, .held(failure, until: later, knowing: now)) }
         #expect(try await scene.store.claim("nas", passingOver: []) == nil)
     }
 
@@ -67,9 +75,9 @@ struct CompanionTests {
     func removed() async throws {
         let (scene, video, image, _) = try await scene()
         while let claim = try await scene.store.claim("nas", passingOver: []), claim.upload.id != video {}
-        try await scene.store.finish(video, .verified(Self.there))
-        _ = try await scene.store.leave([video], .dismissed)
-        #expect(try await scene.store.companions(of: image).map(\.state) == [.completed])
+        try await scene.store.write { try $0.attempts.finish(video, .verified(Self.there)) }
+        _ = try await scene.store.write { try $0.transitions.dismiss([video], .dismissed) }
+        #expect(try await scene.store.read { try $0.uploads.companions(of: image) }.map(\.state) == [.completed])
     }
 
     @Test("of a name that is used again, each round is told of its own first, also one that came late")
@@ -81,9 +89,11 @@ struct CompanionTests {
                 arrivals[index].unit = 0
                 if joins { arrivals[index].joins = "a.mp4" }
             }
-            _ = try await scene.store.record(arrivals)
-            let assets = try await scene.store.arrived(limit: 9, except: [])
-            _ = try await scene.store.staged(assets.map { Store.Copied(asset: $0.id, sha256: noise(32)) })
+            _ = try await scene.store.write { [arrivals] tx in try tx.arrivals.record(arrivals) }
+            let assets = try await scene.store.read { try $0.staging.waiting(limit: 9, except: []) }
+            _ = try await scene.store.write { tx in
+                try tx.staging.record(assets.map { StagedCopy(asset: $0.id, sha256: noise(32)) })
+            }
             scene.clocks.advance(by: .seconds(5))
         }
         // The image before its video, in the order of names; then both again, the image late.
@@ -96,11 +106,15 @@ struct CompanionTests {
         let images = claims.filter { $0.upload.name == "a.jpg" }.sorted { $0.asset.id < $1.asset.id }.map(\.upload.id)
         #expect(videos.count == 2 && images.count == 2)
         for (number, video) in videos.enumerated() {
-            try await scene.store.finish(
-                video, .verified(RemoteObject(id: "/videos/\(number)", url: nil, verifiedBy: "offset")))
+            try await scene.store.write {
+                try $0.attempts.finish(
+                    video, .verified(RemoteObject(id: "/videos/\(number)", url: nil, verifiedBy: "offset")))
+            }
         }
         for (number, image) in images.enumerated() {
-            let first = try await scene.store.companions(of: image).first { $0.state == .completed }
+            let first = try await scene.store.read { try $0.uploads.companions(of: image) }.first {
+                $0.state == .completed
+            }
             #expect(first?.remote?.id == "/videos/\(number)")
         }
     }

@@ -16,7 +16,7 @@ struct ExpiryTests {
 
     private func aged(_ store: Store, _ days: Int = 7, most: Int = 200) async throws -> (ids: [String], next: WallTime?)
     {
-        try await store.aged(Self.cam, by: try expiry(days), oldest: oldest, most: most)
+        try await store.read { try $0.lists.aged(Self.cam, by: try expiry(days), oldest: oldest, most: most) }
     }
 
     @Test("the oldest are found with the time of the next, and end with a reason; nothing else is touched")
@@ -24,8 +24,10 @@ struct ExpiryTests {
         let scene = try await Scene()
         let old = try await scene.stage(Scene.arrival(Scene.file("old"), to: ["nas", "cloud"]))
         guard
-            case .recorded(let bare, let copying)? = try await scene.store.record([Scene.arrival(Scene.file("bare"))])
-                .first
+            case .recorded(let bare, let copying)? = try await scene.store.write({
+                try $0.arrivals.record([Scene.arrival(Scene.file("bare"))])
+            })
+            .first
         else { throw Scene.Unexpected() }
         scene.clocks.advance(by: Self.day)
         let found = scene.clocks.wall()
@@ -37,16 +39,18 @@ struct ExpiryTests {
         #expect(due.next == found.advanced(by: Self.day * 7))
         #expect(try await aged(scene.store, most: 1).ids == [old.uploads[0]])
         let seq = await scene.store.seq
-        #expect(try await scene.store.expire(due.ids).map(\.upload.id) == due.ids)
-        #expect(try await scene.store.row(old.uploads[0])?.isExpired == true)
-        #expect(try await scene.store.upload(old.uploads[1])?.state == .queued)
-        #expect(try await scene.store.upload(young.uploads[0])?.state == .queued)
-        #expect(try await scene.store.asset(bare)?.state == .dropped, "nobody needs its copy")
-        #expect(try await scene.store.failures(copying[0]).last?.failure.code == Expiry.code)
-        let events = try await scene.store.events(after: seq, limit: 200).filter { $0.type == "cancelled" }
+        #expect(try await scene.store.write { try $0.transitions.expire(due.ids) }.map(\.upload.id) == due.ids)
+        #expect(try await scene.store.read { try $0.uploads.row(old.uploads[0]) }?.isExpired == true)
+        #expect(try await scene.store.read { try $0.uploads.find(old.uploads[1]) }?.state == .queued)
+        #expect(try await scene.store.read { try $0.uploads.find(young.uploads[0]) }?.state == .queued)
+        #expect(try await scene.store.read { try $0.assets.find(bare) }?.state == .dropped, "nobody needs its copy")
+        #expect(try await scene.store.read { try $0.failures.of(copying[0]) }.last?.failure.code == Expiry.code)
+        let events = try await scene.store.read { try $0.events.list(after: seq, limit: 200) }.filter {
+            $0.type == "cancelled"
+        }
         #expect(events.map(\.detail["reason"]) == ["expired", "expired"])
         #expect(try await aged(scene.store).ids.isEmpty)
-        #expect(try await scene.store.expire(due.ids).isEmpty)
+        #expect(try await scene.store.write { try $0.transitions.expire(due.ids) }.isEmpty)
     }
 
     @Test("what is under way is not cut off, and what a person began again is sent, however old")
@@ -56,15 +60,15 @@ struct ExpiryTests {
         _ = try await scene.store.claim("nas", passingOver: [])
         scene.clocks.advance(by: Self.day * 8)
         #expect(try await aged(scene.store).ids.isEmpty)
-        #expect(try await scene.store.expire(one.uploads).isEmpty)
-        try await scene.store.finish(one.uploads[0], .yielded)
+        #expect(try await scene.store.write { try $0.transitions.expire(one.uploads) }.isEmpty)
+        try await scene.store.write { try $0.attempts.finish(one.uploads[0], .yielded) }
         #expect(try await aged(scene.store).ids == one.uploads)
-        _ = try await scene.store.expire(one.uploads)
-        _ = try await scene.store.retry(one.uploads[0], fromCopy: true)
+        _ = try await scene.store.write { try $0.transitions.expire(one.uploads) }
+        _ = try await scene.store.write { try $0.transitions.retry(one.uploads[0], fromCopy: true) }
         #expect(try await aged(scene.store).ids.isEmpty)
         // When a person has cancelled it, it does not count as expired any more.
-        _ = try await scene.store.cancel(one.uploads)
-        #expect(try await scene.store.row(one.uploads[0])?.isExpired == false)
+        _ = try await scene.store.write { try $0.transitions.cancel(one.uploads) }
+        #expect(try await scene.store.read { try $0.uploads.row(one.uploads[0]) }?.isExpired == false)
     }
 
     @Test("an expired upload keeps the source, though another destination has it verified")
@@ -72,15 +76,18 @@ struct ExpiryTests {
         let scene = try await Scene()
         let both = try await scene.stage(Scene.arrival(Scene.file("both"), to: ["nas", "cloud"]))
         let claim = try #require(try await scene.store.claim("cloud", passingOver: []))
-        try await scene.store.finish(
-            claim.upload.id, .verified(RemoteObject(id: nil, url: nil, verifiedBy: "offset")))
-        #expect(try await scene.store.releasable(limit: 10).isEmpty)
+        try await scene.store.write {
+            try $0.attempts.finish(
+                claim.upload.id, .verified(RemoteObject(id: nil, url: nil, verifiedBy: "offset")))
+        }
+        #expect(try await scene.store.read { try $0.releases.releasable(limit: 10) }.isEmpty)
         scene.clocks.advance(by: Self.day * 8)
-        _ = try await scene.store.expire(try await aged(scene.store).ids)
-        #expect(try await scene.store.releasable(limit: 10).map(\.verdict) == [.keepSource])
-        _ = try await scene.store.retry(both.uploads[0], fromCopy: true)
-        _ = try await scene.store.cancel([both.uploads[0]])
-        #expect(try await scene.store.releasable(limit: 10).map(\.verdict) == [.release])
+        let old = try await aged(scene.store).ids
+        _ = try await scene.store.write { try $0.transitions.expire(old) }
+        #expect(try await scene.store.read { try $0.releases.releasable(limit: 10) }.map(\.verdict) == [.keepSource])
+        _ = try await scene.store.write { try $0.transitions.retry(both.uploads[0], fromCopy: true) }
+        _ = try await scene.store.write { try $0.transitions.cancel([both.uploads[0]]) }
+        #expect(try await scene.store.read { try $0.releases.releasable(limit: 10) }.map(\.verdict) == [.release])
     }
 
     @Test(
@@ -90,7 +97,9 @@ struct ExpiryTests {
         let clocks = ManualClocks()
         var store = try await Store.open(folder.path, clocks: clocks, sorting: .newestFirst)
         let file = Scene.arrival(Scene.file("before"))
-        guard case .recorded(_, let before)? = try await store.record([file]).first else { throw Scene.Unexpected() }
+        guard case .recorded(_, let before)? = try await store.write({ try $0.arrivals.record([file]) }).first else {
+            throw Scene.Unexpected()
+        }
         // A slow clock is corrected: no upload is a week old, though it looks so.
         clocks.step(by: Self.day * 8)
         #expect(try await aged(store).ids.isEmpty)
@@ -99,7 +108,9 @@ struct ExpiryTests {
         await store.close()
         store = try await Store.open(folder.path, clocks: clocks, sorting: .newestFirst)
         let again = Scene.arrival(Scene.file("after"))
-        guard case .recorded(_, let after)? = try await store.record([again]).first else { throw Scene.Unexpected() }
+        guard case .recorded(_, let after)? = try await store.write({ try $0.arrivals.record([again]) }).first else {
+            throw Scene.Unexpected()
+        }
         clocks.step(by: Self.day * 30)
         #expect(try await aged(store).ids == before)
         clocks.advance(by: Self.day * 7)
@@ -113,7 +124,9 @@ struct ExpiryTests {
         let clocks = ManualClocks(wall: WallTime(milliseconds: 5_000))
         var store = try await Store.open(folder.path, clocks: clocks, sorting: .newestFirst)
         let file = Scene.arrival(Scene.file("a"))
-        guard case .recorded(_, let ids)? = try await store.record([file]).first else { throw Scene.Unexpected() }
+        guard case .recorded(_, let ids)? = try await store.write({ try $0.arrivals.record([file]) }).first else {
+            throw Scene.Unexpected()
+        }
         await store.close()
         clocks.step(by: .milliseconds(1_795_161_600_000))
         store = try await Store.open(folder.path, clocks: clocks, sorting: .newestFirst)

@@ -33,7 +33,7 @@ struct KnownTests {
                 buried.append(Self.identity(name, folder, &dice))
             }
         }
-        try await scene.store.skip(buried)
+        try await scene.store.write { [buried] tx in try tx.tombstones.skip(buried) }
         for count in [1, 2, 40, 900] {
             var asked: [StoredIdentity] = []
             for _ in 0..<count {
@@ -48,7 +48,7 @@ struct KnownTests {
             }
             var alone: [Bool] = []
             for identity in asked {
-                let stone = try await scene.store.tombstone(identity.folder, identity.relative)
+                let stone = try await scene.store.read { try $0.tombstones.find(identity.folder, identity.relative) }
                 alone.append(stone?.identity.isSameVersion(as: identity) ?? false)
             }
             #expect(try await scene.store.known(asked) == alone, "seed \(seed), \(count) asked about")
@@ -60,7 +60,7 @@ struct KnownTests {
     func steps() async throws {
         let scene = try await Scene()
         let all = (0..<4_000).map { Scene.file("clip-\(10_000 + $0)").identity }
-        try await scene.store.skip(all)
+        try await scene.store.write { try $0.tombstones.skip(all) }
         func cost(_ asked: [StoredIdentity]) async throws -> (searches: Int, steps: Int) {
             func spent(_ measure: Connection.Measure) async -> Int {
                 await scene.store.effort(measure).filter { $0.key.contains("FROM tombstone") }.values.reduce(0, +)
@@ -81,7 +81,7 @@ struct KnownTests {
     func renewal() async throws {
         let scene = try await Scene()
         let files = (0..<100).map { Scene.file("f\($0)").identity }
-        try await scene.store.skip(files)
+        try await scene.store.write { try $0.tombstones.skip(files) }
         /// The number of rows written.
         func asking() async throws -> Int {
             _ = await scene.store.effort(.runs)

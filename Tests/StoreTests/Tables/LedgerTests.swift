@@ -31,49 +31,61 @@ struct LedgerTests {
         }
 
         func spent(_ period: Period = .day) async throws -> Int64 {
-            try await store.spent(since: period.interval(around: clocks.wall(), in: zone).lowerBound).bytes
+            try await store.read {
+                try $0.ledger.spent(since: period.interval(around: clocks.wall(), in: zone).lowerBound)
+            }.bytes
         }
     }
 
     @Test("what is reserved is not spent yet; what is settled is, less or more, and once")
     func settling() async throws {
         let books = try await Books()
-        let one = try await books.store.reserve(Reservation(Self.nas, Spending(bytes: 800, files: 1)))
-        let two = try await books.store.reserve(Reservation(Self.nas, Spending(bytes: 800)))
+        let one = try await books.store.write {
+            try $0.ledger.reserve(Reservation(Self.nas, Spending(bytes: 800, files: 1)))
+        }
+        let two = try await books.store.write { try $0.ledger.reserve(Reservation(Self.nas, Spending(bytes: 800))) }
         #expect(try await books.spent() == 0)
-        #expect(try await books.store.reserved() == Spending(bytes: 1600, files: 1))
-        #expect(try await books.store.reserved(destination: "cloud") == .none)
-        try await books.store.settle(one, Spending(bytes: 300, files: 1))
+        #expect(try await books.store.read { try $0.ledger.reserved() } == Spending(bytes: 1600, files: 1))
+        #expect(try await books.store.read { try $0.ledger.reserved(destination: "cloud") } == .none)
+        try await books.store.write { try $0.ledger.settle(one, Spending(bytes: 300, files: 1)) }
         #expect(try await books.spent() == 300)
-        #expect(try await books.store.reserved() == Spending(bytes: 800))
+        #expect(try await books.store.read { try $0.ledger.reserved() } == Spending(bytes: 800))
         // A step and the next one of the same transfer are one transaction.
-        let three = try await books.store.pay(
-            [Payment(settling: two, Spending(bytes: 900))], reserving: [Reservation(Self.nas, Spending(bytes: 5))])
+        let three = try await books.store.write {
+            try $0.ledger.pay(
+                [Payment(settling: two, Spending(bytes: 900))], reserving: [Reservation(Self.nas, Spending(bytes: 5))])
+        }
         #expect(try await books.spent() == 1200)
-        #expect(try await books.store.reserved() == Spending(bytes: 5))
-        try await books.store.settle(two, Spending(bytes: 900))
-        try await books.store.pay([Payment(settling: three[0], .none), Payment(Self.cloud, Spending(bytes: 7))])
+        #expect(try await books.store.read { try $0.ledger.reserved() } == Spending(bytes: 5))
+        try await books.store.write { try $0.ledger.settle(two, Spending(bytes: 900)) }
+        try await books.store.write {
+            try $0.ledger.pay([Payment(settling: three[0], .none), Payment(Self.cloud, Spending(bytes: 7))])
+        }
         #expect(try await books.spent() == 1207)
-        #expect(try await books.store.reserved() == .none)
+        #expect(try await books.store.read { try $0.ledger.reserved() } == .none)
     }
 
     @Test("what was reserved when the process ended counts as sent, and settling it late changes nothing")
     func killed() async throws {
         var books = try await Books()
-        let step = try await books.store.reserve(Reservation(Self.nas, Spending(bytes: 8 << 20, files: 1)))
-        let settled = try await books.store.reserve(Reservation(Self.cloud, Spending(bytes: 100)))
-        try await books.store.settle(settled, Spending(bytes: 60))
+        let step = try await books.store.write {
+            try $0.ledger.reserve(Reservation(Self.nas, Spending(bytes: 8 << 20, files: 1)))
+        }
+        let settled = try await books.store.write {
+            try $0.ledger.reserve(Reservation(Self.cloud, Spending(bytes: 100)))
+        }
+        try await books.store.write { try $0.ledger.settle(settled, Spending(bytes: 60)) }
         try await books.killAndOpen()
         #expect(try await books.spent() == 8 << 20 + 60)
         #expect(
-            try await books.store.spent(since: WallTime(milliseconds: 0), destination: "nas")
+            try await books.store.read { try $0.ledger.spent(since: WallTime(milliseconds: 0), destination: "nas") }
                 == Spending(bytes: 8 << 20, files: 1))
-        #expect(try await books.store.reserved() == .none)
-        try await books.store.settle(step, .none)
+        #expect(try await books.store.read { try $0.ledger.reserved() } == .none)
+        try await books.store.write { try $0.ledger.settle(step, .none) }
         try await books.killAndOpen()
         #expect(try await books.spent() == 8 << 20 + 60)
         // A number is never reused: otherwise another transfer could settle the step.
-        let next = try await books.store.reserve(Reservation(Self.nas, Spending(bytes: 1)))
+        let next = try await books.store.write { try $0.ledger.reserve(Reservation(Self.nas, Spending(bytes: 1))) }
         #expect(next.id > step.id && next.id > settled.id)
     }
 
@@ -81,15 +93,15 @@ struct LedgerTests {
     func overMidnight() async throws {
         var books = try await Books()
         books.clocks.step(by: .seconds(15 * 3600 - 60))
-        let one = try await books.store.reserve(Reservation(Self.nas, Spending(bytes: 500)))
-        _ = try await books.store.reserve(Reservation(Self.cloud, Spending(bytes: 20)))
+        let one = try await books.store.write { try $0.ledger.reserve(Reservation(Self.nas, Spending(bytes: 500))) }
+        _ = try await books.store.write { try $0.ledger.reserve(Reservation(Self.cloud, Spending(bytes: 20))) }
         books.clocks.advance(by: .seconds(120))
-        try await books.store.settle(one, Spending(bytes: 400))
+        try await books.store.write { try $0.ledger.settle(one, Spending(bytes: 400)) }
         #expect(try await books.spent() == 400)
         try await books.killAndOpen()
         #expect(try await books.spent() == 420)
         // If the clock is not set when the machine starts, no bytes are dated back to 1970.
-        _ = try await books.store.reserve(Reservation(Self.nas, Spending(bytes: 3)))
+        _ = try await books.store.write { try $0.ledger.reserve(Reservation(Self.nas, Spending(bytes: 3))) }
         books.clocks.step(by: .seconds(-1_700_000_000))
         try await books.killAndOpen()
         books.clocks.step(by: .seconds(1_700_000_000))
@@ -105,33 +117,41 @@ struct LedgerTests {
             filling: BatchLimits(slots: 2), "nas", from: { _ in true },
             reserving: { Reservation(account, Spending(bytes: $0.upload.size + 2000, files: 1)) })
         let step = try #require(claims.first?.step)
-        #expect(try await scene.store.reserved(folder: "cam") == Spending(bytes: 2100, files: 1))
+        #expect(try await scene.store.read { try $0.ledger.reserved(folder: "cam") } == Spending(bytes: 2100, files: 1))
         let day = Period.day.interval(around: scene.clocks.wall(), in: .utc).lowerBound
-        try await scene.store.finish([
-            .init(
-                upload, .verified(RemoteObject(id: nil, url: nil, verifiedBy: "offset")),
-                payments: [Payment(settling: step, Spending(bytes: 900, files: 1))])
-        ])
-        #expect(try await scene.store.reserved() == .none)
-        #expect(try await scene.store.spent(since: day, networks: [.unknown]) == Spending(bytes: 900, files: 1))
+        try await scene.store.write {
+            try $0.attempts.finish([
+                .init(
+                    upload, .verified(RemoteObject(id: nil, url: nil, verifiedBy: "offset")),
+                    payments: [Payment(settling: step, Spending(bytes: 900, files: 1))])
+            ])
+        }
+        #expect(try await scene.store.read { try $0.ledger.reserved() } == .none)
+        #expect(
+            try await scene.store.read { try $0.ledger.spent(since: day, networks: [.unknown]) }
+                == Spending(bytes: 900, files: 1))
         // The bytes count, though the upload is over.
-        try await scene.store.finish(upload, .yielded, payments: [Payment(account, Spending(bytes: 11))])
-        #expect(try await scene.store.spent(since: day, destination: "nas") == Spending(bytes: 911, files: 1))
-        #expect(try await scene.store.spent(since: day, networks: [.metered]) == .none)
+        try await scene.store.write {
+            try $0.attempts.finish(upload, .yielded, payments: [Payment(account, Spending(bytes: 11))])
+        }
+        #expect(
+            try await scene.store.read { try $0.ledger.spent(since: day, destination: "nas") }
+                == Spending(bytes: 911, files: 1))
+        #expect(try await scene.store.read { try $0.ledger.spent(since: day, networks: [.metered]) } == .none)
     }
 
     @Test("a clock that is set back grants nothing a second time: what is dated later counts now, once, and ages")
     func clockSetBack() async throws {
         var books = try await Books()
-        try await books.store.pay([Payment(Self.nas, Spending(bytes: 70))])
+        try await books.store.write { try $0.ledger.pay([Payment(Self.nas, Spending(bytes: 70))]) }
         books.clocks.step(by: .seconds(-3 * 86_400))
         #expect(try await books.spent(.hour) == 70)
         // Also before the rows are dated again, and while they are dated later.
-        try await books.store.pay([Payment(Self.nas, Spending(bytes: 5))])
+        try await books.store.write { try $0.ledger.pay([Payment(Self.nas, Spending(bytes: 5))]) }
         #expect(try await books.spent(.hour) == 75)
         try await books.killAndOpen()
         #expect(try await books.spent(.hour) == 75)
-        let rows = try await books.store.usage(since: WallTime(milliseconds: 0))
+        let rows = try await books.store.read { try $0.ledger.usage(since: WallTime(milliseconds: 0)) }
         #expect(rows.map(\.spending.bytes).sorted() == [5, 70])
         #expect(rows.allSatisfy { $0.at <= books.clocks.wall() })
         books.clocks.advance(by: .seconds(3600))
@@ -148,7 +168,7 @@ struct LedgerTests {
     @Test("what is dated later than now does not count for longer than its hour, once the store was told of the clock")
     func redated() async throws {
         let books = try await Books()
-        try await books.store.pay([Payment(Self.nas, Spending(bytes: 70))])
+        try await books.store.write { try $0.ledger.pay([Payment(Self.nas, Spending(bytes: 70))]) }
         books.clocks.step(by: .seconds(-3 * 86_400))
         try await books.store.redateLedger()
         #expect(try await books.spent(.hour) == 70)
@@ -166,20 +186,28 @@ struct LedgerTests {
     func damaged() async throws {
         for (bytes, files) in [(Int64.max, Int64.min), (.min, .max), (-1, -1)] {
             let books = try await Books()
-            try await books.store.pay([
-                Payment(Self.nas, Spending(bytes: 70, files: 1)), Payment(Self.cloud, Spending(bytes: 70, files: 1)),
-            ])
+            try await books.store.write {
+                try $0.ledger.pay([
+                    Payment(Self.nas, Spending(bytes: 70, files: 1)),
+                    Payment(Self.cloud, Spending(bytes: 70, files: 1)),
+                ])
+            }
             let disk = try Connection(path: books.folder.path.appending("sluice.db"))
             try disk.execute("UPDATE usage SET bytes = \(bytes), files = \(files)")
             disk.close()
-            try await books.store.pay([Payment(Self.nas, Spending(bytes: .max, files: .max))])
-            try await books.store.pay([Payment(Self.nas, Spending(bytes: 5, files: 1))])
-            let spent = try await books.store.spent(since: WallTime(milliseconds: 0), destination: "nas")
+            try await books.store.write { try $0.ledger.pay([Payment(Self.nas, Spending(bytes: .max, files: .max))]) }
+            try await books.store.write { try $0.ledger.pay([Payment(Self.nas, Spending(bytes: 5, files: 1))]) }
+            let spent = try await books.store.read {
+                try $0.ledger.spent(since: WallTime(milliseconds: 0), destination: "nas")
+            }
             #expect(spent.bytes >= 5 && spent.files >= 1)
-            #expect(try await books.store.spent(since: WallTime(milliseconds: 0), destination: "cloud").bytes >= 0)
+            #expect(
+                try await books.store.read {
+                    try $0.ledger.spent(since: WallTime(milliseconds: 0), destination: "cloud")
+                }.bytes >= 0)
             books.clocks.advance(by: .seconds(60 * 86_400))
             #expect(try await books.store.pruneLedger() == 1)
-            let rows = try await books.store.usage(since: WallTime(milliseconds: 0))
+            let rows = try await books.store.read { try $0.ledger.usage(since: WallTime(milliseconds: 0)) }
             #expect(rows.allSatisfy { $0.spending.bytes >= 0 && $0.spending.files >= 0 })
         }
     }
@@ -187,9 +215,9 @@ struct LedgerTests {
     @Test("a clock that shows another century for a moment takes nothing away from what counts today")
     func clockAhead() async throws {
         var books = try await Books()
-        try await books.store.pay([Payment(Self.nas, Spending(bytes: 70))])
+        try await books.store.write { try $0.ledger.pay([Payment(Self.nas, Spending(bytes: 70))]) }
         books.clocks.step(by: .seconds(70 * 365 * 86_400))
-        try await books.store.pay([Payment(Self.nas, Spending(bytes: 4))])
+        try await books.store.write { try $0.ledger.pay([Payment(Self.nas, Spending(bytes: 4))]) }
         try await books.store.pruneLedger()
         try await books.killAndOpen()
         books.clocks.step(by: .seconds(-70 * 365 * 86_400))
@@ -214,7 +242,7 @@ struct LedgerTests {
                 network: NetworkClass.allCases[Int.random(in: 0...3, using: &dice)])
             let spending = Spending(
                 bytes: Int64.random(in: 0...1000, using: &dice), files: Int64.random(in: 0...1, using: &dice))
-            try await books.store.pay([Payment(account, spending)])
+            try await books.store.write { try $0.ledger.pay([Payment(account, spending)]) }
             all.append((books.clocks.wall(), account, spending))
             if count % 97 == 0 { try await books.store.pruneLedger() }
             guard count % 9 == 0 else { continue }
@@ -223,15 +251,21 @@ struct LedgerTests {
                 func sum(_ isMeant: (SpendingAccount) -> Bool) -> Spending {
                     all.filter { $0.at >= since && isMeant($0.account) }.map(\.spending).reduce(.none, +)
                 }
-                #expect(try await books.store.spent(since: since) == sum { _ in true }, "\(count), \(period)")
                 #expect(
-                    try await books.store.spent(since: since, destination: "nas", networks: [.metered, .unknown])
+                    try await books.store.read { try $0.ledger.spent(since: since) } == sum { _ in true },
+                    "\(count), \(period)")
+                #expect(
+                    try await books.store.read {
+                        try $0.ledger.spent(since: since, destination: "nas", networks: [.metered, .unknown])
+                    }
                         == sum { $0.destination == "nas" && [.metered, .unknown].contains($0.network) })
-                #expect(try await books.store.spent(since: since, folder: "yard") == sum { $0.folder == "yard" })
+                #expect(
+                    try await books.store.read { try $0.ledger.spent(since: since, folder: "yard") }
+                        == sum { $0.folder == "yard" })
             }
         }
         try await books.store.pruneLedger()
-        let rows = try await books.store.usage(since: WallTime(milliseconds: 0))
+        let rows = try await books.store.read { try $0.ledger.usage(since: WallTime(milliseconds: 0)) }
         #expect(rows.map(\.spending).reduce(.none, +) == all.map(\.spending).reduce(.none, +))
         // Old bytes have one row a day, which begins with it.
         let days = Set(rows.filter { $0.at < books.clocks.wall().advanced(by: .seconds(-42 * 86_400)) }.map(\.at))
@@ -244,12 +278,14 @@ struct LedgerTests {
         let books = try await Books()
         for _ in 0..<450 {
             books.clocks.advance(by: .seconds(86_400))
-            try await books.store.pay([
-                Payment(Self.nas, Spending(bytes: 1)), Payment(Self.cloud, Spending(bytes: 1)),
-            ])
+            try await books.store.write {
+                try $0.ledger.pay([
+                    Payment(Self.nas, Spending(bytes: 1)), Payment(Self.cloud, Spending(bytes: 1)),
+                ])
+            }
         }
         #expect(try await books.store.pruneLedger() == 409)
-        let rows = try await books.store.usage(since: WallTime(milliseconds: 0))
+        let rows = try await books.store.read { try $0.ledger.usage(since: WallTime(milliseconds: 0)) }
         #expect(rows.count == 2 * (41 + 360))
         #expect(try await books.store.pruneLedger() == 0)
         #expect(try await books.spent(.month(startsOn: 1)) == 2 * 13)
@@ -258,17 +294,21 @@ struct LedgerTests {
     @Test("a database that is given up leaves its ledger to the next: what was reserved in it was sent")
     func salvaged() async throws {
         let books = try await Books()
-        try await books.store.pay([
-            Payment(Self.nas, Spending(bytes: 70, files: 2)), Payment(Self.cloud, Spending(bytes: 4)),
-        ])
-        _ = try await books.store.reserve(Reservation(Self.nas, Spending(bytes: 1000)))
+        try await books.store.write {
+            try $0.ledger.pay([
+                Payment(Self.nas, Spending(bytes: 70, files: 2)), Payment(Self.cloud, Spending(bytes: 4)),
+            ])
+        }
+        _ = try await books.store.write { try $0.ledger.reserve(Reservation(Self.nas, Spending(bytes: 1000))) }
         await books.store.close()
         let next = try await Store.openNew(
             books.folder.path, clocks: books.clocks, sorting: .newestFirst, isTrial: true)
         #expect(try await next.salvageLedger(from: books.folder.path))
         let start = WallTime(milliseconds: 0)
-        #expect(try await next.spent(since: start, destination: "nas") == Spending(bytes: 1070, files: 2))
-        #expect(try await next.spent(since: start, networks: [.unmetered]) == Spending(bytes: 4))
+        #expect(
+            try await next.read { try $0.ledger.spent(since: start, destination: "nas") }
+                == Spending(bytes: 1070, files: 2))
+        #expect(try await next.read { try $0.ledger.spent(since: start, networks: [.unmetered]) } == Spending(bytes: 4))
         #expect(try await !next.salvageLedger(from: "/nowhere"))
         try await next.discard()
     }

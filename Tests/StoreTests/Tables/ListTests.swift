@@ -24,14 +24,14 @@ struct ListTests {
             if try one([true, false]) {
                 try await scene.stage(arrival, sha256: noise(32, seed: UInt64(number)))
             } else {
-                _ = try await scene.store.record([arrival])
+                _ = try await scene.store.write { [arrival] tx in try tx.arrivals.record([arrival]) }
             }
             scene.clocks.advance(by: .seconds(try one([0, 1, 60])))
         }
         let all = try await scene.store.rows(.all)
         let length = scene.clocks.wall().milliseconds - start.milliseconds
         for _ in 0..<30 {
-            var filter = Store.Filter.all
+            var filter = UploadFilter.all
             if try one([true, false]) { filter.context["camera"] = try one(cameras + ["none"]) }
             if try one([true, false]) { filter.context["n"] = "1" }
             if try one([true, false]) { filter.text = FilePath(try one(["x", "y1", "7"])) }

@@ -9,9 +9,14 @@ struct KeptMediaTests {
         recorded: WallTime(milliseconds: -5), duration: 1, width: 2, height: 3, make: "Acme", model: "5")
 
     private func staged(_ scene: Scene, _ facts: MediaFacts) async throws -> Int64 {
-        guard case .recorded(let asset, _)? = try await scene.store.record([Scene.arrival(Scene.file("a"))]).first
+        guard
+            case .recorded(let asset, _)? = try await scene.store.write({
+                try $0.arrivals.record([Scene.arrival(Scene.file("a"))])
+            }).first
         else { throw Scene.Unexpected() }
-        try await scene.store.staged([Store.Copied(asset: asset, sha256: [1])], facts: [asset: facts])
+        try await scene.store.write {
+            try $0.staging.record([StagedCopy(asset: asset, sha256: [1])], facts: [asset: facts])
+        }
         return asset
     }
 
@@ -19,8 +24,8 @@ struct KeptMediaTests {
     func kept() async throws {
         let scene = try await Scene()
         let asset = try await staged(scene, facts)
-        #expect(try await scene.store.mediaFacts(of: asset) == facts)
-        #expect(try await scene.store.mediaFacts(of: asset + 1).isEmpty)
+        #expect(try await scene.store.read { try $0.media.of(asset) } == facts)
+        #expect(try await scene.store.read { try $0.media.of(asset + 1) }.isEmpty)
     }
 
     @Test("is what the copy says that was made last", arguments: [MediaFacts(width: 7, height: 8), MediaFacts()])
@@ -29,8 +34,10 @@ struct KeptMediaTests {
         let asset = try await staged(scene, facts)
         let claim = try #require(try await scene.store.claim("nas", passingOver: []))
         let failure = Failure(.transient, code: "x", message: "x", at: scene.clocks.wall(), retryable: true)
-        try await scene.store.finish(claim.upload.id, .copyLost(failure))
-        try await scene.store.staged([Store.Copied(asset: asset, sha256: [1])], facts: [asset: later])
-        #expect(try await scene.store.mediaFacts(of: asset) == later)
+        try await scene.store.write { try $0.attempts.finish(claim.upload.id, .copyLost(failure)) }
+        try await scene.store.write {
+            try $0.staging.record([StagedCopy(asset: asset, sha256: [1])], facts: [asset: later])
+        }
+        #expect(try await scene.store.read { try $0.media.of(asset) } == later)
     }
 }

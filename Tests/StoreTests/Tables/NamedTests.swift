@@ -14,7 +14,7 @@ struct NamedTests {
         let scene = try await Scene()
         let id = try #require(try await scene.stage(Scene.arrival(Scene.file("a.mp4"))).uploads.first)
         _ = try await scene.store.claim("nas", passingOver: [])
-        try await scene.store.record(Checkpoint(["id": "x"]), for: id)
+        try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(["id": "x"]), for: id) }
         try await scene.store.name("media", for: id)
         return (scene, id)
     }
@@ -24,17 +24,19 @@ struct NamedTests {
         let folder = TemporaryFolder()
         let clocks = ManualClocks()
         var store: Store? = try await Store.open(folder.path, clocks: clocks, sorting: .newestFirst)
-        _ = try await store?.record([Scene.arrival(Scene.file("a.mp4"))])
-        let asset = try await store?.arrived(limit: 1, except: []).first
-        _ = try await store?.staged([Store.Copied(asset: try #require(asset).id, sha256: noise(32))])
+        _ = try await store?.write { try $0.arrivals.record([Scene.arrival(Scene.file("a.mp4"))]) }
+        let asset = try await store?.read({ try $0.staging.waiting(limit: 1, except: []) }).first
+        _ = try await store?.write {
+            try $0.staging.record([StagedCopy(asset: try #require(asset).id, sha256: noise(32))])
+        }
         let id = try #require(try await store?.claim("nas", passingOver: [])).upload.id
-        try await store?.record(Checkpoint(["id": "x"]), for: id)
+        try await store?.writeHeld { try $0.checkpoints.record(Checkpoint(["id": "x"]), for: id) }
         try await store?.name("media", for: id)
         store = nil
         let again = try await Store.open(folder.path, clocks: clocks, sorting: .newestFirst)
-        let upload = try #require(try await again.upload(id))
+        let upload = try #require(try await again.read { try $0.uploads.find(id) })
         #expect(upload.remoteID == "media" && upload.remote == nil && upload.state == .queued)
-        #expect(try await again.rows(remote: "media").map(\.upload.id) == [id])
+        #expect(try await again.read { try $0.uploads.rows(remote: "media") }.map(\.upload.id) == [id])
     }
 
     @Test("the same again writes nothing")
@@ -47,7 +49,7 @@ struct NamedTests {
         }
         #expect(try await writes("media") == 0)
         #expect(try await writes("other") == 1)
-        #expect(try await scene.store.upload(id)?.remoteID == "other")
+        #expect(try await scene.store.read { try $0.uploads.find(id) }?.remoteID == "other")
     }
 
     @Test("stays with one that failed or was cancelled, and is told with its end")
@@ -55,13 +57,13 @@ struct NamedTests {
         for isCancelled in [false, true] {
             let (scene, id) = try await named()
             if isCancelled {
-                _ = try await scene.store.cancel([id])
+                _ = try await scene.store.write { try $0.transitions.cancel([id]) }
             } else {
-                try await scene.store.finish(id, .refused(Self.failure))
+                try await scene.store.write { try $0.attempts.finish(id, .refused(Self.failure)) }
             }
-            let upload = try #require(try await scene.store.upload(id))
+            let upload = try #require(try await scene.store.read { try $0.uploads.find(id) })
             #expect(upload.remoteID == "media" && upload.remote == nil)
-            let end = try await scene.store.events(after: 0, limit: 100).last {
+            let end = try await scene.store.read { try $0.events.list(after: 0, limit: 100) }.last {
                 $0.detail["to"] == upload.state.rawValue
             }
             #expect(end?.detail["remote_id"] == "media", "\(upload.state)")
@@ -72,14 +74,15 @@ struct NamedTests {
     func address() async throws {
         let (scene, id) = try await named()
         try await scene.store.name("/videos/1", at: "https://x.example/1", for: id)
-        #expect(try await scene.store.upload(id)?.remoteURL == "https://x.example/1")
-        #expect(try await scene.store.rows(remote: "https://x.example/1").map(\.upload.id) == [id])
-        #expect(try await scene.store.isOfAnother("/videos/1", than: id) == false)
-        try await scene.store.record(Checkpoint(["video": "/videos/1"]), for: id)
-        #expect(try await scene.store.isOfAnother("/videos/1", than: id) == false)
-        #expect(try await scene.store.isOfAnother("/videos/2", than: id) == false)
-        try await scene.store.record(Checkpoint(), for: id)
-        #expect(try await scene.store.upload(id)?.remoteURL == nil)
+        #expect(try await scene.store.read { try $0.uploads.find(id) }?.remoteURL == "https://x.example/1")
+        #expect(
+            try await scene.store.read { try $0.uploads.rows(remote: "https://x.example/1") }.map(\.upload.id) == [id])
+        #expect(try await scene.store.read { try $0.remoteObjects.isOfAnother("/videos/1", than: id) } == false)
+        try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(["video": "/videos/1"]), for: id) }
+        #expect(try await scene.store.read { try $0.remoteObjects.isOfAnother("/videos/1", than: id) } == false)
+        #expect(try await scene.store.read { try $0.remoteObjects.isOfAnother("/videos/2", than: id) } == false)
+        try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(), for: id) }
+        #expect(try await scene.store.read { try $0.uploads.find(id) }?.remoteURL == nil)
     }
 
     @Test("what it only waits for is the last word of an upload, and no attempt that failed")
@@ -89,49 +92,57 @@ struct NamedTests {
             let wait = Failure(
                 .transient, code: "remote_works", message: "poll \(number)", at: WallTime(milliseconds: 1),
                 retryable: true)
-            try await scene.store.finish(id, .held(wait, until: MonotonicTime(nanoseconds: 0), isFault: false))
-            #expect(try await scene.store.row(id)?.failure?.message == "poll \(number)")
-            #expect(try await scene.store.failures(id).isEmpty)
+            try await scene.store.write {
+                try $0.attempts.finish(id, .held(wait, until: MonotonicTime(nanoseconds: 0), isFault: false))
+            }
+            #expect(try await scene.store.read { try $0.uploads.row(id) }?.failure?.message == "poll \(number)")
+            #expect(try await scene.store.read { try $0.failures.of(id) }.isEmpty)
             _ = try await scene.store.claim("nas", passingOver: [])
         }
-        try await scene.store.finish(id, .again(Self.failure, until: MonotonicTime(nanoseconds: 0)))
-        #expect(try await scene.store.failures(id).map(\.failure.code) == ["x"])
-        #expect(try await scene.store.row(id)?.upload.attempt == 1)
+        try await scene.store.write {
+            try $0.attempts.finish(id, .again(Self.failure, until: MonotonicTime(nanoseconds: 0)))
+        }
+        #expect(try await scene.store.read { try $0.failures.of(id) }.map(\.failure.code) == ["x"])
+        #expect(try await scene.store.read { try $0.uploads.row(id) }?.upload.attempt == 1)
     }
 
     @Test("is forgotten when the upload begins anew at the remote")
     func anew() async throws {
         let (scene, id) = try await named()
-        try await scene.store.renew(Checkpoint(["id": "y"]), for: id, leaving: Checkpoint(["id": "x"]))
-        #expect(try await scene.store.upload(id)?.remoteID == nil)
+        try await scene.store.writeHeld {
+            try $0.checkpoints.renew(Checkpoint(["id": "y"]), for: id, leaving: Checkpoint(["id": "x"]))
+        }
+        #expect(try await scene.store.read { try $0.uploads.find(id) }?.remoteID == nil)
         try await scene.store.name("second", for: id)
-        _ = try await scene.store.cancel([id])
+        _ = try await scene.store.write { try $0.transitions.cancel([id]) }
         // Its object there is removed: the next beginning has another name.
-        _ = try await scene.store.retry(id, fromCopy: true)
-        #expect(try await scene.store.upload(id)?.remoteID == nil)
+        _ = try await scene.store.write { try $0.transitions.retry(id, fromCopy: true) }
+        #expect(try await scene.store.read { try $0.uploads.find(id) }?.remoteID == nil)
         _ = try await scene.store.claim("nas", passingOver: [])
-        try await scene.store.record(Checkpoint(["id": "z"]), for: id)
+        try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(["id": "z"]), for: id) }
         try await scene.store.name("third", for: id)
-        try await scene.store.record(Checkpoint(), for: id)
-        #expect(try await scene.store.upload(id)?.remoteID == nil)
+        try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(), for: id) }
+        #expect(try await scene.store.read { try $0.uploads.find(id) }?.remoteID == nil)
     }
 
     @Test("a retry that goes on from the checkpoint keeps it")
     func retried() async throws {
         let (scene, id) = try await named()
-        try await scene.store.finish(id, .refused(Self.failure))
-        _ = try await scene.store.retry(id, fromCopy: true)
-        #expect(try await scene.store.upload(id)?.remoteID == "media")
+        try await scene.store.write { try $0.attempts.finish(id, .refused(Self.failure)) }
+        _ = try await scene.store.write { try $0.transitions.retry(id, fromCopy: true) }
+        #expect(try await scene.store.read { try $0.uploads.find(id) }?.remoteID == "media")
     }
 
     @Test("is the id of what is complete in the end, where that has none of its own")
     func complete() async throws {
         for (own, shown) in [(nil, "media"), ("own", "own")] as [(String?, String)] {
             let (scene, id) = try await named()
-            try await scene.store.finish(id, .verified(RemoteObject(id: own, url: nil, verifiedBy: "offset")))
-            let upload = try #require(try await scene.store.upload(id))
+            try await scene.store.write {
+                try $0.attempts.finish(id, .verified(RemoteObject(id: own, url: nil, verifiedBy: "offset")))
+            }
+            let upload = try #require(try await scene.store.read { try $0.uploads.find(id) })
             #expect(upload.remoteID == shown && upload.remote?.id == shown)
-            #expect(try await scene.store.rows(remote: shown).map(\.upload.id) == [id])
+            #expect(try await scene.store.read { try $0.uploads.rows(remote: shown) }.map(\.upload.id) == [id])
         }
     }
 
@@ -141,34 +152,39 @@ struct NamedTests {
         let clocks = ManualClocks()
         do {
             let old = try await Store.open(folder.path.appending("old"), clocks: clocks, sorting: .newestFirst)
-            _ = try await old.record([Scene.arrival(Scene.file("a.mp4"))])
-            let asset = try #require(try await old.arrived(limit: 1, except: []).first)
-            _ = try await old.staged([Store.Copied(asset: asset.id, sha256: noise(32))])
+            _ = try await old.write { try $0.arrivals.record([Scene.arrival(Scene.file("a.mp4"))]) }
+            let asset = try #require(try await old.read { try $0.staging.waiting(limit: 1, except: []) }.first)
+            _ = try await old.write { try $0.staging.record([StagedCopy(asset: asset.id, sha256: noise(32))]) }
             let id = try #require(try await old.claim("nas", passingOver: [])).upload.id
-            try await old.record(Checkpoint(["id": "x"]), for: id)
+            try await old.writeHeld { try $0.checkpoints.record(Checkpoint(["id": "x"]), for: id) }
             try await old.name("media", for: id)
             await old.close()
         }
         let new = try await Store.open(folder.path.appending("new"), clocks: clocks, sorting: .newestFirst)
         _ = try await new.salvage(from: folder.path.appending("old"))
-        let evidence = try await new.evidence("cam", "a.mp4", "nas")
+        let evidence = try await new.read { try $0.evidence.find("cam", "a.mp4", "nas") }
         #expect(evidence.map(\.standing) == [.going] && evidence.first?.remote == nil)
     }
 
     @Test("a credential that was renewed is an event of its upload, and of none that was cancelled")
     func credential() async throws {
         let (scene, id) = try await named()
-        try await scene.store.note(CredentialRenewal(reason: .ending, until: WallTime(milliseconds: 1000)), for: id)
-        try await scene.store.note(CredentialRenewal(reason: .refused), for: id)
-        let told = try await scene.store.events(after: 0, limit: 100).filter { $0.type == "credential" }
+        try await scene.store.writeHeld {
+            try $0.attempts.record(
+                CredentialRenewal(reason: .ending, until: WallTime(milliseconds: 1000)), of: id)
+        }
+        try await scene.store.writeHeld { try $0.attempts.record(CredentialRenewal(reason: .refused), of: id) }
+        let told = try await scene.store.read { try $0.events.list(after: 0, limit: 100) }.filter {
+            $0.type == "credential"
+        }
         #expect(told.map(\.upload) == [id, id])
         #expect(
             told.map(\.detail)
                 == [["reason": "ending", "until": "\(WallTime(milliseconds: 1000))"], ["reason": "refused"]])
-        _ = try await scene.store.cancel([id])
-        await #expect(throws: Store.LeaseLost.self) {
-            try await scene.store.note(CredentialRenewal(reason: .ending), for: id)
+        _ = try await scene.store.write { try $0.transitions.cancel([id]) }
+        await #expect(throws: LeaseLost.self) {
+            try await scene.store.writeHeld { try $0.attempts.record(CredentialRenewal(reason: .ending), of: id) }
         }
-        await #expect(throws: Store.LeaseLost.self) { try await scene.store.name("late", for: id) }
+        await #expect(throws: LeaseLost.self) { try await scene.store.name("late", for: id) }
     }
 }

@@ -17,38 +17,45 @@ struct NoticeTests {
     func kept() async throws {
         let scene = try await Scene()
         let store = scene.store
-        #expect(try await store.keepHooks([], from: 5) == 0)
-        try await store.keepHooks(["a", "b"], from: 5)
-        #expect(try await store.hookMarks() == ["a": 5, "b": 5])
-        try await store.queue([notice("a", 6), notice("b", 6)], dropping: [], marks: ["a": 6, "b": 6])
-        #expect(try await store.keepHooks(["a", "c"], from: 9) == 1)
-        #expect(try await store.hookMarks() == ["a": 6, "c": 9])
-        #expect(try await store.notices().map(\.key) == [.init(hook: "a", seq: 6)])
+        #expect(try await store.write { try $0.notices.keepHooks([], from: 5) } == 0)
+        try await store.write { try $0.notices.keepHooks(["a", "b"], from: 5) }
+        #expect(try await store.read { try $0.notices.hookMarks() } == ["a": 5, "b": 5])
+        try await store.write {
+            try $0.notices.queue([notice("a", 6), notice("b", 6)], dropping: [], marks: ["a": 6, "b": 6])
+        }
+        #expect(try await store.write { try $0.notices.keepHooks(["a", "c"], from: 9) } == 1)
+        #expect(try await store.read { try $0.notices.hookMarks() } == ["a": 6, "c": 9])
+        #expect(try await store.read { try $0.notices.all() }.map(\.key) == [.init(hook: "a", seq: 6)])
         // A hook that comes back begins again.
-        try await store.keepHooks(["a", "b", "c"], from: 12)
-        #expect(try await store.hookMarks()["b"] == 12)
+        try await store.write { try $0.notices.keepHooks(["a", "b", "c"], from: 12) }
+        #expect(try await store.read { try $0.notices.hookMarks() }["b"] == 12)
     }
 
     @Test("what waits is written once, in its order, with what was dropped and how far it came; and never goes back")
     func queued() async throws {
         let scene = try await Scene()
         let store = scene.store
-        try await store.keepHooks(["a"], from: 0)
-        try await store.queue([notice("a", 2, upload: "u"), notice("a", 1)], dropping: [], marks: ["a": 2])
-        try await store.queue([notice("a", 2), notice("a", 3)], dropping: [.init(hook: "a", seq: 1)], marks: ["a": 1])
-        try await store.queue([notice("gone", 4)], dropping: [], marks: ["gone": 4])
-        #expect(try await store.hookMarks() == ["a": 2])
-        #expect(try await store.notices().map(\.key.seq) == [2, 3])
-        #expect(try await store.notices().first?.upload == "u")
-        #expect(try await store.body(of: .init(hook: "a", seq: 2)) == "{\"seq\":2}")
+        try await store.write { try $0.notices.keepHooks(["a"], from: 0) }
+        try await store.write {
+            try $0.notices.queue([notice("a", 2, upload: "u"), notice("a", 1)], dropping: [], marks: ["a": 2])
+        }
+        try await store.write {
+            try $0.notices.queue(
+                [notice("a", 2), notice("a", 3)], dropping: [.init(hook: "a", seq: 1)], marks: ["a": 1])
+        }
+        try await store.write { try $0.notices.queue([notice("gone", 4)], dropping: [], marks: ["gone": 4]) }
+        #expect(try await store.read { try $0.notices.hookMarks() } == ["a": 2])
+        #expect(try await store.read { try $0.notices.all() }.map(\.key.seq) == [2, 3])
+        #expect(try await store.read { try $0.notices.all() }.first?.upload == "u")
+        #expect(try await store.read { try $0.notices.body(of: .init(hook: "a", seq: 2)) } == "{\"seq\":2}")
         var failed = notice("a", 2).record
         (failed.tries, failed.waited) = (3, .seconds(70))
-        try await store.noticeFailed(failed)
-        let first = try #require(try await store.notices().first)
+        try await store.write { [failed] tx in try tx.notices.recordFailure(failed) }
+        let first = try #require(try await store.read { try $0.notices.all() }.first)
         #expect((first.tries, first.waited) == (3, .seconds(70)))
-        try await store.noticesAreOver([.init(hook: "a", seq: 2), .init(hook: "a", seq: 9)])
-        #expect(try await store.notices().map(\.key.seq) == [3])
-        #expect(try await store.body(of: .init(hook: "a", seq: 2)) == nil)
+        try await store.write { try $0.notices.remove([.init(hook: "a", seq: 2), .init(hook: "a", seq: 9)]) }
+        #expect(try await store.read { try $0.notices.all() }.map(\.key.seq) == [3])
+        #expect(try await store.read { try $0.notices.body(of: .init(hook: "a", seq: 2)) } == nil)
     }
 
     @Test(
@@ -59,17 +66,19 @@ struct NoticeTests {
         let staged = try await scene.stage(Scene.arrival(Scene.file("one"), to: ["nas", "cloud"]))
         let (id, other) = (staged.uploads[0], staged.uploads[1])
         _ = try await scene.store.claim("nas", passingOver: [])
-        let upload = try await scene.store.approve(
-            id, .init(name: "b/c.mp4", metadata: ["title": "x"], context: ["who": "hook"]))
+        let upload = try await scene.store.write {
+            try $0.uploads.approve(
+                id, .init(name: "b/c.mp4", metadata: ["title": "x"], context: ["who": "hook"]))
+        }
         #expect(upload.isApproved)
         #expect((upload.name, upload.metadata["title"], upload.context["who"]) == ("b/c.mp4", "x", "hook"))
-        try await scene.store.finish(id, .yielded)
-        #expect(try await scene.store.upload(id)?.isApproved == true)
-        _ = try await scene.store.cancel([id])
-        await #expect(throws: Store.LeaseLost.self) { try await scene.store.approve(id, .init()) }
-        _ = try await scene.store.retry(id, fromCopy: true)
-        #expect(try await scene.store.upload(id)?.isApproved == false)
-        #expect(try await scene.store.upload(other)?.isApproved == false)
+        try await scene.store.write { try $0.attempts.finish(id, .yielded) }
+        #expect(try await scene.store.read { try $0.uploads.find(id) }?.isApproved == true)
+        _ = try await scene.store.write { try $0.transitions.cancel([id]) }
+        await #expect(throws: LeaseLost.self) { try await scene.store.write { try $0.uploads.approve(id, .init()) } }
+        _ = try await scene.store.write { try $0.transitions.retry(id, fromCopy: true) }
+        #expect(try await scene.store.read { try $0.uploads.find(id) }?.isApproved == false)
+        #expect(try await scene.store.read { try $0.uploads.find(other) }?.isApproved == false)
     }
 
     @Test(
@@ -81,14 +90,14 @@ struct NoticeTests {
         _ = try await scene.store.claim("nas", passingOver: [])
         let failure = Failure(
             .local, code: BeforeUpload.skipped, message: "no", at: scene.clocks.wall(), retryable: false)
-        #expect(try await scene.store.finish(id, .skipped(failure)) == .cancelled)
-        let row = try #require(try await scene.store.row(id))
+        #expect(try await scene.store.write { try $0.attempts.finish(id, .skipped(failure)) } == .cancelled)
+        let row = try #require(try await scene.store.read { try $0.uploads.row(id) })
         #expect(row.isSkipped && !row.isExpired)
         #expect(row.failure?.message == "no")
         #expect(row.upload.remoteDelete == "none")
-        _ = try await scene.store.retry(id, fromCopy: true)
-        #expect(try await scene.store.row(id)?.isSkipped == false)
-        _ = try await scene.store.cancel([id])
-        #expect(try await scene.store.row(id)?.isSkipped == false)
+        _ = try await scene.store.write { try $0.transitions.retry(id, fromCopy: true) }
+        #expect(try await scene.store.read { try $0.uploads.row(id) }?.isSkipped == false)
+        _ = try await scene.store.write { try $0.transitions.cancel([id]) }
+        #expect(try await scene.store.read { try $0.uploads.row(id) }?.isSkipped == false)
     }
 }

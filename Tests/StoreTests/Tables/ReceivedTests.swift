@@ -16,30 +16,36 @@ struct ReceivedTests {
     }
 
     private func spent(_ store: Store) async throws -> Spending {
-        try await store.spent(since: WallTime(milliseconds: 0), destination: "nas", networks: [.metered])
+        try await store.read {
+            try $0.ledger.spent(since: WallTime(milliseconds: 0), destination: "nas", networks: [.metered])
+        }
     }
 
     @Test("what came is entered beside what was sent, and stays over a kill; what was reserved for it came, then")
     func killed() async throws {
         var store = try await open()
-        let step = try await store.reserve(Reservation(Self.nas, Spending(bytes: 800, received: 90, files: 1)))
-        let more = try await store.pay(
-            [Payment(settling: step, Spending(bytes: 700, received: 40, files: 1))],
-            reserving: [Reservation(Self.nas, Spending(bytes: 500, received: 60))])
+        let step = try await store.write {
+            try $0.ledger.reserve(Reservation(Self.nas, Spending(bytes: 800, received: 90, files: 1)))
+        }
+        let more = try await store.write {
+            try $0.ledger.pay(
+                [Payment(settling: step, Spending(bytes: 700, received: 40, files: 1))],
+                reserving: [Reservation(Self.nas, Spending(bytes: 500, received: 60))])
+        }
         #expect(more.first?.spending == Spending(bytes: 500, received: 60))
         #expect(try await spent(store) == Spending(bytes: 700, received: 40, files: 1))
-        #expect(try await store.reserved() == Spending(bytes: 500, received: 60))
+        #expect(try await store.read { try $0.ledger.reserved() } == Spending(bytes: 500, received: 60))
         await store.close()
         store = try await open()
         #expect(try await spent(store) == Spending(bytes: 1200, received: 100, files: 1))
-        #expect(try await store.reserved() == .none)
+        #expect(try await store.read { try $0.ledger.reserved() } == .none)
         // Bytes that were only received count as well, and days keep them.
-        try await store.pay([Payment(Self.nas, Spending(received: 11))])
+        try await store.write { try $0.ledger.pay([Payment(Self.nas, Spending(received: 11))]) }
         clocks.advance(by: .seconds(50 * 86_400))
         #expect(try await store.pruneLedger() == 1)
         #expect(try await spent(store) == Spending(bytes: 1200, received: 111, files: 1))
         #expect(
-            try await store.usage(since: WallTime(milliseconds: 0)).map(\.spending)
+            try await store.read { try $0.ledger.usage(since: WallTime(milliseconds: 0)) }.map(\.spending)
                 == [Spending(bytes: 1200, received: 111, files: 1)])
         await store.close()
     }
@@ -47,9 +53,11 @@ struct ReceivedTests {
     @Test("a database that is given up leaves what came to the next")
     func salvaged() async throws {
         let store = try await open()
-        try await store.pay(
-            [Payment(Self.nas, Spending(bytes: 7, received: 5))],
-            reserving: [Reservation(Self.nas, Spending(bytes: 2, received: 1))])
+        try await store.write {
+            try $0.ledger.pay(
+                [Payment(Self.nas, Spending(bytes: 7, received: 5))],
+                reserving: [Reservation(Self.nas, Spending(bytes: 2, received: 1))])
+        }
         await store.close()
         let other = TemporaryFolder()
         let next = try await Store.open(other.path, clocks: clocks, sorting: .newestFirst, zone: .utc)
@@ -67,15 +75,16 @@ struct ReceivedTests {
         for recount in book.advance(to: now, in: .utc) {
             book.recount(recount, spent: Spending(bytes: 812), at: now)
         }
-        var marks = try await store.quotaMarks()
+        var marks = try await store.read { try $0.settings.quotaMarks() }
         #expect(marks == QuotaMarks())
         let before = await store.seq
-        try await store.tell(marks.take(book), marks)
+        let reached = marks.take(book)
+        try await store.write { [marks] tx in try tx.settings.announce(reached, marks) }
         await store.close()
         store = try await open()
-        #expect(try await store.quotaMarks() == marks)
+        #expect(try await store.read { try $0.settings.quotaMarks() } == marks)
         let event = try #require(
-            try await store.events(after: before, limit: 10).first { $0.type == "quota_reached" })
+            try await store.read { try $0.events.list(after: before, limit: 10) }.first { $0.type == "quota_reached" })
         #expect(event.upload == nil)
         let day = Period.day.interval(around: now, in: .utc)
         #expect(

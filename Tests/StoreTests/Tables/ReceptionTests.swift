@@ -16,68 +16,74 @@ struct ReceptionTests {
     @Test("an asset is staged and its uploads are queued from their birth, under the numbers that were given out")
     func birth() async throws {
         let scene = try await Scene()
-        let (asset, ids) = try await scene.store.beginReception(uploads: 2)
+        let (asset, ids) = try await scene.store.write { try $0.receptions.begin(uploads: 2) }
         // A file that arrives meanwhile has another number.
         let other = try await scene.stage(Scene.arrival(Scene.file("other.mp4")))
         #expect(other.asset != asset)
-        #expect(try await scene.store.asset(asset) == nil)
+        #expect(try await scene.store.read { try $0.assets.find(asset) } == nil)
         var order = arrival("clip.mp4", to: ["nas", "archive"])
         order.orders[0].url = "http://nas/elsewhere"
         let sha256 = noise(32)
         #expect(
-            try await scene.store.receive(order, as: asset, uploads: ids, sha256: sha256, facts: MediaFacts()) == nil)
-        let born = try #require(try await scene.store.asset(asset))
+            try await scene.store.write {
+                try $0.receptions.record(order, as: asset, uploads: ids, sha256: sha256, facts: MediaFacts())
+            } == nil)
+        let born = try #require(try await scene.store.read { try $0.assets.find(asset) })
         #expect(born.state == .staged && born.stagingMode == .received && born.sha256 == sha256)
         for (id, url) in zip(ids, ["http://nas/elsewhere", nil]) {
-            let upload = try #require(try await scene.store.upload(id))
+            let upload = try #require(try await scene.store.read { try $0.uploads.find(id) })
             #expect(upload.state == .queued && upload.asset == asset && upload.url == url)
         }
-        #expect(try await scene.store.stagedBytes() == 200)
+        #expect(try await scene.store.read { try $0.staging.totalBytes() } == 200)
     }
 
     @Test("the same name and the same bytes may come again, and no scan's memory is touched")
     func twice() async throws {
         let scene = try await Scene()
         for _ in 0..<2 {
-            let (asset, ids) = try await scene.store.beginReception(uploads: 1)
+            let (asset, ids) = try await scene.store.write { try $0.receptions.begin(uploads: 1) }
             #expect(
-                try await scene.store.receive(
-                    arrival("clip.mp4"), as: asset, uploads: ids, sha256: noise(32), facts: MediaFacts()) == nil)
+                try await scene.store.write {
+                    try $0.receptions.record(
+                        arrival("clip.mp4"), as: asset, uploads: ids, sha256: noise(32), facts: MediaFacts())
+                } == nil)
         }
-        #expect(try await scene.store.tallies().filter { $0.uploads > 0 }.map(\.uploads) == [2])
+        #expect(try await scene.store.read { try $0.lists.tallies() }.filter { $0.uploads > 0 }.map(\.uploads) == [2])
         scene.clocks.advance(by: .seconds(100 * 86_400))
-        #expect(try await scene.store.oldTombstones(limit: 10).isEmpty)
+        #expect(try await scene.store.read { try $0.tombstones.old(limit: 10) }.isEmpty)
     }
 
     @Test("a key that an ongoing upload has got meanwhile is told, and nothing is written down")
     func key() async throws {
         let scene = try await Scene()
-        let (asset, ids) = try await scene.store.beginReception(uploads: 1)
+        let (asset, ids) = try await scene.store.write { try $0.receptions.begin(uploads: 1) }
         let holder = try await scene.stage(Scene.arrival(Scene.file("other.mp4"), key: "k")).uploads[0]
         #expect(
-            try await scene.store.receive(
-                arrival("clip.mp4", key: "k"), as: asset, uploads: ids, sha256: noise(32), facts: MediaFacts())
+            try await scene.store.write {
+                try $0.receptions.record(
+                    arrival("clip.mp4", key: "k"), as: asset, uploads: ids, sha256: noise(32), facts: MediaFacts())
+            }
                 == holder)
-        #expect(try await scene.store.asset(asset) == nil)
-        #expect(try await scene.store.upload(ids[0]) == nil)
+        #expect(try await scene.store.read { try $0.assets.find(asset) } == nil)
+        #expect(try await scene.store.read { try $0.uploads.find(ids[0]) } == nil)
     }
 
     @Test("what was begun and not ended is known for what it is until it was swept, also behind a restart")
     func begun() async throws {
         let scene = try await Scene()
-        let (asset, _) = try await scene.store.beginReception(uploads: 1)
-        let (ended, _) = try await scene.store.beginReception(uploads: 1)
-        try await scene.store.endReception(ended)
-        #expect(try await scene.store.recorded([asset, ended, 99]) == [asset])
-        #expect(try await scene.store.owned([asset]).isEmpty)
+        let (asset, _) = try await scene.store.write { try $0.receptions.begin(uploads: 1) }
+        let (ended, _) = try await scene.store.write { try $0.receptions.begin(uploads: 1) }
+        try await scene.store.write { try $0.receptions.end(ended) }
+        #expect(try await scene.store.read { try $0.assets.recorded([asset, ended, 99]) } == [asset])
+        #expect(try await scene.store.read { try $0.assets.owned([asset]) }.isEmpty)
         await scene.store.close()
         let again = try await Store.open(
             scene.folder.path.appending("state"), clocks: scene.clocks, sorting: .newestFirst)
-        #expect(try await again.recorded([asset]) == [asset])
+        #expect(try await again.read { try $0.assets.recorded([asset]) } == [asset])
         try await again.forgetReceptions()
-        #expect(try await again.recorded([asset]).isEmpty)
+        #expect(try await again.read { try $0.assets.recorded([asset]) }.isEmpty)
         // Its number is not used again.
-        #expect(try await again.beginReception(uploads: 0).asset > ended)
+        #expect(try await again.write { try $0.receptions.begin(uploads: 0) }.asset > ended)
         await again.close()
     }
 }

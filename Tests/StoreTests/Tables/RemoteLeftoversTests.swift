@@ -12,8 +12,8 @@ struct RemoteLeftoversTests {
     /// An upload that was begun and cancelled.
     private func cancelled(_ scene: Scene, _ id: String, _ thing: Checkpoint) async throws {
         _ = try await scene.store.claim("nas", passingOver: [])
-        try await scene.store.record(thing, for: id)
-        _ = try await scene.store.cancel([id])
+        try await scene.store.writeHeld { try $0.checkpoints.record(thing, for: id) }
+        _ = try await scene.store.write { try $0.transitions.cancel([id]) }
     }
 
     private func staged(_ scene: Scene) async throws -> String {
@@ -26,18 +26,18 @@ struct RemoteLeftoversTests {
         let scene = try await Scene()
         let id = try await staged(scene)
         try await cancelled(scene, id, Checkpoint(["video": "1"]))
-        _ = try await scene.store.retry(id, fromCopy: true)
+        _ = try await scene.store.write { try $0.transitions.retry(id, fromCopy: true) }
         try await cancelled(scene, id, Checkpoint(["creating": "1"]))
         // The creation is answered after the cancel.
-        await #expect(throws: Store.LeaseLost.self) {
-            try await scene.store.record(Checkpoint(["video": "2"]), for: id)
+        await #expect(throws: LeaseLost.self) {
+            try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(["video": "2"]), for: id) }
         }
-        let removals = try await scene.store.remoteDeletions()
+        let removals = try await scene.store.read { try $0.remoteDeletions.all() }
         #expect(removals.map { $0.checkpoint["video"] } == ["1", "2"])
-        try await scene.store.remoteDeletion(removals[1], "done")
-        #expect(try await scene.store.upload(id)?.remoteDelete == "pending")
-        try await scene.store.remoteDeletion(removals[0], "done")
-        #expect(try await scene.store.upload(id)?.remoteDelete == "done")
+        try await scene.store.write { try $0.remoteDeletions.finish(removals[1], "done") }
+        #expect(try await scene.store.read { try $0.uploads.find(id) }?.remoteDelete == "pending")
+        try await scene.store.write { try $0.remoteDeletions.finish(removals[0], "done") }
+        #expect(try await scene.store.read { try $0.uploads.find(id) }?.remoteDelete == "done")
     }
 
     @Test("what could not be removed is told, whatever became of the other removals", arguments: [true, false])
@@ -45,18 +45,20 @@ struct RemoteLeftoversTests {
         let scene = try await Scene()
         let id = try await staged(scene)
         try await cancelled(scene, id, Checkpoint(["video": "1"]))
-        _ = try await scene.store.retry(id, fromCopy: true)
+        _ = try await scene.store.write { try $0.transitions.retry(id, fromCopy: true) }
         try await cancelled(scene, id, Checkpoint(["video": "2"]))
-        var removals = try await scene.store.remoteDeletions()
+        var removals = try await scene.store.read { try $0.remoteDeletions.all() }
         if !isFirst { removals.reverse() }
-        try await scene.store.remoteDeletion(removals[0], "gave_up")
-        try await scene.store.remoteDeletion(removals[1], "done")
-        #expect(try await scene.store.upload(id)?.remoteDelete == "gave_up")
+        try await scene.store.write { [removals] tx in try tx.remoteDeletions.finish(removals[0], "gave_up") }
+        try await scene.store.write { [removals] tx in try tx.remoteDeletions.finish(removals[1], "done") }
+        #expect(try await scene.store.read { try $0.uploads.find(id) }?.remoteDelete == "gave_up")
         // And over another try.
-        _ = try await scene.store.retry(id, fromCopy: true)
+        _ = try await scene.store.write { try $0.transitions.retry(id, fromCopy: true) }
         try await cancelled(scene, id, Checkpoint(["video": "3"]))
-        try await scene.store.remoteDeletion(try #require(try await scene.store.remoteDeletions().first), "done")
-        #expect(try await scene.store.upload(id)?.remoteDelete == "unknown")
+        try await scene.store.write { tx in
+            try tx.remoteDeletions.finish(try #require(try tx.remoteDeletions.all().first), "done")
+        }
+        #expect(try await scene.store.read { try $0.uploads.find(id) }?.remoteDelete == "unknown")
     }
 
     @Test("a removal that is still pending when the upload was sent again is a warning")
@@ -64,12 +66,12 @@ struct RemoteLeftoversTests {
         let scene = try await Scene()
         let id = try await staged(scene)
         try await cancelled(scene, id, Checkpoint(["video": "1"]))
-        _ = try await scene.store.retry(id, fromCopy: true)
+        _ = try await scene.store.write { try $0.transitions.retry(id, fromCopy: true) }
         _ = try await scene.store.claim("nas", passingOver: [])
-        try await scene.store.finish(id, Self.sent)
-        let warnings = try await scene.store.upload(id)?.remote?.warnings ?? []
+        try await scene.store.write { try $0.attempts.finish(id, Self.sent) }
+        let warnings = try await scene.store.read { try $0.uploads.find(id) }?.remote?.warnings ?? []
         #expect(warnings.contains { $0.contains("still to be removed") }, "\(warnings)")
-        #expect(try await scene.store.remoteDeletions().count == 1)
+        #expect(try await scene.store.read { try $0.remoteDeletions.all() }.count == 1)
     }
 
     @Test("what another writer has sent bytes to is never queued for removal")
@@ -78,12 +80,12 @@ struct RemoteLeftoversTests {
         let id = try await staged(scene)
         let thing = Checkpoint(["video": "1", Checkpoint.isOfAnother: "1"])
         try await cancelled(scene, id, thing)
-        #expect(try await scene.store.remoteDeletions().isEmpty)
-        #expect(try await scene.store.upload(id)?.remoteDelete == "unknown")
-        _ = try await scene.store.retry(id, fromCopy: true)
+        #expect(try await scene.store.read { try $0.remoteDeletions.all() }.isEmpty)
+        #expect(try await scene.store.read { try $0.uploads.find(id) }?.remoteDelete == "unknown")
+        _ = try await scene.store.write { try $0.transitions.retry(id, fromCopy: true) }
         _ = try await scene.store.claim("nas", passingOver: [])
-        try await scene.store.renew(Checkpoint(["x": "1"]), for: id, leaving: thing)
-        #expect(try await scene.store.remoteDeletions().isEmpty)
+        try await scene.store.writeHeld { try $0.checkpoints.renew(Checkpoint(["x": "1"]), for: id, leaving: thing) }
+        #expect(try await scene.store.read { try $0.remoteDeletions.all() }.isEmpty)
     }
 
     @Test(
@@ -94,11 +96,13 @@ struct RemoteLeftoversTests {
         let id = try await staged(scene)
         _ = try await scene.store.claim("nas", passingOver: [])
         try await scene.store.name("v1", for: id)
-        try await scene.store.renew(Checkpoint([Checkpoint.perhapsTwice: "v1"]), for: id, leaving: nil)
-        #expect(try await scene.store.upload(id)?.named == "v1")
+        try await scene.store.writeHeld {
+            try $0.checkpoints.renew(Checkpoint([Checkpoint.perhapsTwice: "v1"]), for: id, leaving: nil)
+        }
+        #expect(try await scene.store.read { try $0.uploads.find(id) }?.named == "v1")
         let unnamed = AttemptOutcome.verified(RemoteObject(id: nil, url: nil, verifiedBy: "x"))
-        try await scene.store.finish(id, unnamed)
-        #expect(try await scene.store.upload(id)?.remote?.id == nil)
+        try await scene.store.write { try $0.attempts.finish(id, unnamed) }
+        #expect(try await scene.store.read { try $0.uploads.find(id) }?.remote?.id == nil)
     }
 
     @Test("a name is another upload's at whatever destination that is")
@@ -106,9 +110,11 @@ struct RemoteLeftoversTests {
         let scene = try await Scene()
         let (_, uploads) = try await scene.stage(Scene.arrival(Scene.file("a.mp4"), to: ["nas", "cloud"]))
         _ = try await scene.store.claim("nas", passingOver: [])
-        try await scene.store.record(Checkpoint(["video": "/videos/1"]), for: uploads[0])
-        #expect(try await scene.store.isOfAnother("/videos/1", than: uploads[1]))
-        #expect(try await !scene.store.isOfAnother("/videos/1", than: uploads[0]))
-        #expect(try await !scene.store.isOfAnother("/videos/2", than: uploads[1]))
+        try await scene.store.writeHeld {
+            try $0.checkpoints.record(Checkpoint(["video": "/videos/1"]), for: uploads[0])
+        }
+        #expect(try await scene.store.read { try $0.remoteObjects.isOfAnother("/videos/1", than: uploads[1]) })
+        #expect(try await !scene.store.read { try $0.remoteObjects.isOfAnother("/videos/1", than: uploads[0]) })
+        #expect(try await !scene.store.read { try $0.remoteObjects.isOfAnother("/videos/2", than: uploads[1]) })
     }
 }

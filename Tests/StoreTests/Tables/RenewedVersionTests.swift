@@ -10,19 +10,23 @@ struct RenewedVersionTests {
         let scene = try await Scene()
         let (asset, uploads) = try await scene.stage(Scene.arrival(Scene.file("a")))
         let claim = try #require(try await scene.store.claim("nas", passingOver: []))
-        try await scene.store.record(Checkpoint(["url": "u/1"]), for: claim.upload.id, acked: 50)
+        try await scene.store.writeHeld {
+            try $0.checkpoints.record(Checkpoint(["url": "u/1"]), for: claim.upload.id, acked: 50)
+        }
         let failure = Failure(.local, code: "copy_lost", message: "x", at: scene.clocks.wall(), retryable: true)
-        try await scene.store.finish(claim.upload.id, .copyLost(failure))
-        try await scene.store.unsettle(asset)
+        try await scene.store.write { try $0.attempts.finish(claim.upload.id, .copyLost(failure)) }
+        try await scene.store.write { try $0.staging.unsettle(asset) }
         #expect(
-            try await scene.store.record([Scene.arrival(Scene.file("a", size: 200))]) == [.renewed(asset: asset)])
-        let removals = try await scene.store.remoteDeletions()
+            try await scene.store.write { try $0.arrivals.record([Scene.arrival(Scene.file("a", size: 200))]) } == [
+                .renewed(asset: asset)
+            ])
+        let removals = try await scene.store.read { try $0.remoteDeletions.all() }
         #expect(removals.map(\.checkpoint.fields) == [["url": "u/1"]])
         #expect(removals.map(\.isEarlier) == [true])
-        let upload = try #require(try await scene.store.upload(uploads[0]))
+        let upload = try #require(try await scene.store.read { try $0.uploads.find(uploads[0]) })
         // Names that are made from the id differ now.
         #expect((upload.generation, upload.acked, upload.isBegun) == (2, 0, false))
-        try await scene.store.staged([Store.Copied(asset: asset, sha256: noise(32))])
+        try await scene.store.write { try $0.staging.record([StagedCopy(asset: asset, sha256: noise(32))]) }
         #expect(try await scene.store.claim("nas", passingOver: [])?.checkpoint == nil)
     }
 }

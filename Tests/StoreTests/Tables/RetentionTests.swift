@@ -19,7 +19,7 @@ struct RetentionTests {
         let (asset, uploads) = try await scene.stage(
             Scene.arrival(Scene.file(name), action: action), sha256: sha256)
         _ = try await scene.store.claim("nas", passingOver: [])
-        try await scene.store.finish(uploads[0], outcome)
+        try await scene.store.write { try $0.attempts.finish(uploads[0], outcome) }
         return (asset, uploads[0])
     }
 
@@ -28,7 +28,9 @@ struct RetentionTests {
     private func retired(
         _ scene: Scene, _ list: UploadState, _ time: Duration?, most: Int? = nil
     ) async throws -> (ids: [String], next: Duration?) {
-        let found = try await scene.store.retired(list, by: .init(time: time, most: most), most: 100)
+        let found = try await scene.store.read {
+            try $0.lists.retired(list, by: .init(time: time, most: most), most: 100)
+        }
         return (found.ids.map { "\($0.id) \($0.reason)" }, found.next)
     }
 
@@ -56,9 +58,10 @@ struct RetentionTests {
         let again = try await Store.open(
             scene.folder.path.appending("state"), clocks: scene.clocks, sorting: .newestFirst)
         let limits = ListRetention.Limits(time: Self.day * 2)
-        #expect(try await again.retired(.completed, by: limits, most: 9).next == Self.day)
+        #expect(try await again.read { try $0.lists.retired(.completed, by: limits, most: 9) }.next == Self.day)
         scene.clocks.advance(by: Self.day)
-        #expect(try await again.retired(.completed, by: limits, most: 9).ids.map(\.id) == [one.id])
+        #expect(
+            try await again.read { try $0.lists.retired(.completed, by: limits, most: 9) }.ids.map(\.id) == [one.id])
         await again.close()
     }
 
@@ -78,9 +81,9 @@ struct RetentionTests {
                 copy.appending(name), try Files.read(scene.folder.path.appending("state").appending(name)), mode: 0o600)
         }
         let again = try await Store.open(copy, clocks: scene.clocks, sorting: .newestFirst)
-        let found = try await again.retired(.completed, by: .init(time: Self.day * 2), most: 9)
+        let found = try await again.read { try $0.lists.retired(.completed, by: .init(time: Self.day * 2), most: 9) }
         #expect(found.ids.isEmpty && found.next == Self.day)
-        #expect(try await again.upload(one.id)?.ranAt != nil)
+        #expect(try await again.read { try $0.uploads.find(one.id) }?.ranAt != nil)
         await again.close()
     }
 
@@ -98,9 +101,14 @@ struct RetentionTests {
         #expect(
             try await retired(scene, .failed, .seconds(300), most: 3).ids
                 == ["\(ids[0]) expired", "\(ids[1]) capped"])
-        #expect(try await scene.store.leave(ids, .capped) == Array(repeating: .removed, count: 5))
-        #expect(try await scene.store.leave([ids[0], "none"], .dismissed) == [.removed, nil])
-        let events = try await scene.store.events(after: 0, limit: 500).filter { $0.type == "removed" }
+        #expect(
+            try await scene.store.write { try $0.transitions.dismiss(ids, .capped) }
+                == Array(repeating: .removed, count: 5))
+        #expect(
+            try await scene.store.write { try $0.transitions.dismiss([ids[0], "none"], .dismissed) } == [.removed, nil])
+        let events = try await scene.store.read { try $0.events.list(after: 0, limit: 500) }.filter {
+            $0.type == "removed"
+        }
         #expect(events.map(\.upload) == ids)
         #expect(events.allSatisfy { $0.detail == ["list": "failed", "reason": "capped"] })
     }
@@ -109,15 +117,15 @@ struct RetentionTests {
     func stays() async throws {
         let scene = try await Scene()
         let (_, uploads) = try await scene.stage(Scene.arrival(Scene.file("one")))
-        #expect(try await scene.store.leave(uploads, .flushed) == [.queued])
+        #expect(try await scene.store.write { try $0.transitions.dismiss(uploads, .flushed) } == [.queued])
         _ = try await scene.store.claim("nas", passingOver: [])
-        try await scene.store.record(Checkpoint(["url": "x"]), for: uploads[0])
-        #expect(try await scene.store.leave(uploads, .flushed) == [.uploading])
-        _ = try await scene.store.cancel(uploads)
+        try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(["url": "x"]), for: uploads[0]) }
+        #expect(try await scene.store.write { try $0.transitions.dismiss(uploads, .flushed) } == [.uploading])
+        _ = try await scene.store.write { try $0.transitions.cancel(uploads) }
         scene.clocks.advance(by: Self.day)
         #expect(try await retired(scene, .cancelled, .seconds(1)) == ([], nil))
-        let deletion = try #require(try await scene.store.remoteDeletions().first)
-        try await scene.store.remoteDeletion(deletion, "done")
+        let deletion = try #require(try await scene.store.read { try $0.remoteDeletions.all() }.first)
+        try await scene.store.write { try $0.remoteDeletions.finish(deletion, "done") }
         #expect(try await retired(scene, .cancelled, .seconds(1)).ids == ["\(uploads[0]) expired"])
     }
 
@@ -128,15 +136,15 @@ struct RetentionTests {
         let scene = try await Scene()
         let (_, uploads) = try await scene.stage(Scene.arrival(Scene.file("one")))
         _ = try await scene.store.claim("nas", passingOver: [])
-        try await scene.store.record(Checkpoint(["url": "x"]), for: uploads[0])
-        _ = try await scene.store.cancel(uploads)
-        let deletion = try #require(try await scene.store.remoteDeletions().first)
-        if !isLate { try await scene.store.remoteDeletion(deletion, result) }
-        _ = try await scene.store.retry(uploads[0], fromCopy: true)
-        if isLate { try await scene.store.remoteDeletion(deletion, result) }
+        try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(["url": "x"]), for: uploads[0]) }
+        _ = try await scene.store.write { try $0.transitions.cancel(uploads) }
+        let deletion = try #require(try await scene.store.read { try $0.remoteDeletions.all() }.first)
+        if !isLate { try await scene.store.write { try $0.remoteDeletions.finish(deletion, result) } }
+        _ = try await scene.store.write { try $0.transitions.retry(uploads[0], fromCopy: true) }
+        if isLate { try await scene.store.write { try $0.remoteDeletions.finish(deletion, result) } }
         let claim = try #require(try await scene.store.claim("nas", passingOver: []))
-        try await scene.store.finish(claim.upload.id, Self.sent)
-        let warnings = try await scene.store.upload(uploads[0])?.remote?.warnings ?? []
+        try await scene.store.write { try $0.attempts.finish(claim.upload.id, Self.sent) }
+        let warnings = try await scene.store.read { try $0.uploads.find(uploads[0]) }?.remote?.warnings ?? []
         #expect(warnings.contains { $0.contains("cancelled before") } == (result != "done"))
     }
 
@@ -146,18 +154,18 @@ struct RetentionTests {
         let (asset, uploads) = try await scene.stage(Scene.arrival(Scene.file("one"), to: ["nas", "cloud"]))
         for (name, outcome) in [("nas", AttemptOutcome.refused(Self.refused)), ("cloud", Self.sent)] {
             let claim = try #require(try await scene.store.claim(name, passingOver: []))
-            try await scene.store.finish(claim.upload.id, outcome)
+            try await scene.store.write { try $0.attempts.finish(claim.upload.id, outcome) }
         }
-        #expect(try await scene.store.releasable(limit: 9).isEmpty)
-        _ = try await scene.store.leave(uploads, .dismissed)
-        let found = try await scene.store.releasable(limit: 9)
+        #expect(try await scene.store.read { try $0.releases.releasable(limit: 9) }.isEmpty)
+        _ = try await scene.store.write { try $0.transitions.dismiss(uploads, .dismissed) }
+        let found = try await scene.store.read { try $0.releases.releasable(limit: 9) }
         #expect(found.map(\.asset.id) == [asset] && found.map(\.verdict) == [.keepSource])
         // Begun again, and sent: then nothing keeps it.
-        let failed = try #require(try await scene.store.uploads(of: asset).first { $0.ended == .failed })
-        #expect(try await scene.store.retry(failed.id, fromCopy: true) == .removed)
+        let failed = try #require(try await scene.store.read { try $0.uploads.of(asset) }.first { $0.ended == .failed })
+        #expect(try await scene.store.write { try $0.transitions.retry(failed.id, fromCopy: true) } == .removed)
         _ = try await scene.store.claim("nas", passingOver: [])
-        try await scene.store.finish(failed.id, Self.sent)
-        #expect(try await scene.store.releasable(limit: 9).map(\.verdict) == [.release])
+        try await scene.store.write { try $0.attempts.finish(failed.id, Self.sent) }
+        #expect(try await scene.store.read { try $0.releases.releasable(limit: 9) }.map(\.verdict) == [.release])
     }
 
     @Test("what failed keeps what its destination has of it, so that a retry from the history goes on there")
@@ -165,10 +173,12 @@ struct RetentionTests {
         let scene = try await Scene()
         let (_, uploads) = try await scene.stage(Scene.arrival(Scene.file("one")))
         _ = try await scene.store.claim("nas", passingOver: [])
-        try await scene.store.record(Checkpoint(["url": "x"]), for: uploads[0], acked: 60)
-        try await scene.store.finish(uploads[0], .refused(Self.refused))
-        _ = try await scene.store.leave(uploads, .expired)
-        #expect(try await scene.store.retry(uploads[0], fromCopy: true) == .removed)
+        try await scene.store.writeHeld {
+            try $0.checkpoints.record(Checkpoint(["url": "x"]), for: uploads[0], acked: 60)
+        }
+        try await scene.store.write { try $0.attempts.finish(uploads[0], .refused(Self.refused)) }
+        _ = try await scene.store.write { try $0.transitions.dismiss(uploads, .expired) }
+        #expect(try await scene.store.write { try $0.transitions.retry(uploads[0], fromCopy: true) } == .removed)
         let claim = try #require(try await scene.store.claim("nas", passingOver: []))
         #expect(claim.checkpoint?.fields == ["url": "x"] && claim.upload.acked == 60 && claim.upload.generation == 2)
         #expect(claim.upload.ended == nil && claim.upload.ranAt == nil)
@@ -182,49 +192,50 @@ struct RetentionTests {
         let scene = try await Scene()
         let one = try await end(scene, "one", Self.sent, sha256: noise(32, seed: 1))
         let two = try await end(scene, "two", .refused(Self.refused), sha256: noise(32, seed: 2))
-        _ = try await scene.store.leave([one.id, two.id], .flushed)
+        _ = try await scene.store.write { try $0.transitions.dismiss([one.id, two.id], .flushed) }
         func forget(_ time: Duration) async throws -> Duration? {
             try await scene.store.forget(after: time, from: nil, most: 50).next
         }
         // The release is not done with them.
         scene.clocks.advance(by: Self.day * 90)
         _ = try await forget(Self.day)
-        #expect(try await scene.store.upload(one.id) != nil)
-        try await scene.store.finishRelease(one.asset, .released)
-        try await scene.store.finishRelease(two.asset, .kept, note: "")
+        #expect(try await scene.store.read { try $0.uploads.find(one.id) } != nil)
+        try await scene.store.write { try $0.releases.finish(one.asset, .released) }
+        try await scene.store.write { try $0.releases.finish(two.asset, .kept, note: "") }
         #expect(try await forget(Self.day * 91) == Self.day)
         #expect(try await forget(Self.day * 90) == nil)
         for (asset, id) in [one, two] {
-            #expect(try await scene.store.upload(id) == nil)
-            #expect(try await scene.store.asset(asset) == nil)
+            #expect(try await scene.store.read { try $0.uploads.find(id) } == nil)
+            #expect(try await scene.store.read { try $0.assets.find(asset) } == nil)
         }
         // The same content at the same path is not sent again: its tombstone exists.
         let again = try await scene.stage(
             Scene.arrival(Scene.file("one", modified: 5_000)), sha256: noise(32, seed: 1))
-        #expect(try await scene.store.upload(again.uploads[0])?.state == .completed)
+        #expect(try await scene.store.read { try $0.uploads.find(again.uploads[0]) }?.state == .completed)
         // Without the file and its tombstone, nothing is known of it any more.
-        _ = try await scene.store.leave(again.uploads, .flushed)
-        try await scene.store.finishRelease(again.asset, .released)
+        _ = try await scene.store.write { try $0.transitions.dismiss(again.uploads, .flushed) }
+        try await scene.store.write { try $0.releases.finish(again.asset, .released) }
         scene.clocks.advance(by: Self.day * 91)
         _ = try await forget(Self.day * 90)
-        try await scene.store.prune(renewed: [], gone: [Scene.file("one").identity])
+        try await scene.store.write { try $0.tombstones.prune(renewed: [], gone: [Scene.file("one").identity]) }
         let last = try await scene.stage(
             Scene.arrival(Scene.file("one", modified: 6_000)), sha256: noise(32, seed: 1))
-        #expect(try await scene.store.upload(last.uploads[0])?.state == .queued)
+        #expect(try await scene.store.read { try $0.uploads.find(last.uploads[0]) }?.state == .queued)
     }
 
     @Test("an upload whose source goes one day is known until it has gone")
     func kept() async throws {
         let scene = try await Scene()
         let one = try await end(scene, "one", Self.sent, action: .keep)
-        _ = try await scene.store.leave([one.id], .expired)
-        try await scene.store.finishRelease(one.asset, .kept)
+        _ = try await scene.store.write { try $0.transitions.dismiss([one.id], .expired) }
+        try await scene.store.write { try $0.releases.finish(one.asset, .kept) }
         scene.clocks.advance(by: Self.day)
         _ = try await scene.store.forget(after: Self.day, from: nil, keepingSourcesOf: ["cam"], most: 50)
-        #expect(try await scene.store.upload(one.id) != nil)
-        #expect(try await scene.store.kept(in: "cam", limit: 1).map(\.asset) == [one.asset])
+        #expect(try await scene.store.read { try $0.uploads.find(one.id) } != nil)
+        #expect(
+            try await scene.store.read { try $0.keptSources.oldest(in: "cam", limit: 1) }.map(\.asset) == [one.asset])
         _ = try await scene.store.forget(after: Self.day, from: nil, most: 50)
-        #expect(try await scene.store.asset(one.asset) == nil)
+        #expect(try await scene.store.read { try $0.assets.find(one.asset) } == nil)
     }
 
     @Test("what is forgotten of a failed upload is removed at its destination as well")
@@ -232,14 +243,14 @@ struct RetentionTests {
         let scene = try await Scene()
         let (asset, uploads) = try await scene.stage(Scene.arrival(Scene.file("one")))
         _ = try await scene.store.claim("nas", passingOver: [])
-        try await scene.store.record(Checkpoint(["url": "x"]), for: uploads[0])
-        try await scene.store.finish(uploads[0], .refused(Self.refused))
-        _ = try await scene.store.leave(uploads, .expired)
-        try await scene.store.finishRelease(asset, .kept, note: "")
+        try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(["url": "x"]), for: uploads[0]) }
+        try await scene.store.write { try $0.attempts.finish(uploads[0], .refused(Self.refused)) }
+        _ = try await scene.store.write { try $0.transitions.dismiss(uploads, .expired) }
+        try await scene.store.write { try $0.releases.finish(asset, .kept, note: "") }
         scene.clocks.advance(by: Self.day)
         _ = try await scene.store.forget(after: Self.day, from: nil, most: 50)
-        #expect(try await scene.store.remoteDeletions().map(\.checkpoint.fields) == [["url": "x"]])
-        #expect(try await scene.store.upload(uploads[0]) == nil)
+        #expect(try await scene.store.read { try $0.remoteDeletions.all() }.map(\.checkpoint.fields) == [["url": "x"]])
+        #expect(try await scene.store.read { try $0.uploads.find(uploads[0]) } == nil)
     }
 
     @Test("an upload is found by what its destination calls it, by an index, in whatever list it is")
@@ -247,11 +258,11 @@ struct RetentionTests {
         let scene = try await Scene()
         let one = try await end(scene, "one", Self.sent)
         for name in ["v1", "http://nas/v/1"] {
-            #expect(try await scene.store.rows(remote: name).map(\.upload.id) == [one.id])
+            #expect(try await scene.store.read { try $0.uploads.rows(remote: name) }.map(\.upload.id) == [one.id])
         }
-        #expect(try await scene.store.rows(remote: "v2").isEmpty)
-        _ = try await scene.store.leave([one.id], .flushed)
-        #expect(try await scene.store.rows(remote: "v1").map(\.upload.id) == [one.id])
+        #expect(try await scene.store.read { try $0.uploads.rows(remote: "v2") }.isEmpty)
+        _ = try await scene.store.write { try $0.transitions.dismiss([one.id], .flushed) }
+        #expect(try await scene.store.read { try $0.uploads.rows(remote: "v1") }.map(\.upload.id) == [one.id])
         for (sql, steps) in try await scene.store.plans() where sql.contains("json_extract") {
             #expect(steps.allSatisfy { !$0.contains("SCAN") }, "\(sql): \(steps)")
         }

@@ -14,7 +14,7 @@ struct TroubleTests {
         let scene = try await Scene()
         let id = try #require(try await scene.stage(Scene.arrival(Scene.file("a.mp4"))).uploads.first)
         try await attempt(scene, id)
-        try await scene.store.record(Checkpoint(["id": "x"]), for: id)
+        try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(["id": "x"]), for: id) }
         return (scene, id)
     }
 
@@ -22,12 +22,14 @@ struct TroubleTests {
     private func attempt(_ scene: Scene, _ id: String) async throws {
         let claim = try #require(try await scene.store.claim("nas", passingOver: []))
         #expect(claim.upload.id == id)
-        try await scene.store.beginAgain([id])
+        try await scene.store.write { try $0.failures.beginAttempts([id]) }
     }
 
     /// The events about failures: type and detail, in words.
     private func told(_ scene: Scene) async throws -> [String] {
-        try await scene.store.events(after: 0, limit: 1000).filter { ["attempt", "recovered"].contains($0.type) }.map {
+        try await scene.store.read { try $0.events.list(after: 0, limit: 1000) }.filter {
+            ["attempt", "recovered"].contains($0.type)
+        }.map {
             ([$0.type] + $0.detail.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }).joined(separator: " ")
         }
     }
@@ -35,11 +37,13 @@ struct TroubleTests {
     @Test("a first attempt tells nothing, nor does one behind a pause")
     func plain() async throws {
         let (scene, id) = try await begun()
-        try await scene.store.record(Checkpoint(["id": "x"]), for: id, acked: 10)
-        try await scene.store.finish(id, .yielded)
+        try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(["id": "x"]), for: id, acked: 10) }
+        try await scene.store.write { try $0.attempts.finish(id, .yielded) }
         try await attempt(scene, id)
-        try await scene.store.record(Checkpoint(["id": "x"]), for: id, acked: 20)
-        try await scene.store.finish(id, .verified(RemoteObject(id: nil, url: nil, verifiedBy: "offset")))
+        try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(["id": "x"]), for: id, acked: 20) }
+        try await scene.store.write {
+            try $0.attempts.finish(id, .verified(RemoteObject(id: nil, url: nil, verifiedBy: "offset")))
+        }
         #expect(try await told(scene).isEmpty)
     }
 
@@ -51,21 +55,23 @@ struct TroubleTests {
     func behind(_ fault: Fault) async throws {
         let (scene, id) = try await begun()
         switch fault {
-        case .again: try await scene.store.finish(id, .again(Self.failure, until: Self.now))
-        case .held: try await scene.store.finish(id, .held(Self.failure, until: Self.now))
+        case .again: try await scene.store.write { try $0.attempts.finish(id, .again(Self.failure, until: Self.now)) }
+        case .held: try await scene.store.write { try $0.attempts.finish(id, .held(Self.failure, until: Self.now)) }
         case .refused:
-            try await scene.store.finish(id, .refused(Self.failure))
-            _ = try await scene.store.retry(id, fromCopy: true)
+            try await scene.store.write { try $0.attempts.finish(id, .refused(Self.failure)) }
+            _ = try await scene.store.write { try $0.transitions.retry(id, fromCopy: true) }
         }
         let number = fault == .again ? 2 : 1
         scene.clocks.advance(by: .seconds(7))
         try await attempt(scene, id)
         #expect(try await told(scene) == ["attempt attempt=\(number) code=http_503"])
         // The position alone is no byte that was accepted.
-        try await scene.store.record(Checkpoint(["id": "x"]), for: id, acked: 0)
+        try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(["id": "x"]), for: id, acked: 0) }
         #expect(try await told(scene).count == 1)
         for acked: Int64 in [10, 20, 30] {
-            try await scene.store.took([AcknowledgedPart(index: Int(acked), size: 10, tag: "")], of: id, acked: acked)
+            try await scene.store.writeHeld {
+                try $0.parts.record([AcknowledgedPart(index: Int(acked), size: 10, tag: "")], of: id, acked: acked)
+            }
         }
         #expect(
             try await told(scene)
@@ -75,10 +81,12 @@ struct TroubleTests {
     @Test("one that completes without a word before has recovered too, and that is told before its end")
     func completes() async throws {
         let (scene, id) = try await begun()
-        try await scene.store.finish(id, .again(Self.failure, until: Self.now))
+        try await scene.store.write { try $0.attempts.finish(id, .again(Self.failure, until: Self.now)) }
         try await attempt(scene, id)
-        try await scene.store.finish(id, .verified(RemoteObject(id: nil, url: nil, verifiedBy: "offset")))
-        let types = try await scene.store.events(after: 0, limit: 1000).map(\.type)
+        try await scene.store.write {
+            try $0.attempts.finish(id, .verified(RemoteObject(id: nil, url: nil, verifiedBy: "offset")))
+        }
+        let types = try await scene.store.read { try $0.events.list(after: 0, limit: 1000) }.map(\.type)
         #expect(types.suffix(2) == ["recovered", "completed"])
     }
 
@@ -86,10 +94,10 @@ struct TroubleTests {
     func several() async throws {
         let (scene, id) = try await begun()
         for _ in 0..<3 {
-            try await scene.store.finish(id, .again(Self.failure, until: Self.now))
+            try await scene.store.write { try $0.attempts.finish(id, .again(Self.failure, until: Self.now)) }
             try await attempt(scene, id)
         }
-        try await scene.store.record(Checkpoint(["id": "x"]), for: id, acked: 10)
+        try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(["id": "x"]), for: id, acked: 10) }
         let attempts = (2...4).map { "attempt attempt=\($0) code=http_503" }
         #expect(try await told(scene) == attempts + ["recovered after=0 attempt=4"])
     }
@@ -99,30 +107,30 @@ struct TroubleTests {
         let folder = TemporaryFolder()
         let clocks = ManualClocks()
         var store: Store? = try await Store.open(folder.path, clocks: clocks, sorting: .newestFirst)
-        _ = try await store?.record([Scene.arrival(Scene.file("a.mp4"))])
-        let asset = try #require(try await store?.arrived(limit: 1, except: []).first)
-        _ = try await store?.staged([Store.Copied(asset: asset.id, sha256: noise(32))])
+        _ = try await store?.write { try $0.arrivals.record([Scene.arrival(Scene.file("a.mp4"))]) }
+        let asset = try #require(try await store?.read { try $0.staging.waiting(limit: 1, except: []) }.first)
+        _ = try await store?.write { try $0.staging.record([StagedCopy(asset: asset.id, sha256: noise(32))]) }
         let id = try #require(try await store?.claim("nas", passingOver: [])).upload.id
-        try await store?.finish(id, .again(Self.failure, until: Self.now))
+        try await store?.write { try $0.attempts.finish(id, .again(Self.failure, until: Self.now)) }
         _ = try await store?.claim("nas", passingOver: [])
-        try await store?.beginAgain([id])
-        try await store?.finish(id, .yielded)
+        try await store?.write { try $0.failures.beginAttempts([id]) }
+        try await store?.write { try $0.attempts.finish(id, .yielded) }
         store = nil
         let again = try await Store.open(folder.path, clocks: clocks, sorting: .newestFirst)
         let claim = try #require(try await again.claim("nas", passingOver: []))
         #expect(!claim.upload.isTroubled)
-        try await again.beginAgain([id])
-        try await again.record(Checkpoint(["id": "x"]), for: id, acked: 10)
-        let types = try await again.events(after: 0, limit: 1000).map(\.type)
+        try await again.write { try $0.failures.beginAttempts([id]) }
+        try await again.writeHeld { try $0.checkpoints.record(Checkpoint(["id": "x"]), for: id, acked: 10) }
+        let types = try await again.read { try $0.events.list(after: 0, limit: 1000) }.map(\.type)
         #expect(types.count { $0 == "attempt" } == 1 && types.count { $0 == "recovered" } == 1)
     }
 
     @Test("what only came too early is no failure")
     func early() async throws {
         let (scene, id) = try await begun()
-        try await scene.store.finish(id, .held(Self.failure, until: Self.now, isFault: false))
+        try await scene.store.write { try $0.attempts.finish(id, .held(Self.failure, until: Self.now, isFault: false)) }
         try await attempt(scene, id)
-        try await scene.store.record(Checkpoint(["id": "x"]), for: id, acked: 10)
+        try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(["id": "x"]), for: id, acked: 10) }
         #expect(try await told(scene).isEmpty)
     }
 }

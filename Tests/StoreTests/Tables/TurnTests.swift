@@ -52,18 +52,22 @@ struct TurnTests {
             if run == 0 {
                 for name in ["a", "b"] {
                     let files = (0..<5).map { Scene.file("\(name)\($0)", modified: Int64($0), folder: name) }
-                    _ = try await store.record(files.map { Scene.arrival($0) })
+                    _ = try await store.write { tx in try tx.arrivals.record(files.map { Scene.arrival($0) }) }
                 }
             }
             // As with a cache with space for one more, and a quota that lets one go, before the power fails again.
             let next = try #require(
-                try await store.arrived(limit: 1, except: [], turns: store.turns(of: .copies)).first)
+                try await store.read { tx in
+                    try tx.staging.waiting(limit: 1, except: [], turns: store.read { try $0.turns.of(.copies) })
+                }.first)
             copied.append(next.identity.relative.display)
-            try await store.staged([Store.Copied(asset: next.id, sha256: noise(32, seed: UInt64(run)))])
+            try await store.write {
+                try $0.staging.record([StagedCopy(asset: next.id, sha256: noise(32, seed: UInt64(run)))])
+            }
             // The first run claims none, so that there is a choice.
             if run > 0, let claim = try await store.claim("nas", passingOver: []) {
                 sent.append(claim.upload.name.display)
-                try await store.finish(claim.upload.id, .yielded)
+                try await store.write { try $0.attempts.finish(claim.upload.id, .yielded) }
             }
             await store.close()
         }
@@ -77,10 +81,13 @@ struct TurnTests {
         let scene = try await Scene(sorting: .oldestFirst)
         func record(_ folder: String, _ count: Int, priority: Int = 0) async throws {
             let files = (0..<count).map { Scene.file("\(folder)\($0)", modified: Int64($0), folder: folder) }
-            _ = try await scene.store.record(files.map { Scene.arrival($0, priority: priority) })
+            _ = try await scene.store.write { tx in
+                try tx.arrivals.record(files.map { Scene.arrival($0, priority: priority) })
+            }
         }
         func names(_ turns: FolderTurns = FolderTurns()) async throws -> [String] {
-            try await scene.store.arrived(limit: 5, except: [], turns: turns).map(\.identity.relative.display)
+            try await scene.store.read { try $0.staging.waiting(limit: 5, except: [], turns: turns) }.map(
+                \.identity.relative.display)
         }
         try await record("a", 50)
         try await record("b", 2)
@@ -109,7 +116,7 @@ struct TurnTests {
         func claims(_ left: Int64?) async throws -> [String] {
             let slots = BatchLimits(slots: 8)
             let claims = try await scene.store.claim(filling: slots, "nas", from: { _ in true }, within: left)
-            for claim in claims { try await scene.store.finish(claim.upload.id, .yielded) }
+            for claim in claims { try await scene.store.write { try $0.attempts.finish(claim.upload.id, .yielded) } }
             return claims.map(\.upload.name.display)
         }
         #expect(try await claims(-1) == [])
@@ -120,19 +127,29 @@ struct TurnTests {
         #expect(try await claims(200).sorted() == ["a2", "b0"])
         #expect(try await claims(260).sorted() == ["a2", "a3", "b0"])
         #expect(Set(try await claims(nil)).count == 5)
-        #expect(try await scene.store.first(waitingFor: "nas", lacking: 999, from: { _ in true })?.upload.name == "a0")
-        #expect(try await scene.store.first(waitingFor: "nas", lacking: 1000, from: { _ in true }) == nil)
-        #expect(try await scene.store.first(waitingFor: "nas", lacking: 999, from: { !["a"].contains($0) }) == nil)
+        #expect(
+            try await scene.store.read { tx in try tx.queue.first(waitingFor: "nas", lacking: 999, from: { _ in true })
+            }?.upload.name == "a0")
+        #expect(
+            try await scene.store.read { tx in try tx.queue.first(waitingFor: "nas", lacking: 1000, from: { _ in true })
+            } == nil)
+        #expect(
+            try await scene.store.read { tx in
+                try tx.queue.first(waitingFor: "nas", lacking: 999, from: { !["a"].contains($0) })
+            } == nil)
         let begun = try #require(try await scene.store.claim("nas", passingOver: ["b"]))
         #expect(begun.upload.name == "a0")
-        try await scene.store.record(Checkpoint(["url": "x"]), for: begun.upload.id)
-        try await scene.store.finish(begun.upload.id, .yielded)
+        try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(["url": "x"]), for: begun.upload.id) }
+        try await scene.store.write { try $0.attempts.finish(begun.upload.id, .yielded) }
         #expect(try await claims(0) == ["a0"])
-        #expect(try await scene.store.first(waitingFor: "nas", lacking: 0, from: { !["b"].contains($0) }) == nil)
+        #expect(
+            try await scene.store.read { tx in
+                try tx.queue.first(waitingFor: "nas", lacking: 0, from: { !["b"].contains($0) })
+            } == nil)
         // Refused when it was about to begin: there is nothing of it at the remote.
         #expect(try await scene.store.claim("nas", passingOver: ["b"])?.upload.name == "a0")
-        try await scene.store.record(Checkpoint(), for: begun.upload.id)
-        try await scene.store.finish(begun.upload.id, .yielded)
+        try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(), for: begun.upload.id) }
+        try await scene.store.write { try $0.attempts.finish(begun.upload.id, .yielded) }
         #expect(try await claims(0) == [])
     }
 
@@ -183,7 +200,7 @@ struct TurnTests {
             while let claim = try await scene.store.claim(destination, passingOver: [folder == "a" ? "b" : "a"]) {
                 claims.append(claim)
             }
-            for claim in claims { try await scene.store.finish(claim.upload.id, .yielded) }
+            for claim in claims { try await scene.store.write { try $0.attempts.finish(claim.upload.id, .yielded) } }
             return claims.map(\.upload.name.display)
         }
         #expect(try await order("nas", "a") == ["a1", "a2", "a0"])

@@ -21,16 +21,16 @@ struct WasteTests {
 
         func begin() async throws {
             #expect(try await store.claim("nas", passingOver: [])?.upload.id == id)
-            try await store.record(Checkpoint(["url": "x"]), for: id)
+            try await store.writeHeld { try $0.checkpoints.record(Checkpoint(["url": "x"]), for: id) }
         }
 
         /// Ends an attempt that had sent this many bytes.
         func end(sent: Int64) async throws {
             let outcome = AttemptOutcome.held(WasteTests.failure, until: MonotonicTime(nanoseconds: 0))
-            try await store.finish([Store.Ending(id, outcome, sent: sent)])
+            try await store.write { try $0.attempts.finish([AttemptEnding(id, outcome, sent: sent)]) }
         }
 
-        func waste() async throws -> Waste { try await store.waste(of: id) }
+        func waste() async throws -> Waste { try await store.read { try $0.waste.of(id) } }
     }
 
     @Test("what a remote turns out to have of a cut request was not in vain")
@@ -40,7 +40,7 @@ struct WasteTests {
         try await one.end(sent: 900)
         #expect(try await one.waste() == Waste(unsettled: 900, beginsAnew: true))
         try await one.begin()
-        try await one.store.record(Checkpoint(["url": "x"]), for: one.id, acked: 850)
+        try await one.store.writeHeld { try $0.checkpoints.record(Checkpoint(["url": "x"]), for: one.id, acked: 850) }
         let waste = try await one.waste()
         #expect(waste.total == 50 && waste.today == 50 && waste.unsettled == 0 && !waste.beginsAnew)
     }
@@ -71,24 +71,30 @@ struct WasteTests {
             }
             if number == 1 {
                 guard
-                    case .recorded(let asset, let ids)? = try await store.record([Scene.arrival(Scene.file("a"))]).first
+                    case .recorded(let asset, let ids)? = try await store.write({
+                        try $0.arrivals.record([Scene.arrival(Scene.file("a"))])
+                    }).first
                 else { throw Scene.Unexpected() }
-                try await store.staged([Store.Copied(asset: asset, sha256: noise(32))])
+                try await store.write { try $0.staging.record([StagedCopy(asset: asset, sha256: noise(32))]) }
                 id = ids[0]
             }
             #expect(try await store.claim("nas", passingOver: [])?.upload.id == id)
-            try await store.record(Checkpoint(["url": "x"]), for: id)
+            try await store.writeHeld { [id] tx in try tx.checkpoints.record(Checkpoint(["url": "x"]), for: id) }
             let before = Int64(number - 1)
-            #expect(try await store.waste(of: id).unsettled == (before > 0 ? 900 : 0))
-            for sent: Int64 in [300, 900, 600] { try await store.note(sent: sent, of: id) }
-            let waste = try await store.waste(of: id)
+            #expect(try await store.read { [id] tx in try tx.waste.of(id) }.unsettled == (before > 0 ? 900 : 0))
+            for sent: Int64 in [300, 900, 600] {
+                try await store.write { [id] tx in try tx.progress.recordSent(sent, of: id) }
+            }
+            let waste = try await store.read { [id] tx in try tx.waste.of(id) }
             #expect(waste.total == 900 * before && waste.unsettled == 0)
             guard number == 3 else { continue }
-            try await store.finish([
-                Store.Ending(id, .held(Self.failure, until: MonotonicTime(nanoseconds: 0)), sent: 950)
-            ])
+            try await store.write { [id] tx in
+                try tx.attempts.finish([
+                    AttemptEnding(id, .held(Self.failure, until: MonotonicTime(nanoseconds: 0)), sent: 950)
+                ])
+            }
             #expect(
-                try await store.waste(of: id)
+                try await store.read { try $0.waste.of(id) }
                     == Waste(total: 1800, today: 1800, since: waste.since, unsettled: 950, beginsAnew: true))
         }
     }
@@ -97,14 +103,14 @@ struct WasteTests {
     func sideBySide() async throws {
         let one = try await Begun()
         try await one.begin()
-        try await one.store.note(sent: 900, of: one.id)
-        try await one.store.record(Checkpoint(["url": "x"]), for: one.id, acked: 300)
+        try await one.store.write { try $0.progress.recordSent(900, of: one.id) }
+        try await one.store.writeHeld { try $0.checkpoints.record(Checkpoint(["url": "x"]), for: one.id, acked: 300) }
         #expect(try await one.waste() == Waste())
-        try await one.store.note(sent: 950, of: one.id)
-        try await one.store.record(Checkpoint(["url": "x"]), for: one.id, acked: 200)
+        try await one.store.write { try $0.progress.recordSent(950, of: one.id) }
+        try await one.store.writeHeld { try $0.checkpoints.record(Checkpoint(["url": "x"]), for: one.id, acked: 200) }
         #expect(try await one.waste().total == 100)
-        try await one.store.note(sent: 950, of: one.id)
-        try await one.store.renew(Checkpoint(["url": "y"]), for: one.id, leaving: nil)
+        try await one.store.write { try $0.progress.recordSent(950, of: one.id) }
+        try await one.store.writeHeld { try $0.checkpoints.renew(Checkpoint(["url": "y"]), for: one.id, leaving: nil) }
         #expect(try await one.waste().total == 1050)
         try await one.end(sent: 0)
         #expect(
@@ -115,13 +121,13 @@ struct WasteTests {
     func renewed() async throws {
         let one = try await Begun()
         try await one.begin()
-        try await one.store.record(Checkpoint(["url": "x"]), for: one.id, acked: 500)
+        try await one.store.writeHeld { try $0.checkpoints.record(Checkpoint(["url": "x"]), for: one.id, acked: 500) }
         try await one.end(sent: 600)
         try await one.begin()
-        try await one.store.renew(Checkpoint(["url": "y"]), for: one.id, leaving: nil)
+        try await one.store.writeHeld { try $0.checkpoints.renew(Checkpoint(["url": "y"]), for: one.id, leaving: nil) }
         #expect(try await one.waste().total == 600)
-        try await one.store.record(Checkpoint(["url": "y"]), for: one.id, acked: 300)
-        try await one.store.record(Checkpoint(["url": "y"]), for: one.id, acked: 100)
+        try await one.store.writeHeld { try $0.checkpoints.record(Checkpoint(["url": "y"]), for: one.id, acked: 300) }
+        try await one.store.writeHeld { try $0.checkpoints.record(Checkpoint(["url": "y"]), for: one.id, acked: 100) }
         #expect(try await one.waste().total == 800)
     }
 
@@ -162,18 +168,20 @@ struct WasteTests {
             try await one.end(sent: 2_000_000)
         }
         try await one.begin()
-        try await one.store.finish([
-            Store.Ending(
-                one.id, .verified(RemoteObject(id: nil, url: nil, verifiedBy: "offset")), sent: 2_000_000)
-        ])
-        let warnings = try await one.store.upload(one.id)?.remote?.warnings
+        try await one.store.write {
+            try $0.attempts.finish([
+                AttemptEnding(
+                    one.id, .verified(RemoteObject(id: nil, url: nil, verifiedBy: "offset")), sent: 2_000_000)
+            ])
+        }
+        let warnings = try await one.store.read { try $0.uploads.find(one.id) }?.remote?.warnings
         #expect(warnings == ["4000000 bytes were sent in vain before: the remote did not keep them"])
     }
 
     @Test("an upload fails since its first failure, until bytes of it are taken or a person begins it again")
     func failing() async throws {
         let one = try await Begun()
-        func since() async throws -> Int64? { try await one.store.upload(one.id)?.failingSince }
+        func since() async throws -> Int64? { try await one.store.read { try $0.uploads.find(one.id) }?.failingSince }
         try await one.begin()
         #expect(try await since() == nil)
         try await one.end(sent: 10)
@@ -183,11 +191,11 @@ struct WasteTests {
         try await one.end(sent: 10)
         #expect(try await since() == first && one.store.ran == first + 50_000)
         try await one.begin()
-        try await one.store.record(Checkpoint(["url": "x"]), for: one.id, acked: 10)
+        try await one.store.writeHeld { try $0.checkpoints.record(Checkpoint(["url": "x"]), for: one.id, acked: 10) }
         #expect(try await since() == nil)
-        try await one.store.finish(one.id, .refused(Self.failure))
+        try await one.store.write { try $0.attempts.finish(one.id, .refused(Self.failure)) }
         #expect(try await since() != nil)
-        _ = try await one.store.retry(one.id, fromCopy: true)
+        _ = try await one.store.write { try $0.transitions.retry(one.id, fromCopy: true) }
         #expect(try await since() == nil)
     }
 
@@ -202,7 +210,7 @@ struct WasteTests {
             #expect(store.ran == ran)
             clocks.advance(by: .seconds(20))
             ran += 20_000
-            try await store.keepRun()
+            try await store.write { try $0.settings.storeRunTime() }
             await store.close()
             // No attempt runs meanwhile.
             clocks.advance(by: .seconds(3600))

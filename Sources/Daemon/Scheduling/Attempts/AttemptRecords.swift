@@ -9,15 +9,15 @@ struct AttemptRecords: Sendable {
     var accounts: [String: QuotaAccount] = [:]
 
     /// The ending of an upload, with its cost.
-    func ending(_ upload: UploadRecord, _ outcome: AttemptOutcome) async -> Store.Ending {
+    func ending(_ upload: UploadRecord, _ outcome: AttemptOutcome) async -> AttemptEnding {
         let hasArrived = if case .verified = outcome { true } else { false }
         let payment = await accounts[upload.id]?.closing(hasArrived: hasArrived)
-        return Store.Ending(
+        return AttemptEnding(
             upload.id, outcome, payments: payment.map { [$0] } ?? [], sent: house.live.takeLeft(upload.id))
     }
 
     /// Called when the costs of the endings are on disk.
-    func paid(_ endings: [Store.Ending]) {
+    func paid(_ endings: [AttemptEnding]) {
         for ending in endings {
             guard let account = accounts[ending.id] else { continue }
             for payment in ending.payments { house.ledger.entered(payment, for: account) }
@@ -25,7 +25,7 @@ struct AttemptRecords: Sendable {
     }
 
     /// The uploads stay leased to this run: they are put back when the state can be written, or at the next start.
-    func unrecorded(_ endings: [Store.Ending], _ error: any Error) async {
+    func unrecorded(_ endings: [AttemptEnding], _ error: any Error) async {
         let ids = endings.map(\.id).joined(separator: ",")
         if let error = error as? StoreError {
             house.stateFailed(error)
@@ -43,20 +43,20 @@ struct AttemptRecords: Sendable {
         async throws
     {
         if claims.isEmpty { return }
-        var endings: [Store.Ending] = []
+        var endings: [AttemptEnding] = []
         for claim in claims {
             let payments = claim.step.map { [Payment(settling: $0, .none)] } ?? []
-            endings.append(Store.Ending(claim.upload.id, try await outcome(claim), payments: payments))
+            endings.append(AttemptEnding(claim.upload.id, try await outcome(claim), payments: payments))
         }
-        try await house.store.finish(endings)
+        try await house.store.write { [endings] tx in try tx.attempts.finish(endings) }
         for payment in endings.flatMap(\.payments) { house.ledger.settled(payment) }
     }
 
-    private func putBack(_ endings: [Store.Ending]) async {
+    private func putBack(_ endings: [AttemptEnding]) async {
         while !house.live.isStopping && !Task.isCancelled {
             do {
                 try await Alarms.shared.sleep(for: .seconds(5))
-                try await house.store.finish(endings)
+                try await house.store.write { try $0.attempts.finish(endings) }
                 paid(endings)
                 return
             } catch {

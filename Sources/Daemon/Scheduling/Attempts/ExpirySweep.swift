@@ -14,16 +14,20 @@ struct ExpirySweep {
     /// - Returns: No upload gets too old before this time.
     func run(now: WallTime, shortest: Duration) async throws -> WallTime {
         var next = now.advanced(by: shortest)
-        let waiting = try await house.store.classes().filter { $0.state == .staging || $0.state == .queued }
+        let waiting = try await house.store.read { try $0.lists.classes() }.filter {
+            $0.state == .staging || $0.state == .queued
+        }
         var hasEnded = false
         for upload in Set(waiting.map(\.upload)) {
             guard let expiry = expiry(of: upload) else { continue }
             while true {
-                let aged = try await house.store.aged(
-                    upload, by: expiry, oldest: ClockMonitor.oldestClock, most: Self.atOnce)
+                let aged = try await house.store.read {
+                    try $0.lists.aged(
+                        upload, by: expiry, oldest: ClockMonitor.oldestClock, most: Self.atOnce)
+                }
                 if let time = aged.next { next = min(next, time) }
                 if aged.ids.isEmpty { break }
-                let ended = try await house.store.expire(aged.ids)
+                let ended = try await house.store.write { try $0.transitions.expire(aged.ids) }
                 if ended.isEmpty { break }
                 hasEnded = true
                 ended.forEach(report)

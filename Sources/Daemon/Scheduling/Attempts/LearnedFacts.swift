@@ -10,7 +10,9 @@ struct LearnedFacts {
 
     /// - Parameter speed: In bytes a second.
     func store(speed: Int64, of destination: String) async {
-        do { try await house.store.keep(speed: speed, to: destination) } catch let error as StoreError {
+        do { try await house.store.write { try $0.settings.store(speed: speed, to: destination) } } catch let error
+            as StoreError
+        {
             house.stateFailed(error)
         } catch {
             house.log.debug("the speed is not kept", ["destination": destination, "reason": "\(error)"])
@@ -19,7 +21,7 @@ struct LearnedFacts {
 
     func requestSize(of name: String, _ destination: any Destination) async -> RequestSize? {
         guard let place = destination.requestSizePlace else { return nil }
-        do { return try await house.store.requestSize(to: name, at: place) } catch {
+        do { return try await house.store.read { try $0.settings.requestSize(to: name, at: place) } } catch {
             house.log.debug("the size of requests is not known", ["destination": name, "reason": "\(error)"])
             return nil
         }
@@ -27,7 +29,9 @@ struct LearnedFacts {
 
     func store(requestSize: RequestSize?, of name: String, _ destination: any Destination) async {
         guard let place = destination.requestSizePlace else { return }
-        do { try await house.store.keep(requestSize: requestSize, to: name, at: place) } catch let error as StoreError {
+        do {
+            try await house.store.write { try $0.settings.store(requestSize: requestSize, to: name, at: place) }
+        } catch let error as StoreError {
             house.stateFailed(error)
         } catch {
             house.log.debug("the size of requests is not kept", ["destination": name, "reason": "\(error)"])

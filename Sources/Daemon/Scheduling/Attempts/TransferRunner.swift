@@ -56,7 +56,7 @@ struct TransferRunner: Sendable {
             await conclude(done)
             return result.left
         } catch {
-            var endings: [Store.Ending] = []
+            var endings: [AttemptEnding] = []
             for claim in claims { endings.append(await records.ending(claim.upload, .yielded)) }
             await records.unrecorded(endings, error)
             return []
@@ -67,13 +67,13 @@ struct TransferRunner: Sendable {
     private func conclude(_ ends: [(claim: Claim, verdict: UploadAttempt.Verdict)]) async {
         if ends.isEmpty { return }
         var verdicts = await scheduler.settle(ends, generation)
-        var endings: [Store.Ending] = []
+        var endings: [AttemptEnding] = []
         for (index, end) in ends.enumerated() {
             await limitFailing(&verdicts[index], end.claim.upload)
             endings.append(await records.ending(end.claim.upload, verdicts[index].outcome))
         }
         do {
-            let states = try await house.store.finish(endings)
+            let states = try await house.store.write { [endings] tx in try tx.attempts.finish(endings) }
             records.paid(endings)
             for (index, end) in ends.enumerated() {
                 await scheduler.ended(
@@ -95,8 +95,8 @@ struct TransferRunner: Sendable {
         let waste: Waste
         let failingSince: Int64?
         do {
-            guard let now = try await house.store.upload(upload.id) else { return }
-            waste = try await house.store.waste(of: upload.id)
+            guard let now = try await house.store.read({ try $0.uploads.find(upload.id) }) else { return }
+            waste = try await house.store.read { try $0.waste.of(upload.id) }
             failingSince = now.failingSince
         } catch {
             return house.log.debug("what was sent in vain is not known", ["id": upload.id, "reason": "\(error)"])

@@ -100,7 +100,7 @@ extension PolicySnapshot {
 
     /// The listed uploads that wait and can never be sent under their quotas: for each folder and destination their
     /// number, and the reason.
-    func neverGoing(_ backlog: [Store.Backlog]) -> [(folder: String, destination: String, files: Int, text: String)] {
+    func neverGoing(_ backlog: [Backlog]) -> [(folder: String, destination: String, files: Int, text: String)] {
         backlog.compactMap { waiting in
             var found: (files: Int, text: String) = (0, "")
             for upload in waiting.first {
