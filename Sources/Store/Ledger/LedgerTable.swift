@@ -1,0 +1,247 @@
+package import Core
+internal import Linux
+
+/// More than any real amount, and twice as much is still a valid number. A row that a disk has damaged must not
+/// make every sum with it fail, or uploads could not end any more.
+private let most: Int64 = 4_000_000_000_000_000_000
+
+/// Days for which hours are kept; then they become one row for their day.
+private let daysByHour: Int64 = 40
+/// Days with entries that are kept beyond that.
+private let keptDays: Int64 = 360
+
+/// Rows of `usage` and `usage_step`: bytes sent and received, by account, network and time.
+///
+/// Two rules ensure that it never under-reports. Bytes of a transfer are reserved before they are sent, in a row of their own.
+/// A row that still exists when the database is opened counts as sent, since the opposite cannot be known. And settled bytes
+/// count in the hour of their end: the period in which bytes may still be spent includes them.
+package struct LedgerTable<Access> {
+    let tx: Transaction<Access>
+
+    private static func sane(_ column: String) -> String { "max(0, min(\(column), \(most)))" }
+
+    /// The current hour.
+    private var hour: Range<WallTime> { Period.hour.interval(around: tx.clocks.wall(), in: tx.session.zone) }
+
+    /// Settled bytes that were sent since then. Bytes dated later than now count as well: the clock was set back, and
+    /// that grants no bytes a second time.
+    ///
+    /// - Parameters:
+    ///   - destination: Only bytes to this destination; `nil` for all.
+    ///   - folder: Only bytes from this folder; `nil` for all.
+    ///   - networks: Only bytes over these networks; `nil` for all.
+    package func spent(
+        since: WallTime, destination: String? = nil, folder: String? = nil, networks: Set<NetworkClass>? = nil
+    ) throws -> Spending {
+        // A row counts when one of its two hours is past and not before then, or when both are in the future. No period
+        // is longer than a day of 25 hours.
+        try tx.connection.first(
+            """
+            SELECT CAST(total(max(bytes, 0)) AS INTEGER), CAST(total(max(files, 0)) AS INTEGER),
+                CAST(total(max(received, 0)) AS INTEGER) FROM (
+                SELECT bytes, files, received, destination, folder, network FROM usage
+                WHERE hour > ?1 - 90000000 AND ends > ?1 AND (hour <= ?2 OR counted IS NULL OR counted > ?2)
+                UNION ALL
+                SELECT bytes, files, received, destination, folder, network FROM usage INDEXED BY usage_counted
+                WHERE counted > ?1 - 3600000 AND counted <= ?2 AND hour > ?2
+            ) WHERE (?3 IS NULL OR destination = ?3) AND (?4 IS NULL OR folder = ?4)
+            AND (?5 = 1 OR network IN (?6, ?7, ?8, ?9, ?10) OR ?7 <> '' AND network NOT IN (\(NetworkClass.inSQL)))
+            """,
+            [.integer(since.milliseconds), .integer(tx.clocks.wall().milliseconds)]
+                + Self.filter(destination, folder, networks)
+        ) { Spending(bytes: $0.integer(0), received: $0.integer(2), files: $0.integer(1)) } ?? .none
+    }
+
+    /// Bytes that are reserved now.
+    package func reserved(
+        destination: String? = nil, folder: String? = nil, networks: Set<NetworkClass>? = nil
+    ) throws -> Spending {
+        try tx.connection.first(
+            """
+            SELECT CAST(total(max(bytes, 0)) AS INTEGER), CAST(total(max(files, 0)) AS INTEGER),
+                CAST(total(max(received, 0)) AS INTEGER) FROM usage_step
+            WHERE (?1 IS NULL OR destination = ?1) AND (?2 IS NULL OR folder = ?2)
+            AND (?3 = 1 OR network IN (?4, ?5, ?6, ?7, ?8) OR ?5 <> '' AND network NOT IN (\(NetworkClass.inSQL)))
+            """, Self.filter(destination, folder, networks)
+        ) { Spending(bytes: $0.integer(0), received: $0.integer(2), files: $0.integer(1)) } ?? .none
+    }
+
+    private static func filter(
+        _ destination: String?, _ folder: String?, _ networks: Set<NetworkClass>?
+    ) -> [Connection.Value] {
+        [.init(destination), .init(folder), .integer(networks == nil ? 1 : 0)]
+            + NetworkClass.allCases.map { .text(networks?.contains($0) == true ? $0.rawValue : "") }
+    }
+
+    /// Settled bytes that were sent since then, the oldest first. Rows dated later than now keep the hour in which they
+    /// were counted.
+    package func usage(since: WallTime) throws -> [UsageRow] {
+        try tx.connection.all(
+            """
+            SELECT CASE WHEN hour <= ?2 THEN hour ELSE min(coalesce(counted, ?2), ?2) END AS at,
+            destination, folder, network, bytes, files, received FROM usage
+            WHERE hour > ?1 - 90000000 AND at >= ?1 ORDER BY at
+            """, [.integer(since.milliseconds), .integer(tx.clocks.wall().milliseconds)]
+        ) { row in
+            UsageRow(
+                at: WallTime(milliseconds: row.integer(0)),
+                account: SpendingAccount(
+                    destination: row.text(1), folder: row.text(2).isEmpty ? nil : row.text(2),
+                    network: NetworkClass(rawValue: row.text(3)) ?? .unknown),
+                spending: Spending(bytes: row.integer(4), received: row.integer(6), files: row.integer(5)))
+        }
+    }
+
+    /// The first day of which hours are kept. Older hours become one row for their day.
+    var firstDayByHour: Int64 {
+        let today = Period.day.interval(around: tx.clocks.wall(), in: tx.session.zone).lowerBound.milliseconds
+        return today - daysByHour * 86_400_000
+    }
+
+    /// The last of the days that are to be deleted: by their number and not by their age. A clock that shows the year
+    /// 2099 for a moment must not delete rows that count today.
+    func lastDayToDelete(before cutoff: Int64) throws -> Int64? {
+        try tx.connection.first(
+            "SELECT DISTINCT hour FROM usage WHERE hour < ?1 ORDER BY hour DESC LIMIT 1 OFFSET ?2",
+            [.integer(cutoff), .integer(keptDays)]
+        ) { $0.integer(0) }
+    }
+
+    /// Whether rows are dated later than now, and count only then.
+    func hasFutureRows() throws -> Bool {
+        try tx.connection.first(
+            "SELECT 1 FROM usage WHERE hour > ?1 AND (counted IS NULL OR counted > ?1) LIMIT 1",
+            [.integer(tx.clocks.wall().milliseconds)]
+        ) { _ in true } == true
+    }
+
+    func oldestHour(before cutoff: Int64) throws -> WallTime? {
+        try tx.connection.first(
+            "SELECT hour FROM usage WHERE hour < ?1 AND ends - hour <= 3600000 ORDER BY hour LIMIT 1",
+            [.integer(cutoff)]
+        ) { WallTime(milliseconds: $0.integer(0)) }
+    }
+
+}
+
+extension LedgerTable where Access == Writing {
+    /// Gives back the unsent bytes of a step, or counts the bytes beyond it.
+    package func settle(_ step: ReservedStep, _ actual: Spending) throws {
+        try pay([Payment(settling: step, actual)])
+    }
+
+    /// Takes over a row of a damaged database: the values of all columns.
+    func insertSalvaged(_ row: [Connection.Value]) throws {
+        try tx.connection.run("INSERT OR IGNORE INTO usage VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)", row)
+    }
+
+    /// Enters sent bytes, and reserves those to be sent next: one transaction.
+    ///
+    /// - Returns: A step for each reservation.
+    @discardableResult
+    package func pay(_ payments: [Payment], reserving reservations: [Reservation] = []) throws -> [ReservedStep] {
+        if payments.isEmpty && reservations.isEmpty { return [] }
+        for payment in payments { try enter(payment) }
+        return try reservations.map { try open($0) }
+    }
+
+    /// Counts `reservation` as sent until it is settled. Durable when it returns: then the first of its bytes may
+    /// leave.
+    package func reserve(_ reservation: Reservation) throws -> ReservedStep {
+        try open(reservation)
+    }
+
+    /// see ``reserve(_:)``.
+    func open(_ reservation: Reservation) throws -> ReservedStep {
+        let (account, spending) = (reservation.account, reservation.spending)
+        try tx.connection.run(
+            """
+            INSERT INTO usage_step (hour, destination, folder, network, bytes, files, links, received)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+            """,
+            [
+                .integer(hour.lowerBound.milliseconds), .text(account.destination), .text(account.folder ?? ""),
+                .text(account.network.rawValue), .integer(max(0, spending.bytes)), .integer(max(0, spending.files)),
+                .init(reservation.links { tx.session.linkBytes(.now) }), .integer(max(0, spending.received)),
+            ])
+        return ReservedStep(id: tx.connection.lastRow, account: account, spending: spending)
+    }
+
+    /// enters a payment. A payment for a step that is settled already is ignored.
+    func enter(_ payment: Payment) throws {
+        if let step = payment.step {
+            let isOpen = try tx.connection.first("DELETE FROM usage_step WHERE id = ?1 RETURNING id", [.integer(step.id)])
+            {
+                _ in true
+            }
+            guard isOpen == true else { return }
+        }
+        try enter(payment.spending, payment.account, hour)
+    }
+
+    func enter(_ spending: Spending, _ account: SpendingAccount, _ hour: Range<WallTime>) throws {
+        guard spending.bytes > 0 || spending.files > 0 || spending.received > 0 else { return }
+        try tx.connection.run(
+            """
+            INSERT INTO usage (hour, ends, destination, folder, network, bytes, files, received)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+            ON CONFLICT DO UPDATE SET bytes = \(Self.sane("bytes")) + ?6, files = \(Self.sane("files")) + ?7,
+                received = \(Self.sane("received")) + ?8
+            """,
+            [
+                .integer(hour.lowerBound.milliseconds), .integer(hour.upperBound.milliseconds),
+                .text(account.destination), .text(account.folder ?? ""), .text(account.network.rawValue),
+                .integer(min(most, max(0, spending.bytes))), .integer(min(most, max(0, spending.files))),
+                .integer(min(most, max(0, spending.received))),
+            ])
+    }
+
+    func delete(upTo last: Int64) throws {
+        try tx.connection.run("DELETE FROM usage WHERE hour <= ?1", [.integer(last)])
+    }
+
+    func combineDay(of hour: WallTime) throws {
+        let day = Period.day.interval(around: hour, in: tx.session.zone)
+        let range: [Connection.Value] = [.integer(day.lowerBound.milliseconds), .integer(day.upperBound.milliseconds)]
+        let sums = try tx.connection.all(
+            """
+            SELECT max(ends), destination, folder, network, CAST(total(max(bytes, 0)) AS INTEGER), CAST(total(max(files, 0)) AS INTEGER),
+                CAST(total(max(received, 0)) AS INTEGER)
+            FROM usage WHERE hour >= ?1 AND hour < ?2 GROUP BY destination, folder, network
+            """, range
+        ) { row in
+            (
+                ends: row.integer(0),
+                key: [row.text(1), row.text(2), row.text(3)].map { Connection.Value.text($0) },
+                sums: [row.integer(4), row.integer(5), row.integer(6)].map { Connection.Value.integer($0) }
+            )
+        }
+        try tx.connection.run("DELETE FROM usage WHERE hour >= ?1 AND hour < ?2", range)
+        for row in sums {
+            try tx.connection.run(
+                """
+                INSERT INTO usage (hour, ends, destination, folder, network, bytes, files, received)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+                """,
+                [range[0], .integer(max(row.ends, day.upperBound.milliseconds))] + row.key + row.sums)
+        }
+    }
+
+    /// rows dated later than now count in this hour from now on, and are past when it is. They
+    /// keep their own hour as well: if that was right after all, they count in it then.
+    func countFutureRows() throws {
+        let now = tx.clocks.wall().milliseconds
+        try tx.connection.run(
+            "UPDATE usage SET counted = ?1 WHERE hour > ?2 AND (counted IS NULL OR counted > ?2)",
+            [.integer(hour.lowerBound.milliseconds), .integer(now)])
+    }
+}
+
+extension Transaction {
+    package var ledger: LedgerTable<Access> { LedgerTable(tx: self) }
+}
+
+extension NetworkClass {
+    /// Every class of this program, for SQL. A stored one that is not among them counts as `unknown`, the second of them.
+    fileprivate static let inSQL = allCases.map { "'\($0.rawValue)'" }.joined(separator: ", ")
+}

@@ -1,0 +1,48 @@
+internal import Core
+
+/// Rows of `event`: a ring of what happened, for readers and hooks.
+package struct EventTable<Access> {
+    let tx: Transaction<Access>
+
+    /// Events after `seq`, oldest first.
+    package func list(after seq: Int64, limit: Int) throws -> [EventRecord] {
+        try tx.connection.all(
+            "SELECT seq, at, type, upload, detail FROM event WHERE seq > ?1 AND seq <= ?3 ORDER BY seq LIMIT ?2",
+            // Only committed events: an event that a crash takes back must not have been seen.
+            [.integer(seq), .integer(Int64(limit)), .integer(tx.session.committedEvent)]
+        ) { row in
+            EventRecord(
+                seq: row.integer(0), at: WallTime(milliseconds: row.integer(1)), type: row.text(2),
+                upload: row.optionalText(3), detail: TextMap.map(row.text(4)) ?? [:])
+        }
+    }
+
+    /// The number of the oldest event that still exists; 0 when there never was one.
+    package func oldest() throws -> Int64 {
+        try tx.connection.first("SELECT min(seq) FROM event") { $0.integer(0) } ?? 0
+    }
+}
+
+extension EventTable where Access == Writing {
+    /// Writes an event. The table is a ring: old events are deleted, several at a time.
+    package func append(_ type: String, _ upload: String? = nil, _ detail: [String: String] = [:]) throws {
+        try tx.connection.run(
+            "INSERT INTO event (at, type, upload, detail) VALUES (?1, ?2, ?3, ?4)",
+            [.integer(tx.clocks.wall().milliseconds), .text(type), .init(upload), .text(TextMap.text(detail))])
+        let last = tx.connection.lastRow
+        guard last % 256 == 0 else { return }
+        try tx.connection.run(
+            """
+            DELETE FROM event WHERE seq > ?1 AND seq <= ?2
+            AND type NOT IN ('completed', 'failed', 'cancelled', 'removed', 'flushed')
+            """, [.integer(last - 11_024), .integer(last - 10_000)])
+        // Endings stay for a day.
+        try tx.connection.run(
+            "DELETE FROM event WHERE seq IN (SELECT seq FROM event ORDER BY seq LIMIT 1024) AND seq <= ?1 AND at < ?2",
+            [.integer(last - 10_000), .integer(tx.clocks.wall().milliseconds - 86_400_000)])
+    }
+}
+
+extension Transaction {
+    package var events: EventTable<Access> { EventTable(tx: self) }
+}

@@ -1,0 +1,115 @@
+package import Core
+
+extension Schema {
+    static let trouble = """
+        -- Of its last failure, until it is on its way again: code, when that was (ms since 1970), and whether another attempt
+        -- was begun since (1).
+        ALTER TABLE upload ADD COLUMN trouble TEXT;
+        ALTER TABLE upload ADD COLUMN troubled_at INTEGER;
+        ALTER TABLE upload ADD COLUMN tried_again INTEGER NOT NULL DEFAULT 0;
+        """
+}
+
+private struct Trouble {
+    var code: String
+    /// ms since 1970.
+    var at: Int64?
+    /// The number of the attempt that follows, as in the list of failed ones.
+    var attempt: Int64
+    var acked: Int64
+}
+
+/// Rows of `failure`, and the columns of `upload` about its last failure until it runs again.
+package struct FailureTable<Access> {
+    let tx: Transaction<Access>
+
+    /// The failures of an upload, oldest first: generation, attempt, failure.
+    ///
+    /// Reasons for mere waits are not among them.
+    package func of(_ upload: String) throws -> [(generation: Int, attempt: Int, failure: Failure)] {
+        try tx.connection.all(
+            "SELECT generation, attempt, body FROM failure WHERE upload = ?1 ORDER BY id", [.text(upload)]
+        ) { row in
+            (Int(row.integer(0)), Int(row.integer(1)), StoredJSON.decode(Failure.self, json: row.text(2)))
+        }.compactMap { row in row.2.flatMap { $0.isWait == true ? nil : (row.0, row.1, $0) } }
+    }
+
+    private func trouble(of id: String) throws -> Trouble? {
+        try tx.connection.first(
+            """
+            SELECT trouble, troubled_at, min(max(attempt, 0), 1 << 40) + 1, acked FROM upload
+            WHERE id = ?1 AND trouble IS NOT NULL
+            """, [.text(id)]
+        ) { Trouble(code: $0.text(0), at: $0.optionalInteger(1), attempt: $0.integer(2), acked: $0.integer(3)) }
+    }
+}
+
+extension FailureTable where Access == Writing {
+    func record(_ failure: Failure, _ upload: UploadRecord) throws {
+        try tx.connection.run(
+            "INSERT INTO failure (upload, generation, attempt, body) VALUES (?1, ?2, ?3, ?4)",
+            [
+                .text(upload.id), .integer(Int64(upload.generation)), .integer(Int64(upload.attempt + 1)),
+                .text(try StoredJSON.encode(failure)),
+            ])
+        // A destination that is down for a week must not fill the disk with the same sentence.
+        try tx.connection.run(
+            """
+            DELETE FROM failure WHERE upload = ?1 AND id NOT IN
+            (SELECT id FROM failure WHERE upload = ?1 ORDER BY id DESC LIMIT 20)
+            """, [.text(upload.id)])
+    }
+
+    /// Records why an upload waits, where nothing failed: only the last reason is kept, and it is no failed attempt.
+    func recordWait(_ failure: Failure, _ upload: UploadRecord) throws {
+        try tx.connection.run(
+            "DELETE FROM failure WHERE upload = ?1 AND json_extract(body, '$.isWait') = 1", [.text(upload.id)])
+        var wait = failure
+        wait.isWait = true
+        try record(wait, upload)
+    }
+
+    /// Records that attempts of uploads that this run holds begin. An attempt that follows a failure is announced, once
+    /// for each failure. An attempt that continues after a pause or a crash counts as the same one. Durable when it
+    /// returns.
+    package func beginAttempts(_ ids: [String]) throws {
+        for id in ids {
+            try tx.connection.run(
+                """
+                UPDATE upload SET tried_again = 1
+                WHERE id = ?1 AND state = 'uploading' AND trouble IS NOT NULL AND tried_again = 0
+                """, [.text(id)])
+            guard tx.connection.changes > 0, let trouble = try trouble(of: id) else { continue }
+            try tx.events.append("attempt", id, ["attempt": "\(trouble.attempt)", "code": trouble.code])
+        }
+    }
+
+    /// Records a failed attempt.
+    func recordTrouble(_ failure: Failure, of id: String) throws {
+        try tx.connection.run(
+            """
+            UPDATE upload SET trouble = ?2, troubled_at = ?3, tried_again = 0,
+            failing_since = coalesce(failing_since, ?4) WHERE id = ?1
+            """, [.text(id), .text(failure.code), .integer(tx.clocks.wall().milliseconds), .integer(tx.session.ran)])
+    }
+
+    /// Called before its attempts are counted from zero. Announces that the upload has recovered, if it
+    /// had failed.
+    ///
+    /// - Parameter acked: Bytes that are acknowledged now: only where these are more than before; `nil` for all of
+    ///   them.
+    func recordRecovery(of id: String, acked: Int64? = nil) throws {
+        guard let trouble = try trouble(of: id), acked.map({ $0 > trouble.acked }) ?? true else { return }
+        try tx.connection.run(
+            "UPDATE upload SET trouble = NULL, troubled_at = NULL, tried_again = 0 WHERE id = ?1", [.text(id)])
+        var detail = ["attempt": "\(trouble.attempt)"]
+        // If the clock was set back meanwhile, the time is unknown.
+        let elapsed = trouble.at.map { tx.clocks.wall().milliseconds - $0 }
+        if let elapsed, elapsed >= 0 { detail["after"] = "\(elapsed / 1000)" }
+        try tx.events.append("recovered", id, detail)
+    }
+}
+
+extension Transaction {
+    package var failures: FailureTable<Access> { FailureTable(tx: self) }
+}

@@ -1,0 +1,148 @@
+package import Core
+
+/// The waiting uploads of one folder for one destination.
+package struct Backlog: Sendable, Hashable {
+    package struct Upload: Sendable, Hashable {
+        package var id: String
+        package var size: Int64
+        /// Bytes that the remote has, as far as is known without asking it.
+        package var sent: Int64
+        package var priority: Int
+        package var isRunning: Bool
+        package var isBegun: Bool
+    }
+
+    package var folder: String
+    package var destination: String
+    /// The running uploads, and the first of the waiting ones, in the order in which they are claimed.
+    package var first: [Upload] = []
+    /// All other waiting uploads.
+    package var rest = Spending.none
+    /// Uploads that have no copy yet.
+    package var unstaged = Spending.none
+    /// Uploads that were paused one by one; counted nowhere else.
+    package var paused = Spending.none
+}
+
+/// Waiting uploads, for plans.
+package struct BacklogQuery<Access> {
+    let tx: Transaction<Access>
+
+    /// All waiting uploads, by folder and destination. For each pair the first uploads are read. The others are counted
+    /// by the tally, so that a million cost no more than those that are read.
+    ///
+    /// - Parameter limit: Uploads to read in all; each class gets a share of it, and a hundred at least.
+    package func classes(reading limit: Int = 10_000) throws -> [Backlog] {
+        let tally = try tx.connection.all(
+            """
+            SELECT folder, destination, state, uploads, bytes FROM tally
+            WHERE uploads > 0 AND state IN ('staging', 'queued', 'uploading') ORDER BY destination, folder
+            """
+        ) {
+            (
+                folder: $0.text(0), destination: $0.text(1), state: $0.text(2),
+                sum: Spending(bytes: $0.integer(4), files: $0.integer(3))
+            )
+        }
+        var classes: [Backlog] = []
+        for row in tally {
+            if classes.last.map({ $0.folder != row.folder || $0.destination != row.destination }) ?? true {
+                classes.append(Backlog(folder: row.folder, destination: row.destination))
+            }
+            let last = classes.count - 1
+            switch row.state {
+            case "staging": classes[last].unstaged = row.sum
+            case "queued": classes[last].rest = row.sum
+            default: classes[last].first = try running(row.folder, row.destination)
+            }
+        }
+        for paused in try pausedOneByOne() {
+            guard
+                let number = classes.firstIndex(where: {
+                    $0.folder == paused.folder && $0.destination == paused.destination
+                })
+            else { continue }
+            classes[number].paused += paused.sum
+            if paused.state == "staging" {
+                classes[number].unstaged = classes[number].unstaged.without(paused.sum)
+            } else {
+                classes[number].rest = classes[number].rest.without(paused.sum)
+            }
+        }
+        let share = max(100, limit / max(1, classes.count))
+        for number in classes.indices where classes[number].rest.files > 0 {
+            let next = try queued(classes[number].folder, classes[number].destination, share)
+            let read = next.reduce(into: Spending.none) { $0 += Spending(bytes: $1.size, files: 1) }
+            classes[number].first += next
+            classes[number].rest = classes[number].rest.without(read)
+        }
+        return classes
+    }
+
+    private func running(_ folder: String, _ destination: String) throws -> [Backlog.Upload] {
+        try tx.connection.all(
+            """
+            SELECT id, size, \(UploadRecord.reach), rank, \(UploadRecord.isBegun) FROM upload INDEXED BY upload_class
+            WHERE destination = ?1 AND folder = ?2 AND state = 'uploading' ORDER BY id
+            """, [.text(destination), .text(folder)]
+        ) { Backlog.Upload($0, isRunning: true) }
+    }
+
+    private func queued(_ folder: String, _ destination: String, _ limit: Int) throws -> [Backlog.Upload] {
+        try tx.connection.all(
+            """
+            SELECT id, size, \(UploadRecord.reach), rank, \(UploadRecord.isBegun) FROM upload INDEXED BY upload_next
+            WHERE destination = ?1 AND folder = ?2 AND state = 'queued' AND paused_at IS NULL
+            ORDER BY rank, sort, id LIMIT ?3
+            """, [.text(destination), .text(folder), .integer(Int64(limit))]
+        ) { Backlog.Upload($0, isRunning: false) }
+    }
+
+    private func pausedOneByOne() throws -> [(folder: String, destination: String, state: String, sum: Spending)] {
+        try tx.connection.all(
+            """
+            SELECT folder, destination, state, count(*), CAST(total(size) AS INTEGER) FROM upload INDEXED BY upload_paused
+            WHERE paused_at IS NOT NULL AND state IN ('staging', 'queued') GROUP BY folder, destination, state
+            """
+        ) { ($0.text(0), $0.text(1), $0.text(2), Spending(bytes: $0.integer(4), files: $0.integer(3))) }
+    }
+
+    /// Sent bytes of begun uploads that do not run. Reads only the begun uploads, which are few.
+    package func bytesBegun() throws -> Int64 {
+        try tx.connection.first(
+            """
+            SELECT CAST(total(min(size, max(\(UploadRecord.reach), 0))) AS INTEGER)
+            FROM checkpoint CROSS JOIN upload ON id = checkpoint.upload WHERE state = 'queued'
+            """
+        ) { $0.integer(0) } ?? 0
+    }
+
+    /// The number of begun uploads of a class that wait.
+    package func begun(_ one: UploadClass) throws -> Int {
+        try tx.connection.first(
+            """
+            SELECT count(*) FROM checkpoint CROSS JOIN upload ON id = checkpoint.upload
+            WHERE state = 'queued' AND folder = ?1 AND destination = ?2
+            """, [.text(one.folder), .text(one.destination)]
+        ) { Int($0.integer(0)) } ?? 0
+    }
+}
+
+extension Transaction {
+    package var backlog: BacklogQuery<Access> { BacklogQuery(tx: self) }
+}
+
+extension Backlog.Upload {
+    fileprivate init(_ row: Connection.Row, isRunning: Bool) {
+        self.init(
+            id: row.text(0), size: max(0, row.integer(1)), sent: max(0, row.integer(2)),
+            // A damaged number must not trap.
+            priority: Int(-max(row.integer(3), -.max)), isRunning: isRunning, isBegun: row.integer(4) == 1)
+    }
+}
+
+extension Spending {
+    fileprivate func without(_ other: Spending) -> Spending {
+        Spending(bytes: max(0, bytes - other.bytes), files: max(0, files - other.files))
+    }
+}

@@ -1,0 +1,212 @@
+internal import Core
+
+/// Uploads of a folder that are examined for one that fits: a folder with more that do not fit waits for space.
+private let furthestFit = 200
+/// The condition that no upload of the same content runs to the same destination, and that none has been begun and
+/// waits to continue, unless this one has been begun too.
+let isAlone = """
+    AND NOT (size >= \(smallestDuplicate) AND (EXISTS (
+        SELECT 1 FROM upload AS other INDEXED BY upload_list JOIN asset AS theirs ON theirs.id = other.asset
+        WHERE other.state = 'uploading' AND other.destination = ?1
+        AND theirs.sha256 = (SELECT sha256 FROM asset WHERE id = upload.asset))
+    OR NOT EXISTS (SELECT 1 FROM checkpoint WHERE checkpoint.upload = upload.id) AND EXISTS (
+        SELECT 1 FROM upload AS other INDEXED BY upload_begun JOIN asset AS theirs ON theirs.id = other.asset
+        WHERE other.state = 'queued' AND other.started_at IS NOT NULL AND other.destination = ?1
+        AND EXISTS (SELECT 1 FROM checkpoint WHERE checkpoint.upload = other.id)
+        AND theirs.sha256 = (SELECT sha256 FROM asset WHERE id = upload.asset))))
+    """
+
+/// The next uploads of the folders that wait for one destination, for the length of a transaction. A folder that is
+/// passed over is not read through, however many uploads it has, and after a claim only its own folder is queried
+/// again.
+struct QueueOffers {
+    let destination: String
+    /// Folders that skip duplicates.
+    let alike: Set<String>
+    /// Free bytes at the destination; `nil` when unknown.
+    fileprivate var left: Int64?
+    /// Folders of which only begun uploads may go.
+    fileprivate let begunOnly: Set<String>
+    /// Boot-time ns.
+    let now: Int64
+    /// By folder.
+    fileprivate var offers: [String: FolderTurns.Offer<String>] = [:]
+
+    var isEmpty: Bool { offers.isEmpty }
+
+    /// A begun upload may have its space there already, and is not checked.
+    func hasRoom(for candidate: Candidate) -> Bool {
+        left.map { candidate.checkpoint != nil || candidate.missing <= $0 } ?? true
+    }
+
+    mutating func took(_ candidate: Candidate) { left = left.map { max(min($0, 0), $0 - candidate.missing) } }
+}
+
+/// An upload with the data that its claim needs.
+struct Candidate {
+    let upload: UploadRecord
+    let asset: AssetRecord
+    let checkpoint: Checkpoint?
+    var missing: Int64 { upload.missing }
+    /// Begun uploads, and those in place, go alone: a source in place is checked, which is done for each file by
+    /// itself.
+    var goesAlone: Bool { checkpoint != nil || asset.stagingMode == .inPlace }
+}
+
+/// The queue of claims for a destination.
+package struct ClaimQueue<Access> {
+    let tx: Transaction<Access>
+
+    /// - Parameters:
+    ///   - isOpen: Whether uploads of a folder may be claimed.
+    ///   - begunOnly: Folders of which only begun uploads may be claimed.
+    ///   - left: Free bytes at the destination; `nil` when unknown.
+    ///   - alike: Folders that skip duplicates.
+    func line(
+        to destination: String, from isOpen: (String) -> Bool, begunOnly: Set<String> = [], within left: Int64?,
+        alike: [String]
+    ) throws -> QueueOffers {
+        let now = tx.clocks.monotonic().nanoseconds
+        var line = QueueOffers(
+            destination: destination, alike: Set(alike), left: left, begunOnly: begunOnly, now: now)
+        let folders = try tx.connection.all(
+            "SELECT folder FROM tally WHERE destination = ?1 AND state = 'queued' AND uploads > 0", [.text(destination)]
+        ) { $0.text(0) }
+        for folder in folders where isOpen(folder) { line.offers[folder] = try offer(of: folder, in: line) }
+        return line
+    }
+
+    /// The upload whose turn it is. A folder that fills a bundle continues as long as its next file fits into it.
+    func next(in line: QueueOffers, _ turns: FolderTurns, _ room: BatchLimits) throws -> Candidate? {
+        if let same = turns.again(line.offers.values), let candidate = try candidate(same.id),
+            room.joins(
+                size: candidate.asset.stagedSize, isBegun: candidate.goesAlone, of: candidate.upload.folder)
+        {
+            return candidate
+        }
+        return try turns.next(line.offers.values).flatMap { try candidate($0.id) }
+    }
+
+    /// Removes the first of `folder` from the line. Other uploads that skip duplicates may have to wait for it now.
+    func leave(_ line: inout QueueOffers, _ folder: String) throws {
+        for other in line.offers.keys where other == folder || line.alike.contains(other) {
+            line.offers[other] = try offer(of: other, in: line)
+        }
+    }
+
+    private func offer(of folder: String, in line: QueueOffers) throws -> FolderTurns.Offer<String>? {
+        // Few are begun, however many wait.
+        let isBegunOnly = line.begunOnly.contains(folder)
+        let isNext = """
+            FROM \(isBegunOnly ? "checkpoint CROSS JOIN upload ON id = checkpoint.upload" : "upload INDEXED BY upload_next")
+            WHERE destination = ?1 AND folder = ?2 AND state = 'queued' AND paused_at IS NULL
+            AND backoff_until <= ?3 \(line.alike.contains(folder) ? isAlone : "")
+            ORDER BY rank, sort, id
+            """
+        func first(_ sql: String, _ more: [Connection.Value] = []) throws -> FolderTurns.Offer<String>? {
+            try tx.connection.first(sql, [.text(line.destination), .text(folder), .integer(line.now)] + more) {
+                FolderTurns.Offer(folder: folder, rank: $0.integer(0), id: $0.text(1))
+            }
+        }
+        let next = try first("SELECT rank, id \(isNext) LIMIT 1")
+        guard let next, let left = line.left, let candidate = try candidate(next.id), !line.hasRoom(for: candidate)
+        else { return next }
+        return try first(
+            """
+            SELECT rank, id FROM (SELECT rank, sort, id, size - acked AS missing \(isNext) LIMIT \(furthestFit))
+            WHERE missing <= ?4 OR EXISTS (SELECT 1 FROM checkpoint WHERE upload = id)
+            ORDER BY rank, sort, id LIMIT 1
+            """, [.integer(left)])
+    }
+
+    /// The first upload that waits for a destination only because it lacks more than `left` bytes there.
+    package func first(
+        waitingFor destination: String, lacking left: Int64, from isOpen: @Sendable (String) -> Bool
+    ) throws -> (upload: UploadRecord, asset: AssetRecord)? {
+        let line = try line(
+            to: destination, from: isOpen, within: nil, alike: [])
+        for offer in line.offers.values.sorted(by: { ($0.rank, $0.id) < ($1.rank, $1.id) }) {
+            guard let next = try candidate(offer.id), next.checkpoint == nil, next.missing > left else { continue }
+            return (next.upload, next.asset)
+        }
+        return nil
+    }
+
+    /// The upload if it may be claimed whatever stands before it in the queue.
+    func ready(_ id: String, skippingDuplicatesOf alike: [String]) throws -> Candidate? {
+        guard let next = try candidate(id), next.upload.state == .queued, next.upload.pausedAt == nil,
+            next.upload.backoffUntil.map({ $0 <= tx.clocks.monotonic() }) ?? true, !alike.contains(next.upload.folder)
+        else { return nil }
+        return next
+    }
+
+    private func candidate(_ id: String) throws -> Candidate? {
+        guard let upload = try tx.uploads.find(id), let asset = try tx.assets.find(upload.asset) else { return nil }
+        return Candidate(upload: upload, asset: asset, checkpoint: try tx.checkpoints.find(id))
+    }
+}
+
+extension ClaimQueue where Access == Writing {
+    /// See ``Store/claim(filling:_:from:begunOnly:within:skippingDuplicatesOf:reserving:onRepeat:)``.
+    func claim(
+        filling limits: BatchLimits, _ destination: String, from isOpen: (String) -> Bool, begunOnly: Set<String>,
+        within left: Int64?, skippingDuplicatesOf alike: [String], reserving: (Claim) -> Reservation?
+    ) throws -> (claims: [Claim], repeats: [AssetRecord]) {
+        let before = try tx.turns.of(.transfers(destination))
+        var (room, turns) = (limits, before)
+        var line = try line(to: destination, from: isOpen, begunOnly: begunOnly, within: left, alike: alike)
+        var claims: [Claim] = []
+        var repeats: [AssetRecord] = []
+        while let next = try next(in: line, turns, room) {
+            let (upload, asset) = (next.upload, next.asset)
+            // The uploads claimed before it have left less space.
+            guard line.hasRoom(for: next) else {
+                try leave(&line, upload.folder)
+                continue
+            }
+            if alike.contains(upload.folder), try isRepeat(upload, asset) {
+                repeats.append(asset)
+                try leave(&line, upload.folder)
+                continue
+            }
+            guard room.takes(size: asset.stagedSize, isBegun: next.goesAlone, of: upload.folder) else { break }
+            claims.append(try lease(next, reserving))
+            turns.took(upload.folder)
+            line.took(next)
+            try leave(&line, upload.folder)
+        }
+        try tx.turns.store(turns, of: .transfers(destination), since: before)
+        return (claims, repeats)
+    }
+
+    /// See ``Store/claim(only:skippingDuplicatesOf:reserving:)``.
+    func claim(
+        only id: String, skippingDuplicatesOf alike: [String], reserving: (Claim) -> Reservation?
+    ) throws -> Claim? {
+        try ready(id, skippingDuplicatesOf: alike).map { try lease($0, reserving) }
+    }
+
+    private func lease(_ next: Candidate, _ reserving: (Claim) -> Reservation?) throws -> Claim {
+        let upload = next.upload
+        try tx.connection.run(
+            "UPDATE upload SET lease_owner = ?2, leased_at = ?3, started_at = coalesce(started_at, ?3) WHERE id = ?1",
+            [.text(upload.id), .text(tx.session.owner), .integer(tx.clocks.wall().milliseconds)])
+        try tx.transitions.move(upload, by: .claimed)
+        var claim = Claim(
+            upload: try tx.uploads.find(upload.id) ?? upload, asset: next.asset, checkpoint: next.checkpoint)
+        claim.step = try reserving(claim).map { try tx.ledger.open($0) }
+        return claim
+    }
+
+    /// Whether the content has arrived since this copy was staged; if so, the upload is completed.
+    func isRepeat(_ upload: UploadRecord, _ asset: AssetRecord) throws -> Bool {
+        // A begun upload continues: its bytes at the remote may be the very object that it would count as.
+        guard let sha256 = asset.sha256, try tx.checkpoints.find(upload.id) == nil else { return false }
+        _ = try tx.staging.completeDuplicates(asset, StagedCopy(asset: asset.id, sha256: sha256, skipsDuplicates: true))
+        return try tx.uploads.find(upload.id)?.state == .completed
+    }
+}
+
+extension Transaction {
+    package var queue: ClaimQueue<Access> { ClaimQueue(tx: self) }
+}

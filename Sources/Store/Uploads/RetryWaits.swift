@@ -1,0 +1,55 @@
+package import Core
+
+/// The column `backoff_until` of `upload`: waits after failures.
+package struct RetryWaits<Access> {
+    let tx: Transaction<Access>
+
+    /// The time when the first upload may go whose wait after a failure is not over at `time`.
+    package func next(after time: MonotonicTime) throws -> MonotonicTime? {
+        try tx.connection.first(
+            // Waits that are over are no deadlines: whatever holds such an upload now has its own wake-up.
+            """
+            SELECT min(backoff_until) FROM upload INDEXED BY upload_backoff
+            WHERE backoff_until > 0 AND backoff_until > ?1 AND state = 'queued'
+            """, [.integer(time.nanoseconds)]
+        ) { $0.optionalInteger(0) }.flatMap { $0 }.map { MonotonicTime(nanoseconds: $0) }
+    }
+
+    /// The uploads that wait for this reason.
+    ///
+    /// - Parameter code: ``Failure/code`` of the last failure.
+    package func waiting(becauseOf code: String) throws -> [String] {
+        try tx.connection.all(
+            """
+            SELECT id FROM upload INDEXED BY upload_backoff WHERE backoff_until > 0 AND ?1 =
+            (SELECT json_extract(body, '$.code') FROM failure WHERE upload = upload.id ORDER BY id DESC LIMIT 1)
+            """, [.text(code)]
+        ) { $0.text(0) }
+    }
+}
+
+extension RetryWaits where Access == Writing {
+    /// Ends all waits: they were measured by the clock of the run that set them.
+    func endAll() throws {
+        try tx.connection.run("UPDATE upload INDEXED BY upload_backoff SET backoff_until = 0 WHERE backoff_until > 0")
+    }
+
+    /// Ends the waits after failures for a destination: its uploads may go at once.
+    package func end(for destination: String) throws {
+        try tx.connection.run(
+            // By the index of waiting uploads: the index of the class would read all uploads to the destination.
+            """
+            UPDATE upload INDEXED BY upload_backoff SET backoff_until = 0
+            WHERE backoff_until > 0 AND destination = ?1
+            """, [.text(destination)])
+    }
+
+    /// Ends the waits of these uploads.
+    package func end(of ids: [String]) throws {
+        for id in ids { try tx.connection.run("UPDATE upload SET backoff_until = 0 WHERE id = ?1", [.text(id)]) }
+    }
+}
+
+extension Transaction {
+    package var waits: RetryWaits<Access> { RetryWaits(tx: self) }
+}

@@ -1,0 +1,247 @@
+package import Core
+
+/// A copy that is whole and durable under its name in the staging folder.
+package struct StagedCopy: Sendable {
+    package var asset: Int64
+    /// The version that was copied; `nil` for a state that the caller made itself, where there can be only one.
+    package var version: AssetVersion?
+    package var sha256: [UInt8]
+    package var parts: PartDigests
+    /// Whether the same content from another path counts as sent already (`duplicates: skip`).
+    package var skipsDuplicates: Bool
+    /// Its size, and the digest of the source, where it is no plain copy of that.
+    package var export: (size: Int64, sourceSHA256: [UInt8]?)?
+    /// The token of the source's release, which the copy also holds.
+    package var releaseToken: ReleaseToken?
+
+    package init(
+        asset: Int64, version: AssetVersion? = nil, sha256: [UInt8], parts: PartDigests = PartDigests(),
+        skipsDuplicates: Bool = false,
+        export: (size: Int64, sourceSHA256: [UInt8]?)? = nil, releaseToken: ReleaseToken? = nil
+    ) {
+        self.asset = asset
+        self.version = version
+        self.sha256 = sha256
+        self.parts = parts
+        self.skipsDuplicates = skipsDuplicates
+        self.export = export
+        self.releaseToken = releaseToken
+    }
+}
+
+/// Smaller files have equal content too often to be recognised by it: another path means another file.
+let smallestDuplicate: Int64 = 4096
+
+private struct Earlier {
+    let remote: String?
+    let folder: String
+    let relative: FilePath
+    let at: WallTime
+}
+
+/// Files that wait to be copied, and their copies: from "recorded" to "staged".
+package struct StagingQueue<Access> {
+    let tx: Transaction<Access>
+
+    /// Files that wait to be copied. Only the highest priority counts; its folders take turns, and each offers first
+    /// the file that it would upload first.
+    ///
+    /// - Parameters:
+    ///   - except: Files that are passed over, which may be a hundred thousand: only the index is read for them.
+    ///   - exports: The files that a command converts, and no others.
+    package func waiting(
+        limit: Int, except: Set<Int64>, exports: Bool = false, turns: FolderTurns = FolderTurns()
+    ) throws -> [AssetRecord] {
+        let waiting =
+            exports
+            ? "asset INDEXED BY asset_to_export WHERE state = 'arrived' AND keeping = 'export'"
+            : "asset INDEXED BY asset_to_copy WHERE state = 'arrived' AND keeping <> 'export'"
+        func folder(behind last: String) throws -> String? {
+            try tx.connection.first(
+                "SELECT folder FROM \(waiting) AND folder > ?1 ORDER BY folder LIMIT 1", [.text(last)]
+            ) { $0.text(0) }
+        }
+        var lines: [String: ArraySlice<FolderTurns.Offer<Int64>>] = [:]
+        var last = ""
+        while let next = try folder(behind: last) {
+            lines[next] = try first(limit, of: next, waiting, except)[...]
+            last = next
+        }
+        var turns = turns
+        var found: [AssetRecord] = []
+        while found.count < limit, let next = turns.next(lines.values.compactMap(\.first)) {
+            lines[next.folder]?.removeFirst()
+            turns.took(next.folder)
+            if let asset = try tx.assets.find(next.id) { found.append(asset) }
+        }
+        return found
+    }
+
+    /// - Returns: Offers with the numbers of assets as their ids.
+    private func first(
+        _ limit: Int, of folder: String, _ waiting: String, _ except: Set<Int64>
+    ) throws -> [FolderTurns.Offer<Int64>] {
+        try tx.connection.query(
+            "SELECT id, priority FROM \(waiting) AND folder = ?1 ORDER BY priority DESC, sort, id", [.text(folder)]
+        ) { row throws(StoreError) in
+            var found: [FolderTurns.Offer<Int64>] = []
+            while found.count < limit, try row.next() {
+                let number = row.integer(0)
+                if except.contains(number) { continue }
+                found.append(.init(folder: folder, rank: -row.integer(1), id: number))
+            }
+            return found
+        }
+    }
+
+    private func isCurrent(_ asset: Int64, _ version: AssetVersion?) throws -> Bool {
+        guard let version else { return true }
+        return try tx.connection.first(
+            "SELECT 1 FROM asset WHERE id = ?1 \(AssetVersion.condition)", version.values(of: asset)
+        ) { _ in true } == true
+    }
+
+    /// Total bytes of all staged copies.
+    package func totalBytes() throws -> Int64 {
+        try tx.connection.first("SELECT bytes FROM staged_total") { $0.integer(0) } ?? 0
+    }
+
+    /// Recorded assets that settle again.
+    package func unsettled() throws -> [AssetRecord] {
+        try tx.connection.all(
+            """
+            SELECT \(AssetRecord.columns) FROM asset INDEXED BY asset_unsettled WHERE state = 'unsettled'
+            ORDER BY id LIMIT 1000
+            """
+        ) { AssetRecord($0, 0) }
+    }
+
+    /// A completed upload of this content to `destination`.
+    private func earlier(
+        _ sha256: [UInt8], _ destination: String, _ condition: String = "", _ values: [Connection.Value] = []
+    ) throws -> Earlier? {
+        try tx.connection.first(
+            """
+            SELECT remote, folder, relative, finished_at FROM history INDEXED BY history_content
+            WHERE sha256 = ?1 AND destination = ?2 AND outcome = 'completed' \(condition) LIMIT 1
+            """, [.blob(sha256), .text(destination)] + values
+        ) {
+            Earlier(
+                remote: $0.optionalText(0), folder: $0.text(1), relative: FilePath(bytes: $0.blob(2)),
+                at: WallTime(milliseconds: $0.integer(3)))
+        }
+    }
+}
+
+extension StagingQueue where Access == Writing {
+    /// Records that the copies are in place: their uploads may go.
+    ///
+    /// A copy of a version that was replaced meanwhile does not count: its asset waits to be copied.
+    ///
+    /// - Parameter facts: Their metadata, by asset.
+    /// - Returns: The assets whose content was already uploaded from the same path, or from any where duplicates are
+    ///   skipped: their uploads are completed without sending, their sources kept.
+    @discardableResult
+    package func record(_ copies: [StagedCopy], facts: [Int64: MediaFacts] = [:]) throws -> [Int64] {
+        var repeats: [Int64] = []
+        let before = try tx.turns.of(.copies)
+        var turns = before
+        for copy in copies where try isCurrent(copy.asset, copy.version) {
+            try tx.connection.run(
+                """
+                UPDATE asset SET state = 'staged', sha256 = ?2, staged_at = ?3, staged_size = ?4, source_sha256 = ?5,
+                release_token = coalesce(?6, release_token)
+                WHERE id = ?1 AND state = 'arrived'
+                """,
+                [
+                    .integer(copy.asset), .blob(copy.sha256), .integer(tx.clocks.wall().milliseconds),
+                    .init(copy.export?.size), .init(copy.export.flatMap(\.sourceSHA256)),
+                    .init(copy.releaseToken?.description),
+                ])
+            guard tx.connection.changes > 0, let asset = try tx.assets.find(copy.asset) else { continue }
+            turns.took(asset.folder)
+            try tx.partDigests.set(copy.parts, of: copy.asset)
+            if let facts = facts[copy.asset] { try tx.media.set(facts, of: copy.asset) }
+            if let export = copy.export {
+                try tx.assets.updateSize(copy.asset, size: export.size, modified: asset.identity.modified)
+            }
+            for upload in try tx.uploads.of(copy.asset) where upload.state == .staging {
+                try tx.transitions.move(upload, by: .staged)
+            }
+            if try completeDuplicates(asset, copy) { repeats.append(asset.id) }
+        }
+        try tx.turns.store(turns, of: .copies, since: before)
+        return repeats
+    }
+
+    /// Completes uploads whose content was uploaded and verified before: from the same path (touched, copied back,
+    /// restored), or from another where the folder skips duplicates.
+    func completeDuplicates(_ asset: AssetRecord, _ copy: StagedCopy) throws -> Bool {
+        let anywhere = copy.skipsDuplicates && asset.size >= smallestDuplicate
+        let uploads = try tx.uploads.of(asset.id).filter { $0.state == .queued && $0.generation == 1 }
+        guard !uploads.isEmpty, asset.settledBy != .added else { return false }
+        var isRepeat = true
+        for upload in uploads {
+            let samePath = try earlier(
+                copy.sha256, upload.destination, "AND folder = ?3 AND relative = ?4 ORDER BY id DESC",
+                [.text(asset.folder), .blob(asset.identity.relative.bytes)])
+            // Without an order: all matches hold the same content.
+            let found = anywhere && samePath == nil ? try earlier(copy.sha256, upload.destination) : samePath
+            guard let before = found else {
+                isRepeat = false
+                continue
+            }
+            var remote =
+                before.remote.flatMap { StoredJSON.decode(RemoteObject.self, json: $0) }
+                ?? RemoteObject(id: nil, url: nil, verifiedBy: "history")
+            let isSamePath = before.folder == asset.folder && before.relative == asset.identity.relative
+            let place = isSamePath ? "from this path" : "as \(before.relative.display) of folder \(before.folder)"
+            remote.warnings = [
+                "not sent again: the same content was uploaded \(place) at \(before.at); the source is kept"
+            ]
+            try tx.connection.run("UPDATE asset SET action = 'leave', target = NULL WHERE id = ?1", [.integer(asset.id)])
+            try tx.transitions.move(upload, by: .claimed)
+            var claimed = upload
+            claimed.state = .uploading
+            try tx.transitions.complete(claimed, remote, as: .duplicate)
+        }
+        return isRepeat
+    }
+
+    /// The source differs from the record: it settles again, and comes back as an arrival. Does nothing if it has come
+    /// back already.
+    package func unsettle(_ asset: Int64, version: AssetVersion? = nil) throws {
+        guard try isCurrent(asset, version) else { return }
+        try tx.connection.run(
+            "UPDATE asset SET state = 'unsettled' WHERE id = ?1 AND state = 'arrived'", [.integer(asset)])
+        // Perhaps only its ctime moved: the watcher must not take it for a known version.
+        try tx.tombstones.remove(asset)
+    }
+
+    /// Fails the uploads of a source that cannot be copied for a reason of its own (gone, too large).
+    ///
+    /// - Parameter isGone: Whether the source is gone, so that its path may be used again. Otherwise the tombstone
+    ///   stays, or every scan would find the file again and fail it once more.
+    /// - Returns: `false` when another version has come meanwhile, which has not been tried.
+    @discardableResult
+    package func fail(
+        _ asset: Int64, _ failure: Failure, isGone: Bool, version: AssetVersion? = nil
+    ) throws -> Bool {
+        guard try isCurrent(asset, version) else { return false }
+        for upload in try tx.uploads.of(asset) where upload.state == .staging {
+            try tx.failures.record(failure, upload)
+            try tx.transitions.move(upload, by: .refused)
+            try tx.history.record(upload, .failed, code: failure.code)
+        }
+        try tx.connection.run(
+            "UPDATE asset SET state = 'dropped' WHERE id = ?1 AND state IN ('arrived', 'unsettled')",
+            [.integer(asset)])
+        // No bytes of this version were sent.
+        if isGone { try tx.tombstones.remove(asset) }
+        return true
+    }
+}
+
+extension Transaction {
+    package var staging: StagingQueue<Access> { StagingQueue(tx: self) }
+}

@@ -1,0 +1,40 @@
+internal import Core
+
+/// The columns `sent` and `acked` of `upload`.
+package struct UploadProgress<Access> {
+    let tx: Transaction<Access>
+}
+
+extension UploadProgress where Access == Writing {
+    /// Stores how far a running attempt has sent (``tx.session.uploadsWithNotedProgress`` has the ids of such), so that it is known after a
+    /// crash.
+    package func recordSent(_ sent: Int64, of id: String) throws {
+        guard let upload = try tx.uploads.find(id), upload.state == .uploading, sent > upload.acked else { return }
+        if tx.session.uploadsWithNotedProgress.insert(id).inserted {
+            try tx.waste.settleSent(of: upload)
+            try setSent(sent, of: id)
+        } else if sent > upload.sent {
+            try setSent(sent, of: id)
+        }
+    }
+
+    ///
+    func setSent(_ sent: Int64, of id: String) throws {
+        try tx.connection.run("UPDATE upload SET sent = ?2 WHERE id = ?1", [.text(id), .integer(sent)])
+    }
+
+    /// Any acknowledged byte resets the budget of attempts.
+    func setAcknowledged(_ acked: Int64, of id: String) throws {
+        try tx.failures.recordRecovery(of: id, acked: acked)
+        try tx.waste.record(of: id, standingAt: acked, isUnderWay: tx.session.uploadsWithNotedProgress.contains(id))
+        try tx.connection.run(
+            """
+            UPDATE upload SET attempt = CASE WHEN ?2 > acked THEN 0 ELSE attempt END,
+            failing_since = CASE WHEN ?2 > acked THEN NULL ELSE failing_since END, acked = ?2, sent = ?2 WHERE id = ?1
+            """, [.text(id), .integer(acked)])
+    }
+}
+
+extension Transaction {
+    package var progress: UploadProgress<Access> { UploadProgress(tx: self) }
+}
