@@ -57,10 +57,12 @@ struct Backlog: Sendable {
             let failure = Failure(
                 .local, code: "source_missing", message: "the file was removed before it could be copied into staging",
                 at: clocks.wall(), retryable: false)
-            try await inLanes(made.filter { Fate($0.number) == .failed }) {
-                try await store.write { tx in try tx.staging.fail($0.asset, failure, isGone: false) }
+            try await inLanes(made.filter { Fate($0.number) == .failed }) { entry in
+                _ = try await store.write { try $0.staging.fail(entry.asset, failure, isGone: false) }
             }
-            try await inLanes(cancelled) { try await store.write { tx in try tx.releases.finish($0.asset) } }
+            try await inLanes(cancelled) { entry in
+                try await store.write { try $0.releases.finish(entry.asset) }
+            }
             try await inLanes(made.filter { Fate($0.number) == .completed }) { entry in
                 // Any upload: as many as must be completed.
                 guard let claim = try await store.claim(destination(entry.number), passingOver: []) else {

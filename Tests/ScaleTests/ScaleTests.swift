@@ -109,9 +109,9 @@ private struct Scene {
                         $0.states = [.queued]; $0.limit = 5
                     })
             }
-            try await store.write { try $0.transitions.pause([some], true) }
+            try await store.write { try $0.transitions.pause(some, true) }
             #expect(try await store.rows(Self.filter { $0.isHeld = true }).count >= 5)
-            try await store.write { try $0.transitions.pause([some], false) }
+            try await store.write { try $0.transitions.pause(some, false) }
             _ = try await store.write { try $0.transitions.cancel(some) }
             _ = try await store.write { try $0.transitions.retry(some[0], fromCopy: true) }
         }
@@ -121,7 +121,8 @@ private struct Scene {
             _ = try await store.rows(Self.filter { $0.isUnsettled = true })
             _ = try await store.read { try $0.remoteDeletions.all() }
             _ = try await store.read { try $0.assets.owned([1, 2, 3, 1_000_000_000]) }
-            _ = try await store.read { try $0.events.list(after: store.seq - 10, limit: 200) }
+            let last = await store.seq
+            _ = try await store.read { try $0.events.list(after: last - 10, limit: 200) }
             _ = try await store.read { try $0.events.oldest() }
         }
     }
@@ -174,7 +175,7 @@ private struct Scene {
             destination: Backlog.destinations[0], name: name, mediaType: "video/mp4", key: name.text, context: [:],
             metadata: [:])
         let arrival = NewAsset(file: file, action: .keep, priority: 99, orders: [order])
-        guard case .recorded(let asset, _)? = try await store.write { try $0.arrivals.record([arrival]) }.first else {
+        guard case .recorded(let asset, _)? = try await store.write({ try $0.arrivals.record([arrival]) }).first else {
             Issue.record("not recorded")
             return
         }
@@ -192,7 +193,7 @@ struct ScaleTests {
     func backlog() async throws {
         let scene = try await Scene(1_000)
         var counted: [UploadState: Int] = [:]
-        for tally in try await scene.store.read { try $0.lists.tallies() } {
+        for tally in try await scene.store.read({ try $0.lists.tallies() }) {
             counted[tally.state, default: 0] += tally.uploads
         }
         #expect(

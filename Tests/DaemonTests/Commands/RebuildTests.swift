@@ -61,8 +61,12 @@ struct RebuildTests {
             return result
         }
 
+        func rows() async throws -> [UploadRow] {
+            try await read { tx in try tx.lists.ids(UploadFilter()).compactMap { try tx.uploads.row($0) } }
+        }
+
         func states() async throws -> [String: UploadState] {
-            let rows = try await read { try $0.lists.ids(UploadFilter()).compactMap($0.uploads.row) }
+            let rows = try await rows()
             return Dictionary(rows.map { ($0.asset.identity.relative.display, $0.upload.state) }) { first, _ in first }
         }
 
@@ -107,7 +111,7 @@ struct RebuildTests {
         try scene.folder.write("cam/b", noise(51))
         _ = try await scene.rebuild { $0.undecided = undecided }
         #expect(try await scene.states() == ["a": state, "b": state])
-        let actions = try await scene.read { try await $0.rows(UploadFilter()).map(\.asset.action) }
+        let actions = try await scene.rows().map(\.asset.action)
         #expect(actions == Array(repeating: undecided == .assumeSent ? .leave : .delete, count: 2))
         // The answer concerns the kind and not the file: asked once, and no file is read for nothing.
         #expect(scene.remote.asked <= 2)
@@ -147,11 +151,11 @@ struct RebuildTests {
         let report = try await scene.rebuild()
         #expect(report.assumed == ["nas": 29])
         #expect(report.undecided == ["nas": 1])
-        let (actions, pauses, spent) = try await scene.read { store in
+        let actions = try await scene.rows().filter { $0.upload.state == .completed }.map(\.asset.action)
+        let (pauses, spent) = try await scene.read { tx in
             (
-                try await store.rows(UploadFilter()).filter { $0.upload.state == .completed }.map(\.asset.action),
-                try store.read { try $0.pauses.all() },
-                try store.read { try $0.ledger.spent(since: WallTime(milliseconds: 0), networks: [.metered]) }
+                try tx.pauses.all(),
+                try tx.ledger.spent(since: WallTime(milliseconds: 0), networks: [.metered])
             )
         }
         // A new database does not restart a quota.
@@ -261,7 +265,7 @@ struct RebuildTests {
         scene.remote.find(.absent)
         let report = try await scene.rebuild()
         #expect(report.unmatched.isEmpty && report.copies == 1 && report.toSend == ["nas": 1])
-        let rows = try await scene.read { try await $0.rows(UploadFilter()) }
+        let rows = try await scene.rows()
         #expect(rows.count == 1)
         let row = try #require(rows.first)
         #expect(row.upload.size == 20 && row.asset.stagedSize == 20 && row.asset.size == 50)

@@ -113,7 +113,7 @@ struct ReleaserTests {
             file: SettledFile(
                 folder: "cam", root: root, relative: path.name, status: status, identity: identity, settledBy: .lease),
             action: .delete, priority: 0, orders: [order])
-        guard case .recorded(let asset, _)? = try await house.store.write { try $0.arrivals.record([arrival]) }.first
+        guard case .recorded(let asset, _)? = try await house.store.write({ try $0.arrivals.record([arrival]) }).first
         else { throw Unexpected() }
         let copied = try house.staging.copy(
             Wanted(SourceFile(path), identity, changed: status.changed), as: FilePath("\(asset)"))

@@ -55,7 +55,8 @@ struct SourceRetentionTests {
     private func going(_ scene: AgentScene) async throws -> [String] {
         let store = scene.daemon.house.store
         return try await scene.daemon.house.settings.folders[0].going(free: nil, on: nil, now: clocks.wall()) {
-            try await store.read { tx in try tx.keptSources.oldest(in: "cam", on: $0, until: $1, limit: $2) }
+            (disk: String?, latest: WallTime?, limit: Int) in
+            try await store.read { try $0.keptSources.oldest(in: "cam", on: disk, until: latest, limit: limit) }
         }.map(\.path.name.display)
     }
 

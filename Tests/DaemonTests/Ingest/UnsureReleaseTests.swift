@@ -76,7 +76,7 @@ struct UnsureReleaseTests {
                         destination: "nas", name: "a.mp4", mediaType: "video/mp4", key: nil, context: [:],
                         metadata: [:])
                 ])
-            guard case .recorded(let asset, _)? = try await house.store.write { try $0.arrivals.record([arrival]) }.first else {
+            guard case .recorded(let asset, _)? = try await house.store.write({ try $0.arrivals.record([arrival]) }).first else {
                 throw Unexpected()
             }
             self.asset = asset
@@ -271,7 +271,7 @@ struct UnsureReleaseTests {
     func keptForAWhile() async throws {
         let scene = try await Scene(.unknown(.notTold), action: .keep)
         try await scene.release(until: "it is kept") { try await scene.source().state == .kept }
-        #expect(try await scene.house.store.write { try $0.transitions.expire([scene.asset]) } == [scene.asset])
+        #expect(try await scene.house.store.write { try $0.keptSources.expire([scene.asset]) } == [scene.asset])
         try await scene.release(until: "it is judged") { try await scene.isOver() }
         #expect(try scene.stands)
         #expect(try await scene.source().note?.contains("release_unsure: keep") == true)

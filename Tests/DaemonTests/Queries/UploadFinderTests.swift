@@ -42,7 +42,8 @@ struct UploadFinderTests {
     @Test("a path finds the newest version of its file")
     func newest() async throws {
         let scene = try await ComponentScene()
-        _ = try await scene.store.write { try $0.transitions.cancel([try await scene.record("a.mp4")]) }
+        let older = try await scene.record("a.mp4")
+        _ = try await scene.store.write { try $0.transitions.cancel([older]) }
         scene.clocks.advance(by: .seconds(1))
         let newer = try await scene.record("a.mp4", size: 200)
         #expect(try await scene.finder.find("a.mp4").upload.id == newer)

@@ -24,10 +24,10 @@ struct ReceptionTests {
         var order = arrival("clip.mp4", to: ["nas", "archive"])
         order.orders[0].url = "http://nas/elsewhere"
         let sha256 = noise(32)
-        #expect(
-            try await scene.store.write {
-                try $0.receptions.record(order, as: asset, uploads: ids, sha256: sha256, facts: MediaFacts())
-            } == nil)
+        let holder = try await scene.store.write { [order] tx in
+            try tx.receptions.record(order, as: asset, uploads: ids, sha256: sha256, facts: MediaFacts())
+        }
+        #expect(holder == nil)
         let born = try #require(try await scene.store.read { try $0.assets.find(asset) })
         #expect(born.state == .staged && born.stagingMode == .received && born.sha256 == sha256)
         for (id, url) in zip(ids, ["http://nas/elsewhere", nil]) {

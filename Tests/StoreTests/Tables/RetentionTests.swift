@@ -101,11 +101,11 @@ struct RetentionTests {
         #expect(
             try await retired(scene, .failed, .seconds(300), most: 3).ids
                 == ["\(ids[0]) expired", "\(ids[1]) capped"])
-        #expect(
-            try await scene.store.write { try $0.transitions.dismiss(ids, .capped) }
-                == Array(repeating: .removed, count: 5))
-        #expect(
-            try await scene.store.write { try $0.transitions.dismiss([ids[0], "none"], .dismissed) } == [.removed, nil])
+        let states = try await scene.store.write { [ids] tx in
+            (try tx.transitions.dismiss(ids, .capped), try tx.transitions.dismiss([ids[0], "none"], .dismissed))
+        }
+        #expect(states.0 == Array(repeating: .removed, count: 5))
+        #expect(states.1 == [.removed, nil])
         let events = try await scene.store.read { try $0.events.list(after: 0, limit: 500) }.filter {
             $0.type == "removed"
         }

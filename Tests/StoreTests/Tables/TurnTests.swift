@@ -58,7 +58,7 @@ struct TurnTests {
             // As with a cache with space for one more, and a quota that lets one go, before the power fails again.
             let next = try #require(
                 try await store.read { tx in
-                    try tx.staging.waiting(limit: 1, except: [], turns: store.read { try $0.turns.of(.copies) })
+                    try tx.staging.waiting(limit: 1, except: [], turns: tx.turns.of(.copies))
                 }.first)
             copied.append(next.identity.relative.display)
             try await store.write {
