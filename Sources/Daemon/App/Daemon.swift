@@ -83,7 +83,7 @@ package final class Daemon: Sendable {
             store: store,
             clocks: clocks, log: log, sources: try await SourceFolders(recordedIn: store, log))
         _ = await store.listen { [stateHealth = house.stateHealth] in stateHealth.committed() }
-        await store.listenToLists { [signal = house.historySignal] in signal.signal() }
+        await store.onChange { [signals = house.signals] in signals.wake(for: $0) }
         let transport = Transport(names: house.addresses)
         let factory = DestinationFactory(
             kinds: kinds, transport: transport, secrets: house.secrets, clocks: clocks, log: log)
@@ -224,7 +224,7 @@ package final class Daemon: Sendable {
     private func runLoops(until end: (@Sendable () async throws -> Void)?) async throws {
         let (context, signals) = (house.context, house.signals)
         let cleaner = HistoryCleaner(
-            context: context, stateHealth: house.stateHealth, signal: signals.history, releaseSignal: signals.release)
+            context: context, stateHealth: house.stateHealth, signal: signals.history)
         let maintenance = Maintenance(
             context: context, sources: house.sources, fileSystems: fileSystems, signal: signals.maintenance)
         let removals = RemoteRemovals(house: house, scheduler: scheduler)

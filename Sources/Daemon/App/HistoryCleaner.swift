@@ -11,7 +11,6 @@ struct HistoryCleaner: Sendable {
     let stateHealth: StateHealth
     /// Wakes it: more work has ended.
     let signal: AsyncSignal
-    let releaseSignal: AsyncSignal
 
     private static let calm: Duration = .seconds(1)
     /// Uploads in one transaction.
@@ -55,7 +54,6 @@ struct HistoryCleaner: Sendable {
                 context.log.info(
                     "uploads left their list", ["list": list.list, "reason": reason.rawValue, "count": "\(ones.count)"])
             }
-            if list == .failed { releaseSignal.signal() }
         }
         return nil
     }

@@ -67,12 +67,12 @@ struct OperationHandlers: Sendable {
         plan = PlanQueries(context: context, scheduler: scheduler, live: house.live)
         adder = FileAdder(
             context: context, lifecycle: lifecycle, sources: house.sources, fileSystems: loops.fileSystems,
-            intake: loops.intake, views: views, stagingSignal: house.stagingSignal)
+            intake: loops.intake, views: views)
         receiver = ByteReceiver(
             context: context, lifecycle: lifecycle,
             reception: Reception(
                 context: context, making: house.making, mediaReading: house.mediaReading, counters: house.counters,
-                signals: house.signals, stager: loops.stager, intake: loops.intake),
+                stager: loops.stager, intake: loops.intake),
             views: views)
         pauses = PauseCommands(
             context: context, lifecycle: lifecycle, finder: finder, views: views, scheduler: scheduler)

@@ -1,3 +1,5 @@
+internal import Store
+
 /// The wake-ups of the daemon's loops: one for each loop.
 struct Signals: Sendable {
     /// Counts the wake-ups, to find out whether all loops are at rest.
@@ -35,5 +37,15 @@ struct Signals: Sendable {
         grouping = AsyncSignal(rest)
         retention = AsyncSignal(rest)
         hook = AsyncSignal(rest)
+    }
+
+    /// Wakes the loops that wait for what a commit has changed.
+    func wake(for changes: ChangeSet) {
+        for (change, waiting) in [
+            (ChangeSet.arrivals, [maintenance, retention]), (.copies, [staging]), (.queued, [scheduling]),
+            (.due, [release]), (.released, [staging, retention]), (.leftovers, [removal]), (.lists, [history]),
+        ] where changes.contains(change) {
+            for signal in waiting { signal.signal() }
+        }
     }
 }

@@ -12,7 +12,6 @@ struct FileAdder: Sendable {
     let fileSystems: FileSystems
     let intake: Intake
     let views: UploadViews
-    let stagingSignal: AsyncSignal
 
     private var checks: RequestChecks { RequestChecks(configuration: context.configuration.value) }
 
@@ -170,7 +169,6 @@ struct FileAdder: Sendable {
         }
         if arrivals.isEmpty { return [] }
         let outcomes = try await context.store.write { [arrivals] tx in try tx.arrivals.record(arrivals) }
-        defer { stagingSignal.signal() }
         intake.tookNewVersions()
         var results: [Result<[String], Refusal>] = []
         for (arrival, outcome) in zip(arrivals, outcomes) {

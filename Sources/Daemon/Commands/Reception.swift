@@ -56,7 +56,6 @@ struct Reception: Sendable {
     let making: LiveStaging
     let mediaReading: MediaReading
     let counters: Counters
-    let signals: Signals
     let stager: Stager
     let intake: Intake
 
@@ -163,8 +162,6 @@ struct Reception: Sendable {
         context.log.info(
             "taken",
             ["path": arrival.file.path.display, "size": "\(copy.size)", "sha256": hexadecimal(copy.sha256)])
-        signals.scheduling.signal()
-        signals.maintenance.signal()
     }
 
     private func refuseTaken(_ holder: String?) throws {

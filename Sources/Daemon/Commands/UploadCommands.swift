@@ -74,7 +74,6 @@ struct UploadCommands: Sendable {
             }
         }
         CrashPoint.reached("dismissed")
-        for signal in [signals.release, signals.history] { signal.signal() }
         return try await views.reply(ids)
     }
 
@@ -98,19 +97,18 @@ struct UploadCommands: Sendable {
             try $0.events.append(
                 "flushed", nil, ["lists": lists.joined(separator: " "), "count": "\(reply.count)"])
         }
-        for signal in [signals.release, signals.history] { signal.signal() }
         return reply
     }
 
     private func releaseCancelled(_ ids: [String]) async {
         await scheduler.cancel(Set(ids))
         await stager.reconsider()
-        for signal in [signals.removal, signals.release, signals.staging] { signal.signal() }
+        signals.staging.signal()
     }
 
     func retry(_ selection: Selection) async throws -> UploadsReply {
         try lifecycle.requireReady()
-        defer { for signal in [signals.staging, signals.scheduling] { signal.signal() } }
+        defer { signals.scheduling.signal() }
         if selection.ids.isEmpty {
             return try await forAll(selection, ["failed"]) { ids in try await retryAll(ids) }
         }

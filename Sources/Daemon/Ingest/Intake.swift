@@ -35,15 +35,12 @@ struct Intake: Sendable {
         CrashPoint.reached("arrived")
         for (arrival, outcome) in zip(arrivals, outcomes) { tell(arrival, outcome) }
         tookNewVersions()
-        house.stagingSignal.signal()
-        house.maintenanceSignal.signal()
-        house.retentionSignal.signal()
     }
 
     /// Stops uploads that read earlier versions in place. A crash before that does no harm: the same record ended them.
     func tookNewVersions() {
         house.live.reviewSuperseded()
-        for signal in [house.schedulingSignal, house.removalSignal, house.releaseSignal] { signal.signal() }
+        house.schedulingSignal.signal()
     }
 
     /// Skips files that were in a folder before it was watched for the first time, and are not wanted (`existing:
@@ -117,8 +114,6 @@ struct Intake: Sendable {
         case .newVersion(_, let uploads): tell("found a new version of a file that was taken before", arrival, uploads)
         case .renewed:
             house.log.info("settled again", ["folder": arrival.file.folder, "path": path])
-            // An earlier version may have been sent in part.
-            house.removalSignal.signal()
         case .known:
             house.log.debug("known already", ["folder": arrival.file.folder, "path": path])
         case .keyTaken(let holder):

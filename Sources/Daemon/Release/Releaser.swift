@@ -154,8 +154,6 @@ actor Releaser {
         try await blocking { for name in names { try staging.remove(name) } }
         try await house.store.write { tx in try tx.releases.finish(ends.map { ($0.asset.id, $0.source) }, note: note) }
         for (asset, _) in ends { deferred[asset.id] = nil }
-        house.stagingSignal.signal()
-        if ends.contains(where: { $0.source == .kept }) { house.retentionSignal.signal() }
     }
 
     /// The reason why a source stays though no upload of it is to come.
@@ -209,7 +207,6 @@ actor Releaser {
             "kept the copy of a file that was sent nowhere, as \(why)",
             ["path": asset.path.display, "copy": place.display])
         if isChanged { handBack(asset) }
-        house.stagingSignal.signal()
         return true
     }
 
@@ -240,9 +237,7 @@ actor Releaser {
             tell(asset, state, note)
             deferred[asset.id] = nil
             if isChanged { handBack(asset) }
-            house.retentionSignal.signal()
         }
-        house.stagingSignal.signal()
     }
 
     /// Lets the file that has the source's name now settle as a new one. After a crash before that, the scan at start

@@ -173,7 +173,6 @@ actor SourceRetention {
                 ["folder": folder, "path": one.path.display, "verified": "\(one.since)", "reason": why])
         }
         CrashPoint.reached("expired")
-        house.releaseSignal.signal()
         return chosen.reduce(0) { $0 + $1.size }
     }
 }

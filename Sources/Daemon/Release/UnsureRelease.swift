@@ -85,7 +85,6 @@ extension Releaser {
                     try await house.store.judgeAgain(assets.map(\.id))
                     house.log.notice(
                         "sources that were kept are looked at again", ["folder": name, "files": "\(assets.count)"])
-                    house.releaseSignal.signal()
                 }
             }
         }

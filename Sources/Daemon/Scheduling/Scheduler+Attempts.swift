@@ -45,26 +45,15 @@ extension Scheduler {
         AttemptLog(log: house.log).report(
             verdict, of: claim, state, sent: account?.total ?? 0,
             isFirstShortOfQuota: quotaWaits.count(at: name) == 1)
-        signal(verdict.outcome, claim.asset)
+        if case .sourceChanged = verdict.outcome {
+            reconsiderSource(claim.asset.folder, claim.asset.identity.relative)
+        }
         // `nil`: ended by a cancel.
         let isOver = state?.isTerminal ?? true
         if isOver { uploads.forget(id) }
         destinations.ended(name, id, isOver: isOver, hasArrived: state == .completed)
-        if state?.isTerminal == true { house.releaseSignal.signal() }
-        if state == .staging { house.stagingSignal.signal() }
         // The upload waits again, and may be too old by now.
         if state?.isTerminal == false { nextExpiry = nil }
-    }
-
-    /// Wakes the loops that go on with an asset after such an outcome.
-    private func signal(_ outcome: AttemptOutcome, _ asset: AssetRecord) {
-        switch outcome {
-        case .sourceChanged:
-            reconsiderSource(asset.folder, asset.identity.relative)
-            house.removalSignal.signal()
-        case .skipped: for signal in [house.removalSignal, house.stagingSignal] { signal.signal() }
-        default: break
-        }
     }
 
     private func count(_ failure: Failure, at destination: String) {

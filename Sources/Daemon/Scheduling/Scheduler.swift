@@ -352,7 +352,6 @@ actor Scheduler {
 
     nonisolated private func reportDuplicate(_ asset: AssetRecord) {
         AttemptLog(log: house.log).reportDuplicate(asset)
-        house.releaseSignal.signal()
     }
 }
 

@@ -78,8 +78,6 @@ extension Stager {
                     ])
             }
         }
-        if !repeats.isEmpty { house.releaseSignal.signal() }
-        house.schedulingSignal.signal()
     }
 
     private func handle(_ error: StagingError, _ asset: AssetRecord) async throws {

@@ -273,7 +273,6 @@ final class AttemptReporter: UploadReporter {
         try await house.store.write { try $0.progress.recordSent(sent, of: id) }
         try await house.store.writeHeld { try $0.checkpoints.renew(checkpoint, for: id, leaving: old) }
         house.live.beginAgain(id)
-        if old != nil { house.removalSignal.signal() }
     }
 
     func named(_ remoteID: String, at url: String?) async throws {

@@ -46,7 +46,8 @@ final class Session {
     func newUploadID() -> String {
         let now = clocks.wall()
         let id: UploadID =
-            if let last = lastUploadID, last.milliseconds >= now.milliseconds { last.next(chance: Random.bits()) } else {
+            if let last = lastUploadID, last.milliseconds >= now.milliseconds { last.next(chance: Random.bits()) } else
+            {
                 UploadID(time: now, chance: Random.bits())
             }
         lastUploadID = id
@@ -63,12 +64,4 @@ final class Session {
     func sortKey(_ folder: String, _ destination: String, size: Int64, modified: Int64) -> Int64 {
         sorting.ordering(of: folder, to: destination).value(size: size, modified: modified)
     }
-}
-
-/// Kinds of changes of one transaction. The commit wakes those that wait for them.
-struct ChangeSet: OptionSet {
-    let rawValue: Int
-
-    /// An upload has left a list, or may leave one.
-    static let lists = ChangeSet(rawValue: 1 << 0)
 }

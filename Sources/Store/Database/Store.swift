@@ -40,7 +40,7 @@ package actor Store {
     package static let neededFileSize: UInt64 = 64 << 20
     private var listeners: [Int: @Sendable () -> Void] = [:]
     private var nextListener = 0
-    private var onListChange: @Sendable () -> Void = {}
+    private var onChange: @Sendable (ChangeSet) -> Void = { _ in }
     /// Whether all waiting uploads are in this order; `false` during a change of the order, or after half of it.
     var isSorted = false
 
@@ -278,7 +278,7 @@ package actor Store {
         session.outcomes.settle()
         let changes = session.changes
         session.changes = []
-        if changes.contains(.lists) { onListChange() }
+        if !changes.isEmpty { onChange(changes) }
         CrashPoint.reached("committed")
         let done = waiting
         waiting = []
@@ -340,8 +340,9 @@ package actor Store {
         return nextListener
     }
 
-    /// Calls `body` after each commit in which an upload ended, as ``listen(_:)`` does.
-    package func listenToLists(_ body: @escaping @Sendable () -> Void) { onListChange = body }
+    /// Calls `body` after each commit that has made something wait, on the store's thread: it must only wake those who
+    /// wait for that.
+    package func onChange(_ body: @escaping @Sendable (ChangeSet) -> Void) { onChange = body }
 
     package func forget(_ listener: Int) { listeners[listener] = nil }
 

@@ -64,7 +64,8 @@ package struct ReleaseQueue<Access> {
     }
 
     private func unit(of asset: Int64) throws -> Int64? {
-        try tx.connection.first("SELECT unit FROM asset WHERE id = ?1", [.integer(asset)]) { $0.optionalInteger(0) } ?? nil
+        try tx.connection.first("SELECT unit FROM asset WHERE id = ?1", [.integer(asset)]) { $0.optionalInteger(0) }
+            ?? nil
     }
 
     /// Assets whose source was kept for this reason. Reads every asset: for a start, and a change of settings.
@@ -89,9 +90,11 @@ extension ReleaseQueue where Access == Writing {
                 UPDATE upload SET backoff_until = 0 WHERE state = 'queued' AND backoff_until > 0
                 AND asset IN (SELECT id FROM asset WHERE unit = ?1)
                 """, [.integer(unit)])
+            if tx.connection.changes > 0 { tx.session.changes.insert(.queued) }
             // All of the unit: the last one that ends frees the others.
             if try tx.connection.first(unitIsOver, [.integer(unit)], { _ in true }) == nil {
                 try tx.connection.run("UPDATE asset SET due = 1 WHERE unit = ?1", [.integer(unit)])
+                tx.session.changes.insert(.due)
             }
             return
         }
@@ -100,6 +103,7 @@ extension ReleaseQueue where Access == Writing {
             UPDATE asset SET due = 1 WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM upload WHERE asset = ?1
             AND state IN ('staging', 'queued', 'uploading', 'failed'))
             """, [.integer(asset)])
+        if tx.connection.changes > 0 { tx.session.changes.insert(.due) }
     }
 
     /// Records that the source is about to be taken from its place.
@@ -196,6 +200,7 @@ extension ReleaseQueue where Access == Writing {
     package func recordDroppedCopy(_ asset: Int64) throws { try dropCopy(asset) }
 
     private func dropCopy(_ asset: Int64) throws {
+        tx.session.changes.insert(.released)
         try tx.connection.run(
             """
             UPDATE asset SET state = 'dropped' WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM upload WHERE asset = ?1

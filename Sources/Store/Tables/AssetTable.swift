@@ -43,7 +43,9 @@ package struct AssetTable<Access> {
             return owned
         }
         for name in names {
-            let state = try tx.connection.first("SELECT state FROM asset WHERE id = ?1", [.integer(name)]) { $0.text(0) }
+            let state = try tx.connection.first("SELECT state FROM asset WHERE id = ?1", [.integer(name)]) {
+                $0.text(0)
+            }
             if let state, AssetState.ownsCopy(state) { owned.insert(name) }
         }
         return owned
@@ -96,6 +98,7 @@ extension AssetTable where Access == Writing {
                         identity.folder, arrival.orders.first?.destination ?? "", size: identity.size,
                         modified: identity.modified)),
             ])
+        tx.session.changes.formUnion([.arrivals, .copies])
         return tx.connection.lastRow
     }
 
@@ -119,6 +122,7 @@ extension AssetTable where Access == Writing {
             UPDATE asset SET state = 'dropped' WHERE id = ?1 AND state IN ('arrived', 'unsettled') AND NOT EXISTS
             (SELECT 1 FROM upload WHERE asset = ?1 AND state = 'staging')
             """, [.integer(asset)])
+        if tx.connection.changes > 0 { tx.session.changes.insert(.copies) }
     }
 
     /// Records that the source of an asset that is uploaded in place has another ctime, and the same content.

@@ -77,6 +77,7 @@ extension RemoteDeletionTable where Access == Writing {
                 .integer(tx.clocks.wall().milliseconds),
                 .integer(isEarlier ? RemoteLeftovers.replaced : RemoteLeftovers.current),
             ])
+        tx.session.changes.insert(.leftovers)
         return true
     }
 

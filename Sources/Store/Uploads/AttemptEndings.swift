@@ -111,6 +111,7 @@ extension AttemptEndings where Access == Writing {
             try tx.connection.run(
                 "UPDATE asset SET state = 'arrived', sha256 = NULL, staged_size = NULL WHERE id = ?1 AND state IN ('staged', 'dropped')",
                 [.integer(upload.asset)])
+            tx.session.changes.insert(.copies)
             for other in try tx.uploads.of(upload.asset) where other.state == .queued {
                 try tx.transitions.move(other, by: .copyLost)
             }

@@ -42,11 +42,13 @@ extension RetryWaits where Access == Writing {
             UPDATE upload INDEXED BY upload_backoff SET backoff_until = 0
             WHERE backoff_until > 0 AND destination = ?1
             """, [.text(destination)])
+        if tx.connection.changes > 0 { tx.session.changes.insert(.queued) }
     }
 
     /// Ends the waits of these uploads.
     package func end(of ids: [String]) throws {
         for id in ids { try tx.connection.run("UPDATE upload SET backoff_until = 0 WHERE id = ?1", [.text(id)]) }
+        if !ids.isEmpty { tx.session.changes.insert(.queued) }
     }
 }
 

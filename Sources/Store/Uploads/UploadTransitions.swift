@@ -41,6 +41,7 @@ extension UploadTransitions where Access == Writing {
                 "UPDATE upload SET state = 'removed', ended = ?2 WHERE id = ?1",
                 [.text(upload.id), .text(now.rawValue)])
             try tx.events.append("removed", upload.id, ["list": now.list, "reason": reason ?? ""])
+            tx.session.changes.insert(.lists)
             // A failed upload has kept its source and its copy until now.
             if now == .failed { try tx.releases.updateDue(upload.asset) }
             return
@@ -59,6 +60,8 @@ extension UploadTransitions where Access == Writing {
                 isOver ? .integer(tx.session.ran) : .null,
             ])
         if isOver { try tx.overrides.end(of: upload.id) }
+        // Not when an attempt gives its upload back: the one who ends the attempt knows what may go instead.
+        if next == .queued, now != .uploading { tx.session.changes.insert(.queued) }
         var detail = ["from": now.rawValue, "to": next.rawValue]
         detail["reason"] = reason
         if isOver {
@@ -180,6 +183,7 @@ extension UploadTransitions where Access == Writing {
                 """,
                 [.text(id), on ? .integer(now) : .null, .integer(on ? 1 : 0)])
             if tx.connection.changes > 0 {
+                if !on { tx.session.changes.formUnion([.queued, .copies]) }
                 try tx.events.append("state", id, ["hold": on ? "operator" : "", "reason": on ? "paused" : "resumed"])
             }
         }
@@ -222,6 +226,7 @@ extension UploadTransitions where Access == Writing {
                     + "source_note = NULL WHERE id = ?1",
                 [.integer(upload.asset)])
         }
+        if !fromCopy { tx.session.changes.insert(.copies) }
         try move(upload, by: fromCopy ? .retriedFromCopy : .retriedFromSource)
         return upload.state
     }

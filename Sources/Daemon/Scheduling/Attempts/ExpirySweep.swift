@@ -17,7 +17,6 @@ struct ExpirySweep {
         let waiting = try await house.store.read { try $0.lists.classes() }.filter {
             $0.state == .staging || $0.state == .queued
         }
-        var hasEnded = false
         for upload in Set(waiting.map(\.upload)) {
             guard let expiry = expiry(of: upload) else { continue }
             while true {
@@ -29,12 +28,8 @@ struct ExpirySweep {
                 if aged.ids.isEmpty { break }
                 let ended = try await house.store.write { try $0.transitions.expire(aged.ids) }
                 if ended.isEmpty { break }
-                hasEnded = true
                 ended.forEach(report)
             }
-        }
-        if hasEnded {
-            for signal in [house.removalSignal, house.releaseSignal, house.stagingSignal] { signal.signal() }
         }
         return next
     }

@@ -1,0 +1,161 @@
+import Core
+import Synchronization
+import TestKit
+import Testing
+
+@testable import Store
+
+@Suite("Changes that wake")
+struct ChangeSetTests {
+    /// Collects what commits report.
+    final class Reported: Sendable {
+        private let changes = Mutex(ChangeSet())
+
+        func add(_ more: ChangeSet) { changes.withLock { $0.formUnion(more) } }
+        func take() -> ChangeSet {
+            changes.withLock { changes in
+                defer { changes = [] }
+                return changes
+            }
+        }
+    }
+
+    /// A step in the life of an upload, and what it must wake.
+    enum Step: CaseIterable, Sendable {
+        case recorded, staged, claimed, yielded, failedAttempt, waitEnded, paused, resumed, completed, failed
+        case copyLost, skipped, sourceChanged, cancelled, cancelledWithRemains, retriedFromCopy, retriedFromSource
+        case dismissed, renewedCheckpoint, releaseFinished, keptSourceExpired, keptAgain, unsettled, checkpointStored
+
+        var changes: ChangeSet {
+            switch self {
+            case .recorded: [.arrivals, .copies]
+            case .staged, .waitEnded, .retriedFromCopy: [.queued]
+            case .claimed, .yielded, .failedAttempt, .paused, .unsettled, .checkpointStored: []
+            case .resumed: [.queued, .copies]
+            case .completed, .failed, .cancelled, .skipped: [.due, .lists]
+            case .cancelledWithRemains: [.due, .lists, .leftovers]
+            case .sourceChanged: [.due, .lists]
+            case .copyLost, .retriedFromSource: [.copies]
+            case .dismissed: [.lists, .due]
+            case .renewedCheckpoint: [.leftovers]
+            case .releaseFinished: [.released]
+            case .keptSourceExpired, .keptAgain: [.due]
+            }
+        }
+    }
+
+    private static let failure = Failure(
+        .local, code: "test", message: "failed", at: WallTime(milliseconds: 0), retryable: false)
+    private static let remote = RemoteObject(id: "x", url: nil, verifiedBy: "digest")
+
+    @Test(
+        "each step in the life of an upload wakes those who go on with it, and no other loop", arguments: Step.allCases)
+    func steps(_ step: Step) async throws {
+        let scene = try await Scene()
+        let (store, reported) = (scene.store, Reported())
+        await store.onChange { reported.add($0) }
+        let arrival = Scene.arrival(Scene.file("a"), action: step == .keptSourceExpired ? .keep : .delete)
+        func claimed() async throws -> (asset: Int64, id: String) {
+            let staged = try await scene.stage(arrival)
+            _ = try #require(try await store.claim("nas", passingOver: []))
+            _ = reported.take()
+            return (staged.asset, staged.uploads[0])
+        }
+        func end(_ outcome: AttemptOutcome) async throws -> (asset: Int64, id: String) {
+            let one = try await claimed()
+            try await store.write { try $0.attempts.finish(one.id, outcome) }
+            return one
+        }
+        func ended(_ outcome: AttemptOutcome) async throws -> (asset: Int64, id: String) {
+            let one = try await end(outcome)
+            _ = reported.take()
+            return one
+        }
+        let later = scene.clocks.monotonic().advanced(by: .seconds(60))
+        switch step {
+        case .recorded: try await store.write { _ = try $0.arrivals.record([arrival]) }
+        case .staged:
+            let outcomes = try await store.write { try $0.arrivals.record([arrival]) }
+            let asset = try #require(outcomes.first?.asset)
+            _ = reported.take()
+            try await store.write { try $0.staging.record([StagedCopy(asset: asset, sha256: noise(32))]) }
+        case .claimed:
+            _ = try await scene.stage(arrival)
+            _ = reported.take()
+            _ = try #require(try await store.claim("nas", passingOver: []))
+        case .yielded: _ = try await end(.yielded)
+        case .failedAttempt: _ = try await end(.again(Self.failure, until: later))
+        case .waitEnded:
+            _ = try await ended(.again(Self.failure, until: later))
+            try await store.write { try $0.waits.end(for: "nas") }
+        case .paused, .resumed:
+            let staged = try await scene.stage(arrival)
+            if step == .resumed { try await store.write { try $0.transitions.pause(staged.uploads, true) } }
+            _ = reported.take()
+            try await store.write { try $0.transitions.pause(staged.uploads, step == .paused) }
+        case .completed: _ = try await end(.verified(Self.remote))
+        case .failed: _ = try await end(.refused(Self.failure))
+        case .copyLost: _ = try await end(.copyLost(Self.failure))
+        case .skipped: _ = try await end(.skipped(Self.failure))
+        case .sourceChanged: _ = try await end(.sourceChanged(Self.failure, isFinished: false))
+        case .cancelled:
+            let staged = try await scene.stage(arrival)
+            _ = reported.take()
+            _ = try await store.write { try $0.transitions.cancel(staged.uploads) }
+        case .cancelledWithRemains:
+            let one = try await claimed()
+            try await store.writeHeld { try $0.checkpoints.record(Checkpoint(["url": "u"]), for: one.id) }
+            _ = try await store.write { try $0.transitions.cancel([one.id]) }
+        case .retriedFromCopy, .retriedFromSource:
+            let one = try await ended(.refused(Self.failure))
+            _ = try await store.write { try $0.transitions.retry(one.id, fromCopy: step == .retriedFromCopy) }
+        case .dismissed:
+            let one = try await ended(.refused(Self.failure))
+            _ = try await store.write { try $0.transitions.dismiss([one.id], .dismissed) }
+        case .checkpointStored:
+            let one = try await claimed()
+            try await store.writeHeld { try $0.checkpoints.record(Checkpoint(["url": "u"]), for: one.id, acked: 10) }
+        case .renewedCheckpoint:
+            let one = try await claimed()
+            try await store.writeHeld { try $0.checkpoints.record(Checkpoint(["url": "u"]), for: one.id) }
+            try await store.writeHeld {
+                try $0.checkpoints.renew(Checkpoint(["url": "v"]), for: one.id, leaving: Checkpoint(["url": "u"]))
+            }
+        case .releaseFinished:
+            let one = try await ended(.verified(Self.remote))
+            try await store.write { try $0.releases.finish(one.asset, .released) }
+        case .keptSourceExpired:
+            let one = try await ended(.verified(Self.remote))
+            try await store.write { try $0.releases.finish(one.asset, .kept) }
+            _ = reported.take()
+            #expect(try await store.write { try $0.keptSources.expire([one.asset]) } == [one.asset])
+        case .keptAgain:
+            let one = try await ended(.verified(Self.remote))
+            try await store.write { try $0.releases.finish(one.asset, .kept, note: "unsure") }
+            _ = reported.take()
+            try await store.judgeAgain([one.asset])
+        case .unsettled:
+            let outcomes = try await store.write { try $0.arrivals.record([arrival]) }
+            let asset = try #require(outcomes.first?.asset)
+            _ = reported.take()
+            try await store.write { try $0.staging.unsettle(asset) }
+        }
+        #expect(reported.take() == step.changes)
+    }
+
+    @Test("a change that is undone wakes no loop")
+    func undone() async throws {
+        struct Undone: Error {}
+        let scene = try await Scene()
+        let reported = Reported()
+        await scene.store.onChange { reported.add($0) }
+        await #expect(throws: Undone.self) {
+            try await scene.store.write { tx in
+                _ = try tx.arrivals.record([Scene.arrival(Scene.file("a"))])
+                throw Undone()
+            }
+        }
+        try await scene.store.prove()
+        #expect(reported.take() == [])
+    }
+}
