@@ -61,8 +61,8 @@ extension UploadOrdering {
     }
 }
 
-/// The stored order of waiting uploads. Changing it takes several transactions: SQLite holds in memory everything that a
-/// transaction could undo, and a million uploads are too many.
+/// The stored order of waiting uploads. Changing it takes several transactions: SQLite holds in memory everything that
+/// a transaction could undo, and a million uploads are too many.
 package struct StoredOrder<Access> {
     let tx: Transaction<Access>
 

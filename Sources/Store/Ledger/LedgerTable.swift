@@ -12,9 +12,9 @@ private let keptDays: Int64 = 360
 
 /// Rows of `usage` and `usage_step`: bytes sent and received, by account, network and time.
 ///
-/// Two rules ensure that it never under-reports. Bytes of a transfer are reserved before they are sent, in a row of their own.
-/// A row that still exists when the database is opened counts as sent, since the opposite cannot be known. And settled bytes
-/// count in the hour of their end: the period in which bytes may still be spent includes them.
+/// Two rules ensure that it never under-reports. Bytes of a transfer are reserved before they are sent, in a row of
+/// their own. A row that still exists when the database is opened counts as sent, since the opposite cannot be known.
+/// And settled bytes count in the hour of their end: the period in which bytes may still be spent includes them.
 package struct LedgerTable<Access> {
     let tx: Transaction<Access>
 
@@ -170,8 +170,9 @@ extension LedgerTable where Access == Writing {
     /// enters a payment. A payment for a step that is settled already is ignored.
     func enter(_ payment: Payment) throws {
         if let step = payment.step {
-            let isOpen = try tx.connection.first("DELETE FROM usage_step WHERE id = ?1 RETURNING id", [.integer(step.id)])
-            {
+            let isOpen = try tx.connection.first(
+                "DELETE FROM usage_step WHERE id = ?1 RETURNING id", [.integer(step.id)]
+            ) {
                 _ in true
             }
             guard isOpen == true else { return }

@@ -25,7 +25,8 @@ package struct LeftSteps<Access> {
 }
 
 extension LeftSteps where Access == Writing {
-    /// Counts the reservations of an earlier run that are not settled as sent and received. But it counts no more than has left or reached this machine since, where that is known.
+    /// Counts the reservations of an earlier run that are not settled as sent and received. But it counts no more than
+    /// has left or reached this machine since, where that is known.
     func close() throws {
         let left = try tx.connection.all(
             "SELECT hour, destination, folder, network, bytes, files, links, received FROM usage_step"

@@ -300,7 +300,7 @@ package struct Tally: Sendable, Hashable {
     package var bytes: Int64
 }
 
-/// How an attempt ended, for ``Store/finish(_:_:)``.
+/// How an attempt ended, for ``AttemptEndings/finish(_:)``.
 package enum AttemptOutcome: Sendable, Hashable {
     /// No result: a hold, a stop. Uses no attempt.
     case yielded

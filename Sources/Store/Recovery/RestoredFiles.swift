@@ -136,7 +136,8 @@ extension RestoredFiles where Access == Writing {
         case .toSend: break
         case .done(let remote):
             try tx.connection.run(
-                "UPDATE upload SET acked = size, remote = ?2 WHERE id = ?1", [.text(id), .text(try StoredJSON.encode(remote))])
+                "UPDATE upload SET acked = size, remote = ?2 WHERE id = ?1",
+                [.text(id), .text(try StoredJSON.encode(remote))])
             try tx.history.record(upload, .completed, remote: remote)
             try tx.connection.run(
                 "UPDATE tombstone SET sha256 = ?3 WHERE folder = ?1 AND relative = ?2 AND asset = ?4",

@@ -4,7 +4,8 @@ internal import Linux
 // A new database, made from the contents of folders, staging and destinations.
 
 extension Store {
-    /// Collects the readable facts of the old database in `old`, in a separate table that ``EvidenceTable/drop()`` removes.
+    /// Collects the readable facts of the old database in `old`, in a separate table that ``EvidenceTable/drop()``
+    /// removes.
     ///
     /// - Returns: The number of rows that count, and whether the old database could be read to its end.
     package func salvage(from old: FilePath) async throws -> (rows: Int, isWhole: Bool) {

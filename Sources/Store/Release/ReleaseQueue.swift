@@ -173,7 +173,7 @@ extension ReleaseQueue where Access == Writing {
         try finish([(asset, source)], note: note, isChanged: isChanged)
     }
 
-    /// The same for several at once: one transaction.
+    /// As ``finish(_:_:note:isChanged:)``, for several assets.
     package func finish(
         _ ends: [(asset: Int64, source: SourceState?)], note: String? = nil, isChanged: Bool = false
     ) throws {

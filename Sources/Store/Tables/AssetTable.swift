@@ -151,8 +151,8 @@ extension Transaction {
 }
 
 extension AssetState {
-    /// Whether an asset whose stored state is `word` counts on its copy. Of a state that this program does not know, the copy may be all
-    /// that is left of the file.
+    /// Whether an asset whose stored state is `word` counts on its copy. If this program does not know the state, the
+    /// copy may be all that is left of the file.
     fileprivate static func ownsCopy(_ word: String) -> Bool {
         AssetState(rawValue: word).map { $0 == .staged } ?? true
     }

@@ -21,7 +21,7 @@ extension CheckpointTable where Access == Writing {
         return true
     }
 
-    /// The same for uploads that go together: one transaction.
+    /// Stores checkpoints of uploads that go together.
     ///
     /// - Returns: The uploads that this run still holds.
     package func record(_ checkpoints: [String: Checkpoint]) throws -> Set<String> {

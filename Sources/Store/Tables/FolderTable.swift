@@ -24,7 +24,8 @@ package struct FolderTable<Access> {
 
     /// Whether this folder was never scanned to the end with this state.
     package func isFirstWatch(of folder: String) throws -> Bool {
-        try tx.connection.first("SELECT 1 FROM setting WHERE name = ?1", [.text("watched:" + folder)]) { _ in true } == nil
+        try tx.connection.first("SELECT 1 FROM setting WHERE name = ?1", [.text("watched:" + folder)]) { _ in true }
+            == nil
     }
 }
 
@@ -57,7 +58,6 @@ extension FolderTable where Access == Writing {
 extension Transaction {
     package var folders: FolderTable<Access> { FolderTable(tx: self) }
 }
-
 
 extension Connection {
     fileprivate func folderIdentities() throws -> [FilePath: FolderIdentity] {

@@ -39,7 +39,8 @@ package struct NoticeTable<Access> {
     /// For each hook, the last event that it is done with, or that waits for it.
     package func hookMarks() throws -> [String: Int64] {
         Dictionary(
-            try tx.connection.all("SELECT name, seq FROM hook") { ($0.text(0), $0.integer(1)) }, uniquingKeysWith: { $1 })
+            try tx.connection.all("SELECT name, seq FROM hook") { ($0.text(0), $0.integer(1)) },
+            uniquingKeysWith: { $1 })
     }
 
     /// All pending notices, oldest first.

@@ -17,8 +17,8 @@ enum RemoteLeftovers {
     static let before: Int64 = 2
 }
 
-/// Rows of `remote_delete`: objects that uploads left at a destination and that are not needed, queued for removal in the
-/// transaction that gives them up.
+/// Rows of `remote_delete`: objects that uploads left at a destination and that are not needed, queued for removal in
+/// the transaction that gives them up.
 package struct RemoteDeletionTable<Access> {
     let tx: Transaction<Access>
 

@@ -11,8 +11,8 @@ extension Schema {
         """
 }
 
-/// The columns `named` and `named_url` of `upload`: the remote's id for an upload before it is complete. `remote` holds only
-/// verified objects.
+/// The columns `named` and `named_url` of `upload`: the remote's id for an upload before it is complete. `remote` holds
+/// only verified objects.
 package struct RemoteNameTable<Access> {
     let tx: Transaction<Access>
 

@@ -1,7 +1,7 @@
 package import Core
 
-/// Rows of `setting`: single values by name. Speeds, request sizes and exhausted quotas serve display and plans only: correctness
-/// does not depend on them.
+/// Rows of `setting`: single values by name. Speeds, request sizes and exhausted quotas serve display and plans only:
+/// correctness does not depend on them.
 package struct SettingTable<Access> {
     let tx: Transaction<Access>
 
@@ -19,7 +19,8 @@ package struct SettingTable<Access> {
 
     /// The value that ``store(requestSize:to:at:)`` stored last.
     package func requestSize(to destination: String, at site: String) throws -> RequestSize? {
-        let parts = (try value("request size \(destination)") ?? "").split(separator: " ", maxSplits: 3).map(String.init)
+        let parts = (try value("request size \(destination)") ?? "").split(separator: " ", maxSplits: 3).map(
+            String.init)
         guard parts.count == 4, parts[3] == site, let most = Int64(parts[0]), let failed = Int64(parts[1]),
             let patience = Int(parts[2])
         else { return nil }

@@ -18,13 +18,14 @@ package struct UploadTable<Access> {
     }
 
     package func of(_ asset: Int64) throws -> [UploadRecord] {
-        try tx.connection.all("SELECT \(UploadRecord.columns) FROM upload WHERE asset = ?1 ORDER BY id", [.integer(asset)])
-        {
+        try tx.connection.all(
+            "SELECT \(UploadRecord.columns) FROM upload WHERE asset = ?1 ORDER BY id", [.integer(asset)]
+        ) {
             UploadRecord($0, 0)
         }
     }
 
-    /// The same for several assets in one query.
+    /// The uploads of several assets.
     package func ofEach(_ assets: [Int64]) throws -> [Int64: [UploadRecord]] {
         try assets.reduce(into: [:]) { found, asset in found[asset] = try of(asset) }
     }
@@ -182,7 +183,8 @@ extension UploadTable where Access == Writing {
                 .text(TextMap.text(order.metadata)), .integer(identity.size), .integer(identity.modified),
                 .integer(Int64(-arrival.priority)),
                 .integer(
-                    tx.session.sortKey(identity.folder, order.destination, size: identity.size, modified: identity.modified)),
+                    tx.session.sortKey(
+                        identity.folder, order.destination, size: identity.size, modified: identity.modified)),
                 .integer(tx.clocks.wall().milliseconds), .text(TextMap.text(order.headers)), .init(order.url),
             ])
         try tx.events.append("added", id)

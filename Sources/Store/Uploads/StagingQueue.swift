@@ -199,7 +199,8 @@ extension StagingQueue where Access == Writing {
             remote.warnings = [
                 "not sent again: the same content was uploaded \(place) at \(before.at); the source is kept"
             ]
-            try tx.connection.run("UPDATE asset SET action = 'leave', target = NULL WHERE id = ?1", [.integer(asset.id)])
+            try tx.connection.run(
+                "UPDATE asset SET action = 'leave', target = NULL WHERE id = ?1", [.integer(asset.id)])
             try tx.transitions.move(upload, by: .claimed)
             var claimed = upload
             claimed.state = .uploading

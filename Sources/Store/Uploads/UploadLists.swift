@@ -242,7 +242,8 @@ package struct UploadLists<Access> {
             ) { (id: $0.text(0), found: WallTime(milliseconds: $0.integer(1))) }
             for row in rows {
                 let due = expiry.due(
-                    found: row.found, isOfRun: row.id > tx.session.lastOfEarlierRuns || row.found < oldest, now: now, run: run)
+                    found: row.found, isOfRun: row.id > tx.session.lastOfEarlierRuns || row.found < oldest, now: now,
+                    run: run)
                 if due <= now { ids.append(row.id) } else { times.append(due) }
             }
         }

@@ -6,8 +6,8 @@ package struct UploadProgress<Access> {
 }
 
 extension UploadProgress where Access == Writing {
-    /// Stores how far a running attempt has sent (``tx.session.uploadsWithNotedProgress`` has the ids of such), so that it is known after a
-    /// crash.
+    /// Stores how far a running attempt has sent, so that it is known after a crash. The session knows the uploads of
+    /// which a running attempt has stored it.
     package func recordSent(_ sent: Int64, of id: String) throws {
         guard let upload = try tx.uploads.find(id), upload.state == .uploading, sent > upload.acked else { return }
         if tx.session.uploadsWithNotedProgress.insert(id).inserted {
@@ -18,7 +18,6 @@ extension UploadProgress where Access == Writing {
         }
     }
 
-    ///
     func setSent(_ sent: Int64, of id: String) throws {
         try tx.connection.run("UPDATE upload SET sent = ?2 WHERE id = ?1", [.text(id), .integer(sent)])
     }

@@ -172,7 +172,7 @@ extension UploadTransitions where Access == Writing {
         try tx.remoteNames.clear(of: upload.id)
     }
 
-    /// The same for several, in one transaction.
+    /// Sets or clears the operator hold of uploads. Repeating it changes nothing.
     package func pause(_ ids: [String], _ on: Bool) throws {
         let now = tx.clocks.wall().milliseconds
         for id in ids {

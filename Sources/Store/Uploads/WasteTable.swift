@@ -62,7 +62,6 @@ extension WasteTable where Access == Writing {
         if let reach, reach > acked { try add(reach - max(0, acked), of: id) }
     }
 
-    ///
     func add(_ bytes: Int64, of id: String) throws {
         let now = tx.clocks.wall().milliseconds
         // Older waste is combined in one row.

@@ -76,7 +76,9 @@ struct UnsureReleaseTests {
                         destination: "nas", name: "a.mp4", mediaType: "video/mp4", key: nil, context: [:],
                         metadata: [:])
                 ])
-            guard case .recorded(let asset, _)? = try await house.store.write({ try $0.arrivals.record([arrival]) }).first else {
+            guard
+                case .recorded(let asset, _)? = try await house.store.write({ try $0.arrivals.record([arrival]) }).first
+            else {
                 throw Unexpected()
             }
             self.asset = asset
@@ -113,9 +115,13 @@ struct UnsureReleaseTests {
             return (record.sourceState, record.sourceNote)
         }
 
-        func isOver() async throws -> Bool { try await house.store.read { try $0.releases.releasable(limit: 10) }.isEmpty }
+        func isOver() async throws -> Bool {
+            try await house.store.read { try $0.releases.releasable(limit: 10) }.isEmpty
+        }
         var stands: Bool { get throws { try FileStatus.ifPresent(at: path) != nil } }
-        var isKnown: Bool { get async throws { try await house.store.read { try $0.tombstones.known("cam", "a.mp4") } != nil } }
+        var isKnown: Bool {
+            get async throws { try await house.store.read { try $0.tombstones.known("cam", "a.mp4") } != nil }
+        }
 
         /// Writes other bytes, and keeps the size and the time.
         func rewrite() throws {
