@@ -1,0 +1,41 @@
+import Core
+import Dispatch
+import Linux
+import Store
+import Synchronization
+import TestKit
+import Testing
+
+@testable import Config
+@testable import Daemon
+
+@Suite("A stop before the start", .timeLimit(.minutes(Patience.minutes(2))))
+struct StopBeforeStartTests {
+    /// After each commit, the store's thread waits until the scheduler has stopped all transfers. So a stop comes
+    /// between each claim and the start that it was made for, when no transfer carries the upload yet.
+    @Test("a stop between the decision and the start of an upload prevents the start, and the upload starts later")
+    func stops() async throws {
+        let scene = try await AgentScene()
+        let (scheduler, store) = (scene.daemon.scheduler, scene.daemon.house.store)
+        let stops = Atomic(0)
+        let listener = await store.listen {
+            let isStopped = DispatchSemaphore(value: 0)
+            Task.detached {
+                await scheduler.stop { _, _, _ in true }
+                isStopped.signal()
+            }
+            isStopped.wait()
+            stops.add(1, ordering: .relaxed)
+        }
+        let id = try await scene.add("a.mp4")
+        // Recorded, staged, and then claimed and given back again and again: each time the scheduler wakes itself, since
+        // no other event comes.
+        try await eventually("it was claimed many times") { stops.load(ordering: .relaxed) > 100 }
+        #expect(scene.remote.began.isEmpty)
+        #expect(await scheduler.transfers.isEmpty)
+        await store.forget(listener)
+        try await scene.reachability(.completed, [id])
+        #expect(scene.remote.began == ["a.mp4"])
+        try await scene.stop()
+    }
+}
