@@ -87,14 +87,28 @@ struct AgentScene {
         try await daemon.house.store.read { try $0.uploads.find(id) }?.state
     }
 
+    /// Waits until the uploads are in this state. Those that are not running have left the scheduler then: the store
+    /// knows of the end of an attempt before the scheduler and the ledger do.
     func reachability(_ wanted: UploadState, _ ids: [String]) async throws {
         for id in ids {
-            try await eventually("\(id) is \(wanted.rawValue)") { try await state(id) == wanted }
+            try await eventually("\(id) is \(wanted.rawValue)") {
+                guard try await state(id) == wanted else { return false }
+                let isOver = wanted == .queued || wanted.isTerminal
+                return isOver ? await !daemon.scheduler.isRunning(id) : true
+            }
         }
     }
 
+    /// Waits until the remote has this many uploads. With none, all transfers have left the scheduler too.
     func isRunning(_ count: Int) async throws {
-        try await eventually("\(count) uploads run") { remote.running.count == count }
+        try await eventually("\(count) uploads run") {
+            count > 0 ? remote.running.count == count : await isIdle
+        }
+    }
+
+    /// Whether neither the remote nor the scheduler has an upload that runs.
+    var isIdle: Bool {
+        get async { remote.running.isEmpty ? await daemon.scheduler.transfers.isEmpty : false }
     }
 
     /// Complete and partial copies in the staging folder.

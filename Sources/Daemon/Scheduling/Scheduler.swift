@@ -297,6 +297,8 @@ actor Scheduler {
         let going = transfers.stopEpoch == epoch ? claims.filter { reservations.allows($0, snapshot) } : []
         let ids = Set(going.map(\.upload.id))
         if going.count == claims.count { return going }
+        // The stop may have been meant for other uploads, and no event may follow that makes these start.
+        if transfers.stopEpoch != epoch { house.schedulingSignal.signal() }
         try await AttemptRecords(house: house).giveBack(claims.filter { !ids.contains($0.upload.id) })
         // That waited for the disk: a stop or a change of policy may have come meanwhile.
         return going.isEmpty ? [] : try await fit(going, reservations, epoch)

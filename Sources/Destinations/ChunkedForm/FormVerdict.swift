@@ -52,7 +52,7 @@ enum FormVerdict: Hashable, Sendable {
     /// - Parameter isOnlyRepeated: A block that comes again replaces itself. Otherwise only a certain answer counts.
     static func isUndone(_ status: Int, isOnlyRepeated: Bool) -> Bool {
         guard isOnlyRepeated else { return unread.contains(status) }
-        return (300..<500).contains(status) && ![408, 421, 425, 429].contains(status)
+        return (300..<500).contains(status) && !StatusOfPath.mayBeForwarded.contains(status)
     }
 
     private static func byStatus(_ status: Int, isPermanent: Bool, _ wait: Duration?) -> Remedy {

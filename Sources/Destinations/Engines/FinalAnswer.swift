@@ -27,6 +27,14 @@ enum FinalAnswer {
 
     static func isRefusal(_ status: Int) -> Bool { (400...599).contains(status) && !withoutVerdict.contains(status) }
 
+    /// Whether an intermediary may have answered in place of the remote (``StatusOfPath``). Where the remote can be
+    /// asked, its next answer decides: if it has every byte, then the request arrived there, and the answer is its own.
+    /// Where it cannot be asked, such an answer says nothing about the file.
+    static func isOfPath(_ error: UploadError) -> Bool {
+        guard let status = error.failure.http, error.remedy != .giveUp else { return false }
+        return StatusOfPath.all.contains(status)
+    }
+
     /// Statuses with which servers answer bytes that they have already. As an answer to such last bytes they say
     /// nothing about the file.
     static func isOfPlace(_ status: Int) -> Bool { [400, 401, 403, 404, 409, 410, 412, 416, 423].contains(status) }
@@ -60,7 +68,9 @@ enum FinalAnswer {
     /// - Parameter isKnownPlace: The same address has accepted bytes of this file. Otherwise the address may be wrong,
     ///   and a wrong address refuses no file.
     static func isFinal(_ error: UploadError, isKnownPlace: Bool) -> Bool {
-        guard let status = error.failure.http, isRefusal(status) || error.remedy == .giveUp else { return false }
+        guard let status = error.failure.http, isRefusal(status) || error.remedy == .giveUp, !isOfPath(error) else {
+            return false
+        }
         return switch error.remedy {
         case .giveUp, .refused, .holdDestination, .noRoom: true
         // 421: the request reached the wrong server.
@@ -68,6 +78,11 @@ enum FinalAnswer {
         case .misconfigured: isKnownPlace
         case .rateLimit, .authenticate, .pending, .restage: false
         }
+    }
+
+    /// Whether an answer to the request that completes a file shows that the remote has not completed it.
+    static func isUnheard(_ error: UploadError) -> Bool {
+        error.leavesNothingBehind && !(error.failure.http.map(StatusOfPath.mayBeForwarded.contains) ?? false)
     }
 
     static func clear(_ checkpoint: inout some EngineCheckpoint) { checkpoint.stored.remove(fields) }

@@ -6,4 +6,8 @@
 /// protocol; 451 (RFC 7725) is about a place or a law; 499 is nginx's status for a client that closed the connection.
 enum StatusOfPath {
     static let all: Set<Int> = [402, 406, 417, 418, 426, 428, 451, 499]
+
+    /// Statuses below 500 that an intermediary may also send after it has forwarded the request. 417 refuses a request
+    /// without its body.
+    static let mayBeForwarded = all.subtracting([417]).union([408, 421, 425, 429])
 }

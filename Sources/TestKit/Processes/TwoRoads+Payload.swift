@@ -9,13 +9,21 @@ extension TwoRoads {
 
         private subscript(_ name: String) -> Int64 { values[name] ?? 0 }
 
-        /// Bytes of TCP with IP headers, including resets, that have gone into `wan0`, `lte0` or ``tunnel``.
-        package func all(_ name: String) -> Int64 { self[name] + self["\(name)-resets"] }
-        /// The same on the link that carries a tunnel, with the tunnel's headers on each packet.
-        package func outside(_ name: String, _ tunnel: Tunnel?) -> Int64 {
-            let packets = self["\(name)-packets"] + self["\(name)-resets-packets"]
-            return all(name) + packets * (tunnel?.header ?? 0)
+        /// Bytes of TCP with IP headers, including resets, that have left by `wan` or `lte`. Packets in a tunnel count
+        /// with the tunnel's headers.
+        ///
+        /// The other end of the cable counts them. The packet filter on this side sees a packet before the kernel
+        /// compares its length with the path: it also counts a packet that the kernel then rejects, because it is too
+        /// long for a tunnel.
+        package func left(by name: String) -> Int64 {
+            self["\(name)-left"] + self["\(name)-tunneled"] + self["\(name)-tails"]
         }
+        /// The headers that the tunnel has put before the packets of TCP among them.
+        package func headers(by name: String, of tunnel: Tunnel) -> Int64 {
+            self["\(name)-tunneled-packets"] * tunnel.header
+        }
+        /// Bytes of TCP with IP headers, without resets, that were handed down to ``tunnel``, which may reject some.
+        package var handedToTunnel: Int64 { self[TwoRoads.tunnel] }
         /// Packets of TCP that carry any bytes of a program, in bytes with headers.
         ///
         /// - Parameter ofTheLiving: Without those of sockets whose process has ended: the kernel continues to send data
@@ -23,8 +31,6 @@ extension TwoRoads {
         package func payload(_ name: String, ofTheLiving: Bool = false) -> Int64 {
             self[ofTheLiving ? "\(name)-owned" : "\(name)-payload"]
         }
-        /// Packets of the tunnel, with the headers that it puts before those of TCP, that have left by `wan` or `lte`.
-        package func carried(_ name: String) -> Int64 { self["\(name)-carried"] }
         /// Connections that were begun, and repeated SYN packets.
         package func calls(_ name: String) -> Int64 { self["\(name)-calls"] }
     }
@@ -79,8 +85,8 @@ extension TwoRoads {
         var lines: [String] = []
         func add(_ what: String, _ words: String) { lines.append("add \(what) inet witness \(words)") }
         for (name, link) in [("wan", "wan0"), ("lte", "lte0"), (Self.tunnel, Self.tunnel)] {
-            var counters = ["\(name)-payload", "\(name)-owned", "\(name)-calls", "\(name)-carried"]
-            if name == Self.tunnel { counters += [name, "\(name)-resets"] }
+            var counters = ["\(name)-payload", "\(name)-owned", "\(name)-calls"]
+            if name == Self.tunnel { counters.append(name) }
             for counter in counters { add("counter", counter) }
             add("chain", "\(name)-long")
             for words in 5...15 {
@@ -92,20 +98,37 @@ extension TwoRoads {
             let ours = "out oifname \(link) ip protocol tcp"
             add("rule", "\(ours) tcp flags & (syn | ack) == syn counter name \(name)-calls")
             add("rule", "\(ours) jump \(name)-long")
-            if name == Self.tunnel {
-                add("rule", "\(ours) tcp flags & (rst | syn | fin) == rst counter name \(name)-resets")
-                add("rule", "\(ours) tcp flags & (rst | syn | fin) != rst counter name \(name)")
-            } else {
-                add("rule", "out oifname \(link) udp dport 4789 counter name \(name)-carried")
-                add("rule", "out oifname \(link) ip protocol { 4, 47 } counter name \(name)-carried")
-            }
+            if name == Self.tunnel { add("rule", "\(ours) tcp flags & (rst | syn | fin) != rst counter name \(name)") }
         }
         try nft(lines.joined(separator: "\n"))
+        try countAtOtherEnd()
+    }
+
+    /// Counts the packets that the server's end of each cable receives, before anything drops them or joins their
+    /// fragments.
+    private func countAtOtherEnd() throws {
+        var lines = ["add table inet witness"]
+        func add(_ what: String, _ words: String) { lines.append("add \(what) inet witness \(words)") }
+        add("chain", "arrived { type filter hook prerouting priority -450 ; }")
+        // The packet in the tunnel is IPv4 and TCP; its place follows from the lengths of the headers before it, in
+        // bits after the outer IP header.
+        let inside = [
+            "udp dport 4789 @th,224,16 0x0800 @th,312,8 6", "ip protocol 47 @th,16,16 0x0800 @th,104,8 6",
+            "ip protocol 4 @th,72,8 6",
+        ]
+        for name in ["wan", "lte"] {
+            for counter in ["left", "tunneled", "tails"] { add("counter", "\(name)-\(counter)") }
+            add("rule", "arrived iifname \(name)1 ip protocol tcp counter name \(name)-left")
+            // Only packets of a tunnel may be divided: TCP forbids it for its own.
+            add("rule", "arrived iifname \(name)1 ip frag-off & 0x1fff != 0 counter name \(name)-tails")
+            for packet in inside { add("rule", "arrived iifname \(name)1 \(packet) counter name \(name)-tunneled") }
+        }
+        try nft(in: site, lines.joined(separator: "\n"))
     }
 
     /// All counters at one moment, after ``countPayload()``.
     package func counts() throws -> Counts {
-        let text = try nft("list", "counters", "table", "inet", "witness")
+        let text = try [box, site].map { try nft(in: $0, "list", "counters", "table", "inet", "witness") }.joined()
         // counter wan { packets 3 bytes 180 }
         let words = text.split { " \n\t{}".contains($0) }
         var values: [String: Int64] = [:]

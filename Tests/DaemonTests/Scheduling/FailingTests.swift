@@ -55,7 +55,8 @@ struct FailingTests {
     ) async throws {
         while try await !isSo() {
             try await eventually("the dispatcher waits, and nothing runs") {
-                scene.daemon.house.schedulingSignal.isWaiting && scene.remote.running.isEmpty
+                guard await scene.isIdle else { return false }
+                return scene.daemon.house.schedulingSignal.isWaiting
             }
             if try await isSo() { return }
             clocks.advance(by: step)
@@ -155,8 +156,10 @@ struct FailingTests {
         var waits: [Duration] = []
         for number in 1...5 {
             try await eventually("attempt \(number) is over") {
-                try await scene.daemon.house.store.read { try $0.failures.of(id) }.count == number
-                    && scene.remote.running.isEmpty
+                guard try await scene.daemon.house.store.read({ try $0.failures.of(id) }).count == number else {
+                    return false
+                }
+                return await scene.isIdle
             }
             let until = try #require(try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.backoffUntil)
             waits.append(until.since(clocks.monotonic()))

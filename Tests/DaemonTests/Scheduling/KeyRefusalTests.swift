@@ -71,7 +71,8 @@ struct KeyRefusalSceneTests {
         scene.remote.standard = .refuseKey
         for name in ["one", "two"] { _ = try await scene.add(name, in: "solo") }
         try await eventually("the destination is held") {
-            await scene.daemon.scheduler.hold(of: "nas")?.kind == .auth && scene.remote.running.isEmpty
+            guard await scene.isIdle else { return false }
+            return await scene.daemon.scheduler.hold(of: "nas")?.kind == .auth
         }
         if othersAreHeld { _ = try await scene.daemon.pause(Selection(folder: "solo")) }
         let before = scene.remote.began.count
@@ -103,7 +104,7 @@ struct KeyRefusalSceneTests {
         // With nothing accepted in between: the key may be at fault.
         _ = try await scene.daemon.retry(Selection(ids: bad))
         try await eventually("each is refused again: \(scene.remote.began.map(\.display))") {
-            tried("bad") > 1 && tried("worse") > 1 && scene.remote.running.isEmpty
+            tried("bad") > 1 && tried("worse") > 1 ? await scene.isIdle : false
         }
         try await eventually("the destination is held") {
             await scene.daemon.scheduler.hold(of: "nas")?.kind == .auth

@@ -237,6 +237,28 @@ struct FormCountedEndTests {
         }
     }
 
+    /// In place of the server, which may have got the request.
+    @Test(
+        "an answer of a proxy, a firewall or an account is no word on the file: the end is sent again, with a warning",
+        arguments: StatusOfPath.all.sorted(), [false, true])
+    func answerOfPath(_ status: Int, finish: Bool) async throws {
+        for (size, policy) in [(800, "fail"), (3000, "fail"), (3000, "accept")] {
+            let count = size == 800 ? 1 : 3
+            let blocks = Joiner(count, joinsOnDemand: finish, ends: [.status(status), .status(status)])
+            let server = try blocks.server()
+            let logbook = Logbook()
+            let (object, errors) = try await attempts(
+                try destination(server, "dropzone", finish: finish, ["final_error": .text(policy)]), try Parcel(size),
+                logbook)
+            #expect(errors.map(\.remedy) == Array(repeating: .holdDestination(after: nil), count: 2), "\(errors)")
+            #expect(object != nil && logbook.last?["refused_status"] == nil)
+            // 417 refuses a request without its body.
+            #expect(warns(object) == (status != 417), "\(object?.warnings ?? [])")
+            #expect(blocks.posts(count) == (finish ? 1 : 3))
+            server.stop()
+        }
+    }
+
     @Test("a wrong address refuses no file, and one that has taken blocks is none", arguments: [404, 405, 410])
     func address(_ status: Int) async throws {
         let ends = Array(repeating: Answer.status(status), count: 9)

@@ -91,7 +91,7 @@ struct FormLastAnswerTests {
 
     @Test(
         "a server that keeps the last block and refuses it has refused the file",
-        arguments: [299, 400, 413, 422, 500, 501])
+        arguments: [299, 400, 402, 413, 422, 451, 500, 501])
     func refused(_ status: Int) async throws {
         let server = try blocks.server { number, _ in number == 3 ? status : 200 }
         let (parcel, logbook) = (try Parcel(3000), Logbook())
@@ -158,6 +158,21 @@ struct FormLastAnswerTests {
         }
         let (object, errors) = try await attempts(try destination(server.url), try Parcel(3000), Logbook())
         #expect(errors.count == 1 && object?.warnings.contains { $0.contains("\(status)") } == true)
+    }
+
+    @Test("an answer of a proxy that kept the last block for itself says nothing of the file", arguments: [402, 499])
+    func proxy(_ status: Int) async throws {
+        let isAnswered = Mutex(false)
+        let behind = blocks
+        let server = try behind.server { number, exchange in
+            guard number == 3, !isAnswered.withLock({ $0 }) else { return 200 }
+            isAnswered.withLock { $0 = true }
+            exchange.reply(status, [], "please pay")
+            return nil
+        }
+        let (object, errors) = try await attempts(try destination(server.url), try Parcel(3000), Logbook())
+        #expect(errors.map(\.failure.http) == [status] && errors.first?.remedy == .holdDestination(after: nil))
+        #expect(object?.warnings == [], "\(object?.warnings ?? [])")
     }
 
     @Test("a block that the server has and that never left here is another writer's: a new upload is begun")

@@ -89,6 +89,37 @@ struct LedgerEndToEndTests {
         #expect(told <= carried + carried / 10 + 50_000, "\(told) \(carried) \(handedDown)")
     }
 
+    /// The kernel learns from the first packet that the tunnel's packets have to be shorter. By then TCP has made more
+    /// packets of the old length. The kernel rejects them, and TCP sends their bytes again.
+    @Test(
+        "packets that are too long for a tunnel do not leave, and the ledger has all that did",
+        .enabled(if: TwoRoads.tunnels.contains(.vxlan), "needs a kernel with vxlan"), arguments: [false, true])
+    func longPackets(isBound: Bool) async throws {
+        let rules = "networks: [{interface: lte0, metered: true}, {interface: wan0, metered: false}]"
+        let (roads, fixture, camera) = try await scene(isBound ? ["metered: pause", rules] : [])
+        try await blocking {
+            try roads.countPayload()
+            try roads.addTunnel(.vxlan, over: "wan")
+            try roads.box.ip("route", "add", "default", "via", "10.9.0.1", "dev", TwoRoads.tunnel, "metric", "1")
+        }
+        let before = try await blocking { try roads.carriedByWan() }
+        try fixture.startDaemon()
+        try camera.drop(Clip(number: 0, size: 600_000, relative: "clip.mp4"))
+        let outcome = Outcome(fixture: fixture, clips: camera.clips)
+        try await outcome.wait(within: .seconds(60))
+        try await outcome.check()
+        let (ledger, counts) = (try await sent(fixture), try await blocking { try roads.counts() })
+        let carried = try await blocking { try roads.carriedByWan() } - before
+        let (left, headers) = (counts.left(by: "wan"), counts.headers(by: "wan", of: .vxlan))
+        #expect(headers > 0 && counts.left(by: "lte") == 0)
+        // Otherwise no packet was too long.
+        #expect(counts.handedToTunnel > left - headers + 1000, "\(counts.handedToTunnel) \(left) \(headers)")
+        // The link itself counts the same bytes, and a few packets that look for neighbours.
+        #expect(left <= carried && carried <= left + 2000, "\(left) \(carried)")
+        #expect(ledger >= left, "\(ledger) \(left)")
+        #expect(ledger <= left + left / 50 + 5000, "\(ledger) \(left)")
+    }
+
     @Test(
         "a transfer stops at its quota, keeps what it sent, says until when it waits, and goes on when more is allowed")
     func stops() async throws {

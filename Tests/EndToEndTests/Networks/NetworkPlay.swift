@@ -196,7 +196,7 @@ final class NetworkPlay {
         let now = try await counts()
         for road in Road.allCases {
             if law.forbids(road), silent[road] == nil { silent[road] = payload(road, now) }
-            if law.metered[road] == true, costly[road] == nil { costly[road] = all(road, now) }
+            if law.metered[road] == true, costly[road] == nil { costly[road] = now.left(by: road.rawValue) }
         }
         try await Task.sleep(for: .milliseconds(300))
         try await status(place)
@@ -220,7 +220,7 @@ final class NetworkPlay {
                 }
             }
             if let before = costly[road] {
-                let after = all(road, now)
+                let after = now.left(by: road.rawValue)
                 cost += after - before
                 costly[road] = after
             }
@@ -240,12 +240,9 @@ final class NetworkPlay {
         }
     }
 
-    /// Bytes of TCP over both links, those in the tunnel with its overhead.
-    private func wire(_ counts: TwoRoads.Counts) -> Int64 { Road.allCases.map { all($0, counts) }.reduce(0, +) }
-
-    private func all(_ road: Road, _ counts: TwoRoads.Counts) -> Int64 {
-        let inside = script.tunnel?.over == road ? counts.outside(TwoRoads.tunnel, script.tunnel?.kind) : 0
-        return counts.all(road.rawValue) + inside
+    /// Bytes of TCP that have left by both links, those in the tunnel with its overhead.
+    private func wire(_ counts: TwoRoads.Counts) -> Int64 {
+        Road.allCases.map { counts.left(by: $0.rawValue) }.reduce(0, +)
     }
 
     private struct Usage: Decodable {
@@ -272,8 +269,7 @@ final class NetworkPlay {
         figures.least = min(figures.least, told - left)
         (figures.wire, figures.excess) = (left, told - left)
         figures.connections = (Road.allCases.map(\.rawValue) + [TwoRoads.tunnel]).map { now.calls($0) }.reduce(0, +)
-        let carried = Road.allCases.map { now.carried($0.rawValue) }.reduce(0, +)
-        figures.added = max(0, carried - now.all(TwoRoads.tunnel))
+        figures.added = script.tunnel.map { now.headers(by: $0.over.rawValue, of: $0.kind) } ?? 0
         // A killed program's connection over an absent link continues when the link is back; a start has read the links
         // before that.
         let late = script.hasKills ? ownerless(now) - ofTheDead + Int64(script.kills) * Self.farewells : 0

@@ -56,12 +56,13 @@ struct GoldenResumeTests {
             let there = try Files.read(scene.root.appending(FilePath("\(folder)/large.mp4")), limit: 32 << 20)
             #expect(there == GoldenScene.content("\(name)/large.mp4", size))
         }
-        // What each attempt sent, headers and handshakes included.
+        // The bodies that reached each server, by its own count.
+        #expect(form.received < 900_000 + 60_000)
+        #expect(vimeo.state.withLock { $0.received } == 1_200_000 - 262_144)
+        // What each attempt sent: less than the whole file. It includes segments that the kernel repeats when an
+        // acknowledgement is late, as on a loaded machine: 64 KiB each.
         let sent = try sent(scene)
-        #expect(try #require(sent["nas"]) < 1_200_000 - 262_144 + 60_000)
-        #expect(try #require(sent["video"]) < 1_200_000 - 262_144 + 60_000)
-        // Less than another block. On a loaded machine more than 60 kB besides the blocks were seen, twice in many runs.
-        #expect(try #require(sent["form"]) < 900_000 + 95_000)
+        for name in ["nas", "video", "form"] { #expect(try #require(sent[name]) < 1_200_000) }
         #expect(sent["archive"] == 1_854_272)
         // The bucket forgets what a person has cancelled.
         try await eventually("what was cancelled is gone", every: .milliseconds(50)) { bucket.uploads.isEmpty }

@@ -262,7 +262,9 @@ extension PartsUpload {
     ) async throws -> UploadError? {
         guard dialect.onlyCounts, let plan, !dialect.endsByRequest(plan), missing(of: plan) == [part.index],
             var error = error as? UploadError,
-            FinalAnswer.note(error, isOfState: false, refusesInBody: sending.refusesInBody, order, in: &checkpoint)
+            FinalAnswer.note(
+                error, isOfState: dialect.inquiry == .none && FinalAnswer.isOfPath(error),
+                refusesInBody: sending.refusesInBody, order, in: &checkpoint)
         else { return nil }
         // Where each repeat may leave a complete file, the answer is not doubted for ever.
         let isDenied = sending.refusesInBody && !dialect.repeatsSafely && checkpoint.increment(\.denials) >= 3
@@ -363,9 +365,7 @@ extension PartsUpload {
             try await record()
             return FinalAnswer.refusal(in: checkpoint, dialect.failure)
         }
-        // The remote has not completed the file. A gateway that answers 421 or 429 may have forwarded the request.
-        let isUnheard = error.leavesNothingBehind && error.failure.http != 421 && error.failure.http != 429
-        if !isRepeated, isUnheard, checkpoint.isCompleting {
+        if !isRepeated, FinalAnswer.isUnheard(error), checkpoint.isCompleting {
             checkpoint.isCompleting = false
             try await record()
         }
