@@ -200,7 +200,7 @@ struct TextTests {
                 "now       12 of 20 files, 1.2 GB of 3.4 GB (35%), 11.0 MB/s, 3m 20s left",
                 "paused    folder back since \(paused), until `sluice resume`",
                 "folder    front  /srv/front  watching, 2 settling",
-                "          /srv/front/long.mp4  48.0 MB, growing by 1.3 MB/s, somebody has it open for writing, "
+                "          /srv/front/long.mp4  48.0 MB, growing by 1.3 MB/s, another process has it open for writing, "
                     + "since \(seen)",
                 "to        archive  tus  held, 0 running, 3 waiting, 1.2 GB sent and 34.0 MB received today",
                 "          destination: nas.example does not answer (until \(until), in 5m 00s)",

@@ -59,7 +59,7 @@ struct ContainerTests {
             try await scene.settled("clip.mkv")
         }
         #expect(scene.reports.settled.first?.settledBy == .broken)
-        #expect(scene.reports.log.contains { $0.contains("clip.mkv has not changed for") && $0.contains("not whole") })
+        #expect(scene.reports.log.contains { $0.contains("clip.mkv has not changed for") && $0.contains("incomplete") })
     }
 
     @Test("leaves one that stays unfinished where that is wanted, and reports it")
@@ -103,7 +103,8 @@ struct ContainerTests {
                 watcher.settlingFiles().first { if case .container = $0.reason { true } else { false } }
             }
             #expect(
-                file.explanation.hasSuffix("when it has not changed for `settle.broken_after: 1h` it is taken as it is")
+                file.explanation.hasSuffix(
+                    "if it has not changed for `settle.broken_after: 1h`, it is uploaded as it is")
             )
             #expect(file.until.map { $0.since(file.since) >= .seconds(3600) } == true)
             try Files.remove(path)

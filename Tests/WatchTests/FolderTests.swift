@@ -195,7 +195,7 @@ struct FolderTests {
             try folder.write("in/c.mp4", [1])
             try await scene.settled("b.mp4", "c.mp4")
             #expect(scene.reports.log.count == 1)
-            #expect(scene.reports.log.first?.contains("cannot look into a directory") == true)
+            #expect(scene.reports.log.first?.contains("cannot open a directory") == true)
         }
     }
 

@@ -199,7 +199,7 @@ struct MountTests {
             try folder.write("more/b.mp4", [1])
             try await scene.settled("a.mp4", "b.mp4")
             dead.release()
-            try await scene.wait("it answers again") { $0.log.contains { $0.contains("answers again") } }
+            try await scene.wait("it answers again") { $0.log.contains { $0.contains("responds again") } }
             try folder.write("nas/cam/c.mp4", [1])
             try await scene.settled("a.mp4", "b.mp4", "c.mp4")
             #expect(scene.reports.log.count { $0.contains("has not answered") } == 1)

@@ -42,14 +42,15 @@ struct PathEvaluationTests {
     @Test("a name that is left out says by which pattern")
     func names() throws {
         try folder.write("in/a.mp4", [1])
-        #expect(refused("in/a.mp4", rule { $0.exclude = ["b*", "a*"] }) == "is left out by `exclude: a*`")
+        #expect(refused("in/a.mp4", rule { $0.exclude = ["b*", "a*"] }) == "is excluded by `exclude: a*`")
         #expect(
             refused("in/a.mp4", rule { $0.include = ["*.jpg", "*.mov"] })
-                == "is taken by none of `include: [*.jpg, *.mov]`")
+                == "matches none of `include: [*.jpg, *.mov]`")
         #expect(refused("in/a.mp4.part", rule()) == "has the name of a hidden or temporary file (`*.part`)")
-        #expect(refused("in/.hidden/a.mp4", rule())?.hasPrefix("lies below .hidden") == true)
+        #expect(refused("in/.hidden/a.mp4", rule())?.hasPrefix("is below .hidden") == true)
         #expect(
-            refused("in/day/a.mp4", rule { $0.recursive = false }) == "lies deeper, and the folder is not recursive")
+            refused("in/day/a.mp4", rule { $0.recursive = false })
+                == "is in a subdirectory, and the folder is not recursive")
         #expect(refused("in/a.done", rule { $0.marker = MarkerName("{stem}.done") })?.hasPrefix("is a marker") == true)
     }
 
@@ -61,7 +62,7 @@ struct PathEvaluationTests {
         try folder.write("in/day/.sluiceignore", Array("!kept.mp4\n".utf8))
         for name in ["in/a.mp4", "in/day/a.mp4", "in/day/kept.mp4"] { try folder.write(FilePath(name), [1]) }
         let file = folder.path.appending("in/.sluiceignore").display
-        #expect(refused("in/day/a.mp4", rule()) == "is left out by \(file)")
+        #expect(refused("in/day/a.mp4", rule()) == "is excluded by \(file)")
         #expect(standing("in/day/kept.mp4", rule()) == .taken(folder: "cam"))
         try Files.makeFolders(folder.path.appending("in/shut/.sluiceignore"))
         try folder.write("in/shut/a.jpg", [1])
@@ -77,9 +78,9 @@ struct PathEvaluationTests {
         #expect(refused("in/fifo.mp4", rule())?.hasPrefix("is not a regular file") == true)
         #expect(refused("in/gone.mp4", rule()) == "is not there")
         #expect(
-            refused("in/a.mp4", rule { $0.limits.minSize = 2 }) == "is left alone: it has 1 B, less than min_size: 2 B")
+            refused("in/a.mp4", rule { $0.limits.minSize = 2 }) == "is skipped: it has 1 B, less than min_size: 2 B")
         let young = refused("in/a.mp4", rule { $0.limits.minAge = .seconds(3600) })
-        #expect(young?.hasPrefix("is too young: `min_age: 1h`, for another 59m ") == true, "\(young ?? "")")
+        #expect(young?.hasPrefix("is too recent: `min_age: 1h`, for another 59m ") == true, "\(young ?? "")")
         let marker = folder.path.appending("in/a.mp4.ok").display
         #expect(
             refused("in/a.mp4", rule { $0.marker = MarkerName("{name}.ok") })

@@ -285,9 +285,11 @@ struct RuleTests {
             }
             let said = scene.reports.log.filter { $0.contains("long.mp4 has not settled for") }
             #expect(said.count == 1)
-            #expect(said.first?.contains("somebody has it open for writing") == true)
+            #expect(said.first?.contains("another process has it open for writing") == true)
             try file.close(named: path)
-            try await scene.wait("the other reason") { $0.log.contains { $0.contains("long.mp4.ok is not there yet") } }
+            try await scene.wait("the other reason") {
+                $0.log.contains { $0.contains("its marker long.mp4.ok does not exist yet") }
+            }
             #expect(scene.reports.log.filter { $0.contains("has not settled") }.count == 2)
             try folder.write("in/long.mp4.ok", [])
             try await scene.settled("long.mp4")

@@ -51,7 +51,8 @@ struct HistoryCleaner: Sendable {
             for (reason, ones) in Dictionary(grouping: found, by: \.reason) {
                 _ = try await context.store.leave(ones.map(\.id), reason)
                 context.log.info(
-                    "uploads left their list", ["list": list.list, "reason": reason.rawValue, "count": "\(ones.count)"])
+                    "uploads removed from a list",
+                    ["list": list.list, "reason": reason.rawValue, "count": "\(ones.count)"])
             }
             if list == .failed { releaseSignal.signal() }
         }

@@ -148,7 +148,7 @@ actor RemovableMedia {
         house.log.notice(
             level == .verified
                 ? "safe to remove: every file on it is verified at its destinations"
-                : "safe to remove: every file on it is staged, and uploads go on without it",
+                : "safe to remove: every file on it is staged, and uploads continue without it",
             ["folders": folders, "path": card.medium.place.display])
         try await house.store.announce(
             "safe_to_remove",

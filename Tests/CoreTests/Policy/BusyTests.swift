@@ -28,15 +28,15 @@ struct BusyTests {
         let words = [Self.file: BusyAnswer.Answer.busy, Self.command: .free]
         #expect(
             holds(words, everywhere: Self.file) == [
-                Hold(.busy, since: Self.since, text: "`/run/recording` is there: `busy` of policy")
+                Hold(.busy, since: Self.since, text: "`/run/recording` exists: `busy` of policy")
             ])
         #expect(
             holds(words, everywhere: Self.command, remote: Self.file, folder: Self.command).map(\.text) == [
-                "`/run/recording` is there: `busy` of destinations.nas"
+                "`/run/recording` exists: `busy` of destinations.nas"
             ])
         #expect(
             holds([Self.file: .free, Self.command: .busy], everywhere: Self.file, folder: Self.command).map(\.text) == [
-                "`/bin/is-recording` says that it is busy: `busy` of folder cam"
+                "`/bin/is-recording` reports busy: `busy` of folder cam"
             ])
         #expect(holds([Self.file: .free, Self.command: .free], everywhere: Self.file, folder: Self.command).isEmpty)
     }

@@ -61,7 +61,7 @@ struct RemoteCapacityTests {
         room = waiting(0, in: room)
         #expect(
             room.hold(at: "nas", missing: 0, name: "a.mp4")?.text
-                == "2 files free at nas, and as many are under way, and a.mp4 needs one more")
+                == "2 files free at nas, and as many are being uploaded, and a.mp4 needs one more")
     }
 
     @Test("it is asked before the first upload, when its answer is old, and when somebody may have made room")

@@ -127,8 +127,8 @@ struct ReceivingTests {
             (ReceiveRequest(name: "a\nb"), "control character"),
             (ReceiveRequest(name: "a", to: ["naz"]), "did you mean `nas`"),
             (ReceiveRequest(name: "a", key: ""), "1 to 1024 bytes"),
-            (ReceiveRequest(name: "a", headers: ["X": "1"]), "`headers` cannot be for `nas`"),
-            (ReceiveRequest(name: "a", url: "http://x/"), "`url` cannot be for `nas`"),
+            (ReceiveRequest(name: "a", headers: ["X": "1"]), "`headers` cannot be used with `nas`"),
+            (ReceiveRequest(name: "a", url: "http://x/"), "`url` cannot be used with `nas`"),
         ])
     func refused(_ request: ReceiveRequest, _ words: String) async throws {
         let scene = try await AgentScene()

@@ -103,7 +103,7 @@ struct RetentionTests {
         try Files.remove(scene.folder.path.appending("cam/clip.mp4"))
         _ = try await scene.daemon.remove(Selection(ids: [id]))
         try await eventually("it is said") {
-            try await scene.daemon.show(id).upload.sourceState.contains("cannot be moved to a safe place")
+            try await scene.daemon.show(id).upload.sourceState.contains("to a safe place")
         }
         let other = try await scene.add("other.mp4")
         try await scene.reachability(.completed, [other])
@@ -131,7 +131,9 @@ struct RetentionTests {
             #expect(refusal == nil || refusal?.uploads.first?.generation == 2)
         }
         let refusal = await #expect(throws: Refusal.self) { try await scene.daemon.remove(Selection(ids: [id])) }
-        #expect(refusal?.code == .conflict && refusal?.message.contains("remove is for what is over") == true)
+        #expect(
+            refusal?.code == .conflict
+                && refusal?.message.contains("only an upload that has ended can be removed") == true)
         scene.remote.letGo()
         try await scene.reachability(.completed, [id])
         _ = try await scene.daemon.remove(Selection(ids: [id]))

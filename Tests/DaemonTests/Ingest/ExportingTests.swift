@@ -152,7 +152,9 @@ struct ExportingTests {
         scene.written.edit { $0.folders[0].export = nil }
         _ = try await scene.daemon.reload()
         try await eventually("it says what is missing now") {
-            try await scene.daemon.show(id).upload.holds.contains { $0.text.contains("no `export` any more") }
+            try await scene.daemon.show(id).upload.holds.contains {
+                $0.text.contains("an `export`, which is no longer configured")
+            }
         }
         #expect(try await scene.state(id) == .staging)
         _ = try await scene.daemon.cancel(Selection(ids: [id]))

@@ -174,7 +174,7 @@ struct UnsureReleaseTests {
         try await scene.release(until: "it is judged") { try await scene.isOver() }
         let source = try await scene.source()
         #expect(source.state == .kept)
-        #expect(source.note?.contains("does not say whether it is open for writing") == true)
+        #expect(source.note?.contains("does not report whether it is open for writing") == true)
         #expect(try scene.stands)
         #expect(try await scene.isKnown)
         #expect(scene.handedBack.withLock { $0.isEmpty })

@@ -90,7 +90,7 @@ struct UploadViewBuilderTests {
         #expect(view.holds.map(\.kind) == [kind])
         #expect(view.nextAttemptAt == clocks.wall().advanced(by: .seconds(60)).description)
         // The rule is named only where it decides.
-        #expect(view.holds.first?.text.contains("the next attempt waits by") == (kind == "backoff"))
+        #expect(view.holds.first?.text.contains("the next attempt follows") == (kind == "backoff"))
     }
 
     @Test("an upload that can never be sent has no next attempt")

@@ -137,7 +137,7 @@ struct UsageTests {
         #expect(try await message { $0.folder = "garden" } == "no folder is called `garden`")
         #expect(
             try await message { $0.by = "day" }
-                == "nothing is told apart by `day`; there are: destination, folder, network")
+                == "cannot group by `day`; there are: destination, folder, network")
         #expect(try await message { $0.days = 401 } == "days is `401`; it must be from 0 to 400")
         #expect(try await message { $0.months = -1 } == "months is `-1`; it must be from 0 to 13")
         try await scene.stop()

@@ -20,7 +20,7 @@ struct WhyTests {
         let path = folder.path.appending("nas/cam/a.mp4").display
         let answer = try #require(try await scene.daemon.why(path).answers.first)
         #expect(answer.state == "unknown")
-        #expect(answer.text == "its disk does not answer")
+        #expect(answer.text == "its disk does not respond")
         dead.release()
         try await scene.stop()
     }
@@ -86,7 +86,7 @@ struct WhyTests {
         let id = try await scene.add("a.mp4")
         func holds() async throws -> [HoldView] { try await scene.daemon.why(id).answers.first?.holds ?? [] }
         let own = try await eventually("it has failed") { try await holds().first { $0.kind == "backoff" } }
-        #expect(own.text.hasSuffix("; the next attempt waits by `retry: {first: 1d, max: 4d}`"), "\(own.text)")
+        #expect(own.text.hasSuffix("; the next attempt follows `retry: {first: 1d, max: 4d}`"), "\(own.text)")
         scene.goOn(clocks, to: try Times.local(23).advanced(by: .seconds(36_000)))
         try await eventually("the window is closed") {
             let kinds = try await holds().map(\.kind)

@@ -42,7 +42,7 @@ struct WhyWaitsTests {
         #expect(hold.text.hasSuffix(": `settle.quiet_for: 1h`"), "\(hold.text)")
         #expect((3600...3602).contains(try length(hold)), "\(hold)")
         let answer = try #require(try await scene.daemon.why(cam.appending("a.mp4").display).answers.first)
-        #expect(answer.state == "settling" && answer.text == "it settles: \(hold.text)")
+        #expect(answer.state == "settling" && answer.text == "it is settling: \(hold.text)")
         try await scene.stop()
     }
 
@@ -54,7 +54,7 @@ struct WhyWaitsTests {
             let hold = try await scene.daemon.why(cam.appending("a.mp4").display).answers.first?.holds.first
             return hold?.text.contains("min_age") == true ? hold : nil
         }
-        #expect(hold.text == "it is too young: `min_age: 2h`")
+        #expect(hold.text == "it is too recent: `min_age: 2h`")
         #expect((7198...7202).contains(try length(hold)), "\(hold)")
         try await scene.stop()
     }
@@ -67,7 +67,7 @@ struct WhyWaitsTests {
             let hold = try await scene.daemon.why(cam.appending("a.mp4").display).answers.first?.holds.first
             return hold?.text.contains("marker") == true ? hold : nil
         }
-        #expect(hold.text == "a.mp4.done is not there yet: `settle.marker: \"{name}.done\"`")
+        #expect(hold.text == "its marker a.mp4.done does not exist yet: `settle.marker: \"{name}.done\"`")
         #expect(hold.until == nil)
         try await scene.stop()
     }
@@ -80,9 +80,9 @@ struct WhyWaitsTests {
         try file.write([1, 2, 3], named: path)
         let hold = try await eventually("it is open", within: .seconds(30)) {
             let hold = try await scene.daemon.why(path.display).answers.first?.holds.first
-            return hold?.text.hasPrefix("somebody has it open") == true ? hold : nil
+            return hold?.text.hasPrefix("another process has it open") == true ? hold : nil
         }
-        #expect(hold.text.contains("`settle.writers: lease`; it is asked again"), "\(hold.text)")
+        #expect(hold.text.contains("`settle.writers: lease`; the check is repeated"), "\(hold.text)")
         #expect(hold.until != nil)
         try file.close(named: path)
         try await scene.stop()
@@ -96,7 +96,7 @@ struct WhyWaitsTests {
         }
         try Files.replace(cam.appending("a.mp4"), with: [1])
         let hold = try await hold(of: cam.appending("a.mp4"), scene, "gathering")
-        #expect(hold.text == "waits for what may still come of its group: `group.wait: 1h`")
+        #expect(hold.text == "waits for further files of its group: `group.wait: 1h`")
         #expect((3599...3602).contains(try length(hold)), "\(hold)")
         try await scene.stop()
         let (other, place) = try await watching {
@@ -132,14 +132,14 @@ struct WhyWaitsTests {
         let cases: [(Remedy, String, String)] = [
             (
                 .holdDestination(after: nil), "destination",
-                "; the next try waits by `retry: {first: 10m, max: 40m}`, 5m apart at most"
+                "; the next attempt follows `retry: {first: 10m, max: 40m}`, 5m apart at most"
             ),
-            (.misconfigured, "destination", "; the next try waits by `retry: {first: 10m, max: 40m}`"),
-            (.rateLimit(after: nil), "rate_limit", "; the next try waits by `retry: {first: 10m, max: 40m}`"),
-            (.rateLimit(after: .seconds(60)), "rate_limit", "; the destination named the time of the next try"),
+            (.misconfigured, "destination", "; the next attempt follows `retry: {first: 10m, max: 40m}`"),
+            (.rateLimit(after: nil), "rate_limit", "; the next attempt follows `retry: {first: 10m, max: 40m}`"),
+            (.rateLimit(after: .seconds(60)), "rate_limit", "; the destination set the time of the next attempt"),
             (
                 .noRoom(after: nil), "quota",
-                "; the next try waits for 5m at first, 40m at most (`retry: {first: 10m, max: 40m}`)"
+                "; the next attempt waits for 5m at first, 40m at most (`retry: {first: 10m, max: 40m}`)"
             ),
             (.authenticate, "auth", "; `headers.Authorization`, `token` of destinations.nas are read again every 15m"),
         ]

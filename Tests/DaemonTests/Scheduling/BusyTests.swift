@@ -179,7 +179,7 @@ struct BusyDaemonTests {
         try await scene.reachability(.queued, [id])
         let view = try await scene.daemon.show(id).upload
         #expect(view.state == "waiting" && view.holds.map(\.kind) == ["busy"] && view.attempt == 0)
-        let text = "`/bin/is-recording` says that it is busy: `busy` of folder cam"
+        let text = "`/bin/is-recording` reports busy: `busy` of folder cam"
         #expect(try await scene.daemon.why(id).answers.first?.text == text)
         #expect(try await scene.daemon.status().folders.first?.hold?.text == text)
         let other = try await scene.add("b.mp4", in: "solo")
@@ -265,7 +265,7 @@ struct BusyDaemonTests {
         try await scene.isRunning(1)
         try folder.write("run/recording", [])
         try await scene.isRunning(0)
-        let text = "`\(mark.display)` is there: `busy` of policy"
+        let text = "`\(mark.display)` exists: `busy` of policy"
         try await eventually("it is told") { try await scene.daemon.why(id).answers.first?.text == text }
         #expect(try await scheduler.nextDeadline() == nil)
         scene.remote.letGo()
@@ -287,7 +287,7 @@ struct BusyDaemonTests {
         try await scene.reachability(.completed, [other])
         try await eventually("it is told") {
             try await scene.daemon.why(id).answers.first?.text
-                == "`\(mark.display)` cannot be looked at, since its disk does not answer, which counts as busy; look at the "
+                == "`\(mark.display)` cannot be checked because its disk does not respond, which counts as busy; check the "
                 + "server that it is on: `busy` of folder cam"
         }
         dead.release()
@@ -324,7 +324,7 @@ struct BusyDaemonTests {
         let scene = try await scene { $0.folders[0].policy.rules = PolicyRules(busy: Self.command) }
         camera.answer = .busy
         let id = try await scene.add("a.mp4")
-        let text = "`/bin/is-recording` says that it is busy: `busy` of folder cam"
+        let text = "`/bin/is-recording` reports busy: `busy` of folder cam"
         try await eventually("it waits") { try await scene.daemon.why(id).answers.first?.text == text }
         let planned = await scene.daemon.scheduler.planned.inputs
         #expect(planned.busy[Self.command.source]?.answer == .busy)

@@ -44,7 +44,7 @@ struct ExpiryTests {
         }
         let why = try #require(try await scene.daemon.why(id).answers.first)
         #expect(why.text.hasPrefix("it was found at 2026-11-20T08:00:00.000Z, which is longer ago than expires_after"))
-        #expect(why.text.hasSuffix("`sluice retry \(id)` sends it after all"))
+        #expect(why.text.hasSuffix("`sluice retry \(id)` queues it again"))
         var query = ListQuery()
         query.state = "expired"
         #expect(try await scene.daemon.list(query).uploads.map(\.id) == [id])

@@ -118,7 +118,7 @@ struct FailingTests {
         #expect(scene.remote.began.count == 2)
         let text = try await hold()?.text ?? ""
         #expect(
-            text.contains("within a day 3.0 MB were sent of this file of 1.5 MB")
+            text.contains("3.0 MB of this file of 1.5 MB were sent within a day")
                 && text.contains("allow \(id) --metered"),
             "\(text)")
         // For hours nothing is sent, for any reason that wakes the dispatcher.

@@ -55,7 +55,7 @@ struct RoomTests {
         let id = try await scene.add("a.mp4", size: 100)
         let hold = try await eventually("it waits for its destination") { try await self.hold(scene, id) }
         #expect(hold.kind == "destination")
-        #expect(hold.text.hasPrefix("nobody answers there; the next try waits by `retry: {"), "\(hold.text)")
+        #expect(hold.text.hasPrefix("nobody answers there; the next attempt follows `retry: {"), "\(hold.text)")
         #expect(scene.remote.began.isEmpty)
         try await scene.stop()
     }

@@ -130,7 +130,7 @@ struct RebuildTests {
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
         let well = try await fixture.verb("rebuild", ["--yes"])
         #expect(well.status == 65, "\(well)")
-        #expect(well.complained.contains("is well"), "\(well)")
+        #expect(well.complained.contains("is intact"), "\(well)")
         // It left nothing that would stop the daemon.
         try fixture.startDaemon()
         try await eventually("it answers again") { try await fixture.status()?.starting == false }

@@ -169,7 +169,7 @@ struct ArchiveTests {
             }
         }
         let words = try #require(fixture.daemon).complained()
-        #expect(words.split(separator: "waits for room at its destination").count == 2, "said once: \(words)")
+        #expect(words.split(separator: "waits for free space at its destination").count == 2, "said once: \(words)")
         #expect(try Set(Outcome.files(in: disk.path, hidden: true)) == ["filler", "small.mp4"], "nothing was begun")
         #expect(try Outcome.files(in: fixture.drop, hidden: true) == ["large.mp4"])
         try Files.remove(filler)

@@ -105,7 +105,7 @@ struct BusyEndToEndTests {
         try await eventually("some of it is there") { try scene.received > 200_000 }
         try fixture.folder.write("run/recording", [])
         let hold = try await scene.waits("a.mp4")
-        #expect(hold.text == "`\(scene.mark.display)` is there: `busy` of folder camera")
+        #expect(hold.text == "`\(scene.mark.display)` exists: `busy` of folder camera")
         let status = try #require(try await fixture.ask("status"))
         #expect(status.contains("`busy` of folder camera"))
         let listed = try #require(try await fixture.ask("list", ["--json"]))
@@ -141,7 +141,7 @@ struct BusyEndToEndTests {
         try await fixture.startReceiver()
         try scene.camera.drop(Clip(number: 0, size: 100_000, relative: "a.mp4"))
         try fixture.startDaemon()
-        let text = "`\(path.display)` says that it is busy: `busy` of policy"
+        let text = "`\(path.display)` reports busy: `busy` of policy"
         try await eventually("it has answered") { try await scene.hold("a.mp4")?.text == text }
         #expect(try scene.creations == 0)
         _ = try scene.script("exit 1")
@@ -165,7 +165,7 @@ struct BusyEndToEndTests {
     @Test(
         "a command that fails or hangs counts as busy; it is told once, with what to do, and mended without a restart",
         arguments: [
-            Fault(script: "exit 7", says: "ended with exit status 7, where 0 is busy and 1 is not"),
+            Fault(script: "exit 7", says: "ended with exit status 7; 0 means busy and 1 means not busy"),
             Fault(script: "kill -9 $$", says: "was ended by signal 9"),
             Fault(script: "sleep 1000", says: "did not end within its `timeout` and was stopped", timeout: "300ms"),
             Fault(script: "rm \"$0\"; exit 3", says: "cannot be started (No such file or directory)"),
@@ -192,7 +192,8 @@ struct BusyEndToEndTests {
         #expect(try await scene.waits("a.mp4").since == since)
         let log = try #require(fixture.daemon).complained()
         #expect(
-            log.split(separator: "\n").count { $0.contains("nobody knows whether") && $0.contains(fault.says) } == 1)
+            log.split(separator: "\n").count { $0.contains("cannot determine whether") && $0.contains(fault.says) } == 1
+        )
         #expect(try scene.creations == 0)
         _ = try scene.script("exit 1")
         try await scene.arrives()

@@ -76,7 +76,7 @@ struct NameServerTests {
         _ = try await check.end(within: .seconds(30))
         // Tables contain line breaks.
         let said = try check.printed().split(whereSeparator: \.isWhitespace).joined(separator: " ")
-        #expect(said.contains("\(TwoRoads.server): asked by allowed networks alone"), "\(said)")
+        #expect(said.contains("\(TwoRoads.server): queried over allowed networks only"), "\(said)")
         let carried = try await blocking { try roads.bytes(by: "wan") } + wan
         var told: Int64 = 0
         do {

@@ -161,14 +161,14 @@ struct ByHandTests {
         let now = try await spent(scene, on: "nas")
         #expect(now.bytes > before.bytes && now.received > before.received)
         let (sent, received) = (shownBytes(now.bytes - before.bytes), shownBytes(now.received - before.received))
-        #expect(nas.detail.hasSuffix("; asking it sent \(sent) and received \(received)"), "\(nas.detail)")
+        #expect(nas.detail.hasSuffix("; the request sent \(sent) and received \(received)"), "\(nas.detail)")
         #expect(try await scene.fixture.ask("pause", ["--destination", "nas"]) != nil)
         let (heldStatus, heldText) = try await run(scene, ["check", "--running", "--destination", "nas"])
         #expect(heldStatus == .status(0))
         let held = try JSONDecoder().decode(Report.self, from: Data(heldText.utf8))
         #expect(held.checks.filter { $0.about != "network" }.map(\.about) == ["destination"])
         #expect(held["destination"].first?.verdict == "warning")
-        #expect(held["destination"].first?.detail == "was not asked: global: destination nas is paused")
+        #expect(held["destination"].first?.detail == "no request was sent: global: destination nas is paused")
         #expect(try await spent(scene, on: "nas") == now)
         let (_, folder) = try await run(scene, ["check", "--running", "--folder", "camera"])
         #expect(
@@ -203,10 +203,10 @@ struct ByHandTests {
         try await eventually("it is asked") { asked.withLock { $0 } == 1 }
         let (status, text) = try await run(scene, ["check", "--running"])
         #expect(status == .status(75))
-        #expect(text.contains("a check is under way already"))
+        #expect(text.contains("a check is running already"))
         #expect(try await scene.fixture.ask("pause") != nil)
         #expect(try await first.end(within: .seconds(20)) == .status(0))
         let report = try JSONDecoder().decode(Report.self, from: Data(try first.printed().utf8))
-        #expect(report["destination"].first?.detail == "was not asked: global: everything is paused")
+        #expect(report["destination"].first?.detail == "no request was sent: global: everything is paused")
     }
 }

@@ -103,7 +103,7 @@ struct HookTests {
         try await eventually("nothing waits") {
             try await scene.hooks().allSatisfy { $0.waiting == 0 && $0.told == 10 && $0.hold == nil }
         }
-        #expect(try scene.log().contains("hook failed, tried again hook=web"))
+        #expect(try scene.log().contains("hook failed; will retry hook=web"))
         #expect(try scene.log().contains("hook works again hook=web"))
         let metrics = try #require(try await scene.fixture.ask("metrics"))
         #expect(metrics.contains("sluice_hook_notices_total{hook=\"web\",result=\"told\"} 10"))

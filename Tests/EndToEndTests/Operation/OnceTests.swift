@@ -70,7 +70,9 @@ struct OnceTests {
             let writer = try Descriptor.open(path, for: .updating)
             let ran = try await once(fixture)
             #expect(ran.ending == .status(75))
-            #expect(ran.output.contains("settling  \(path.display): somebody has it open for writing"), "\(ran.output)")
+            #expect(
+                ran.output.contains("settling  \(path.display): another process has it open for writing"),
+                "\(ran.output)")
             #expect(ran.output.hasSuffix("0 uploaded, 1 waiting, 0 failed\n"))
             try fixture.folder.write("drop/growing.mp4", noise(5000))
             withExtendedLifetime(writer) {}
@@ -109,7 +111,7 @@ struct OnceTests {
         try fixture.folder.write("drop/a.mp4", noise(100))
         let ran = try await once(fixture)
         #expect(ran.ending == .status(75))
-        #expect(ran.output.contains("a.mp4: a.mp4.done is not there yet"), "\(ran.output)")
+        #expect(ran.output.contains("a.mp4: its marker a.mp4.done does not exist yet"), "\(ran.output)")
         #expect(ran.output.hasSuffix("0 uploaded, 1 waiting, 0 failed\n"))
     }
 

@@ -157,7 +157,7 @@ struct OperatingTests {
         #expect(log.contains("a person gave a command verb=pause what=everything by="))
         #expect(log.contains("a person gave a command verb=pause what=\(held.id) by="))
         #expect(log.contains("uploads wait folder=camera destination=nas hold=schedule"))
-        #expect(log.contains("uploads go on folder=camera destination=nas hold=schedule"))
+        #expect(log.contains("uploads continue folder=camera destination=nas hold=schedule"))
         fixture.killDaemon()
         try fixture.startDaemon()
         try await isHeld("after a restart", 5)

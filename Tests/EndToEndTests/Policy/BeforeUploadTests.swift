@@ -235,8 +235,8 @@ struct BeforeUploadTests {
         let hold = try await eventually("it waits") {
             try await uploads(scene).first?.holds.first { $0.kind == "busy" }
         }
-        #expect(hold.text.hasPrefix("`before_upload` of folder camera gives no answer, which counts as wait: \(words)"))
-        #expect(try scene.log().contains("uploads wait for a program's answer"))
+        #expect(hold.text.hasPrefix("`before_upload` of folder camera gave no answer, which counts as wait: \(words)"))
+        #expect(try scene.log().contains("uploads wait for the answer of a program"))
         _ = try scene.script("ask", "cat >> \(scene.out.display)")
         try await scene.arrives("1.mp4")
     }

@@ -79,7 +79,7 @@ struct PartQuotaTests {
             #expect(used <= limit * 1_000_000, "\(used)")
         }
         let text = try #require(try await fixture.ask("why", ["1.mp4"]))
-        #expect(text.contains("30 MB a month") && text.contains("goes whole or not at all"), "\(text)")
+        #expect(text.contains("30 MB a month") && text.contains("cannot be split"), "\(text)")
         let asked = emulator.requests.count
         // The wait is due to the earlier rules.
         fixture.killDaemon()

@@ -173,7 +173,7 @@ struct WindowEndToEndTests {
             try await why(fixture, fixture.drop.appending("notes.txt"))
         }
         #expect(answer.state == "left_alone")
-        #expect(answer.text == "it is taken by none of `include: [*.mp4]`")
+        #expect(answer.text == "it matches none of `include: [*.mp4]`")
         let text = try #require(try await fixture.ask("why", [fixture.drop.appending("notes.txt").display]))
         #expect(text.contains("left alone"))
         #expect(text.contains("it is taken by none of"))

@@ -75,7 +75,7 @@ struct OpenFileTests {
         let path = fixture.drop.appending("clip.mp4")
         let content = noise(400_000)
         let file = try create(path, Array(content[..<200_000]))
-        try await says("does not say whether it is open for writing", fixture, "show", [path.display])
+        try await says("does not report whether it is open for writing", fixture, "show", [path.display])
         try await says("its source is kept: the kernel does not say", fixture, "why", [path.display])
         #expect(try FileStatus(at: path).size == 200_000)
         #expect(try received(fixture) == [Array(content[..<200_000])])
@@ -109,7 +109,7 @@ struct OpenFileTests {
                 try FileStatus.ifPresent(at: path) == nil
             }
         } else {
-            try await says("does not say whether it is open for writing", fixture, "show", [path.display])
+            try await says("does not report whether it is open for writing", fixture, "show", [path.display])
             #expect(try FileStatus.ifPresent(at: path) != nil)
         }
         #expect(try received(fixture) == [noise(1000)])

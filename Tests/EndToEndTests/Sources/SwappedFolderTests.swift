@@ -190,7 +190,7 @@ struct SwappedFolderTests: FolderScenes {
             try Files.removeIfPresent(fixture.state.appending(name))
         }
         let (_, unknown) = try await run(fixture, ["rebuild", "--yes"])
-        #expect(unknown.contains("which directory the folder camera was is not known any more"), "\(unknown)")
+        #expect(unknown.contains("the identity of the directory of folder camera is lost"), "\(unknown)")
         #expect(try FileStatus.ifPresent(at: database) != nil)
         #expect(try Outcome.files(in: fixture.received, hidden: false) == ["first.mp4"])
     }

@@ -50,7 +50,7 @@ struct WatchingTests {
         try fixture.writeConfiguration()
         let dead = try DeadDisk(at: fixture.drop)
         let check = try #require(try await fixture.ask("check", ["--json"]))
-        #expect(check.contains("has not answered for 5s: look at the server"))
+        #expect(check.contains("has not responded for 5s: check the server"))
         withExtendedLifetime(dead) {}
     }
 
@@ -140,7 +140,7 @@ struct WatchingTests {
         try await fixture.startReceiver()
         try await arrives(fixture, "staged.mp4", noise(1000))
         try await eventually("its release waits") {
-            try fixture.daemon?.complained().contains("wait for its disk") == true
+            try fixture.daemon?.complained().contains("because the disk of their folder does not respond") == true
         }
         #expect(try FileStatus.ifPresent(at: fixture.drop.appending("staged.mp4")) != nil)
         #expect(try FileStatus.ifPresent(at: fixture.received.appending("settling.mp4")) == nil)
@@ -162,7 +162,7 @@ struct WatchingTests {
         try file.write(noise(1000), named: "a.mp4")
         try file.close(named: "a.mp4")
         let text = try await status(fixture, says: "does not settle")
-        #expect(text.contains("a.mp4.ok is not there yet"))
+        #expect(text.contains("a.mp4.ok does not exist yet"))
         let json = try #require(try await fixture.ask("status", ["--json"]))
         #expect(json.contains("\"overdue\":true"))
         try Descriptor.open(fixture.drop.appending("a.mp4.ok"), for: .creating).close(named: "ok")
