@@ -7,7 +7,7 @@ import Testing
 @testable import Watch
 
 /// The reason why a file is left alone: the watcher's silent decision, explained for one path.
-@Suite("What folders make of a path")
+@Suite("Evaluation of paths")
 struct PathEvaluationTests {
     let folder = TemporaryFolder()
 
@@ -30,7 +30,7 @@ struct PathEvaluationTests {
         return nil
     }
 
-    @Test("what a folder takes is taken by the first that does; what lies in none is outside")
+    @Test("the first matching folder takes a path; a path in no folder is outside")
     func taken() throws {
         try folder.write("in/day/a.mp4", [1])
         let jpegs = rule("jpegs") { $0.include = ["*.jpg"] }
@@ -39,7 +39,7 @@ struct PathEvaluationTests {
         #expect(standing("in", rule()) == .itself(folder: "cam"))
     }
 
-    @Test("a name that is left out says by which pattern")
+    @Test("an excluded name names its pattern")
     func names() throws {
         try folder.write("in/a.mp4", [1])
         #expect(refused("in/a.mp4", rule { $0.exclude = ["b*", "a*"] }) == "is excluded by `exclude: a*`")
@@ -55,7 +55,7 @@ struct PathEvaluationTests {
     }
 
     @Test(
-        "an ignore file on the way is named, the nearest that speaks of it; one that cannot be read closes what is below"
+        "the nearest ignore file that decides is named; an unreadable one closes its subtree"
     )
     func ignores() throws {
         try folder.write("in/.sluiceignore", Array("*.mp4\n".utf8))
@@ -69,7 +69,7 @@ struct PathEvaluationTests {
         #expect(refused("in/shut/a.jpg", rule())?.contains("cannot read") == true)
     }
 
-    @Test("what is no file, not there, too small, or lacks its marker, says so")
+    @Test("a path that is no file, missing, too small, or without its marker gives the reason")
     func files() throws {
         try folder.write("in/a.mp4", [1])
         #expect(makeLink(to: "a.mp4", at: folder.path.appending("in/link.mp4")))
@@ -87,7 +87,7 @@ struct PathEvaluationTests {
                 == "waits for its marker \(marker): `settle.marker: \"{name}.ok\"`")
     }
 
-    @Test("a folder that is absent, and a way through a link, are told")
+    @Test("an absent folder and a path through a link are reported")
     func ways() throws {
         try folder.write("in/a.mp4", [1])
         #expect(

@@ -6,11 +6,11 @@ import Testing
 @testable import Config
 @testable import Daemon
 
-@Suite("Why something waits: its key, what that says, and the time left", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Reasons for waits: key, value, and remaining time", .timeLimit(.minutes(Patience.minutes(2))))
 struct WhyWaitsTests {
     /// A daemon that watches its folder `cam`, and has scanned it.
-    private func watching(_ shape: (inout FolderSettings) -> Void) async throws -> (AgentScene, FilePath) {
-        let scene = try await AgentScene {
+    private func watching(_ shape: (inout FolderSettings) -> Void) async throws -> (DaemonScene, FilePath) {
+        let scene = try await DaemonScene {
             $0.folders[0].watch.exclude = []
             shape(&$0.folders[0])
         }
@@ -21,7 +21,7 @@ struct WhyWaitsTests {
         return (scene, cam)
     }
 
-    private func hold(of path: FilePath, _ scene: AgentScene, _ kind: String) async throws -> HoldView {
+    private func hold(of path: FilePath, _ scene: DaemonScene, _ kind: String) async throws -> HoldView {
         try await eventually("it waits") {
             try await scene.daemon.why(path.display).answers.first?.holds.first { $0.kind == kind }
         }
@@ -34,7 +34,7 @@ struct WhyWaitsTests {
         return (until.milliseconds - since.milliseconds) / 1000
     }
 
-    @Test("a file that has to be quiet names `settle.quiet_for` and when that is over")
+    @Test("a file that must be quiet names `settle.quiet_for` and its end")
     func quiet() async throws {
         let (scene, cam) = try await watching { $0.watch.quietFor = .seconds(3600) }
         try Files.replace(cam.appending("a.mp4"), with: [1])
@@ -46,7 +46,7 @@ struct WhyWaitsTests {
         try await scene.stop()
     }
 
-    @Test("a file that is too young names `min_age` and when it is old enough, however seldom it is looked at")
+    @Test("a file that is too recent names `min_age` and its end, however rarely it is checked")
     func age() async throws {
         let (scene, cam) = try await watching { $0.watch.limits.minAge = .seconds(7200) }
         try Files.replace(cam.appending("a.mp4"), with: [1])
@@ -72,7 +72,7 @@ struct WhyWaitsTests {
         try await scene.stop()
     }
 
-    @Test("a file that a program has open names `settle.writers` and when that is asked again")
+    @Test("a file that a program has open names `settle.writers` and the time of the next check")
     func writer() async throws {
         let (scene, cam) = try await watching { _ in }
         let path = cam.appending("a.mp4")
@@ -113,11 +113,11 @@ struct WhyWaitsTests {
         try await other.stop()
     }
 
-    @Test("an upload that finds no room in staging names the key and what it allows")
+    @Test("an upload without staging space names the key and its value")
     func staging() async throws {
-        let scene = try await AgentScene(cap: 1000)
+        let scene = try await DaemonScene(cap: 1000)
         _ = try await scene.daemon.pause(Selection(destination: "nas"))
-        try await scene.reachability(.queued, [try await scene.add("a.mp4", size: 600)])
+        try await scene.reach(.queued, [try await scene.add("a.mp4", size: 600)])
         let id = try await scene.add("b.mp4", size: 600)
         let hold = try await eventually("it waits for room") {
             try await scene.daemon.why(id).answers.first?.holds.first { $0.kind == "disk" }
@@ -127,7 +127,7 @@ struct WhyWaitsTests {
     }
 
     @Test(
-        "a destination that is held names `retry` and when it is tried again; one that refuses the credential its keys")
+        "a held destination names `retry` and the next attempt; one that refuses the credential names its keys")
     func destination() async throws {
         let cases: [(Remedy, String, String)] = [
             (
@@ -144,7 +144,7 @@ struct WhyWaitsTests {
             (.authenticate, "auth", "; `headers.Authorization`, `token` of destinations.nas are read again every 15m"),
         ]
         for (remedy, kind, words) in cases {
-            let scene = try await AgentScene(retry: .seconds(600)) {
+            let scene = try await DaemonScene(retry: .seconds(600)) {
                 $0.destinations[0].values = [
                     "token": .secret(.literal("t")), "password": .secret(.literal("p")),
                     "headers": .map(["Authorization": .literal("x"), "X-Trace": .literal("y")]),

@@ -5,7 +5,7 @@ import TestKit
 import Testing
 
 /// A camera that records, with the built program. The receiver is the witness of what was sent and how often.
-@Suite("busy, from the built program", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("`busy`, with the built program", .timeLimit(.minutes(Patience.minutes(3))))
 struct BusyEndToEndTests {
     private struct Why: Decodable {
         struct Answer: Decodable {
@@ -92,7 +92,7 @@ struct BusyEndToEndTests {
     }
 
     @Test(
-        "a recording that begins in mid-transfer stops it, nothing is sent until it ends, and each file is created once"
+        "a recording during a transfer stops it, no byte is sent until it ends, and each file is created once"
     )
     func file() async throws {
         let scene = try Scene()
@@ -132,7 +132,7 @@ struct BusyEndToEndTests {
         #expect(try scene.creations == 4)
     }
 
-    @Test("a command is asked again and again while something waits, and a reload puts another one in force")
+    @Test("a command is repeated while an upload waits, and a reload replaces it")
     func command() async throws {
         let scene = try Scene()
         let fixture = scene.fixture
@@ -163,7 +163,7 @@ struct BusyEndToEndTests {
     }
 
     @Test(
-        "a command that fails or hangs counts as busy; it is told once, with what to do, and mended without a restart",
+        "a command that fails or hangs counts as busy, is logged once with a remedy, and recovers without a restart",
         arguments: [
             Fault(script: "exit 7", says: "ended with exit status 7; 0 means busy and 1 means not busy"),
             Fault(script: "kill -9 $$", says: "was ended by signal 9"),

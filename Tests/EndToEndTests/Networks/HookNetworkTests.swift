@@ -5,11 +5,11 @@ import Testing
 
 /// Requests of hooks use only interfaces that policy allows, with the kernel's packet filter as the witness.
 @Suite(
-    "hooks by two ways, one of them metered, from the built program",
+    "Hooks over two routes, one metered, with the built program",
     .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"), .timeLimit(.minutes(Patience.minutes(3))))
 struct HookNetworkTests {
     @Test(
-        "a notice waits while the only way is metered, and not a byte leaves there; `network: any` takes it, and it is counted"
+        "a notice waits while only the metered route is up; `network: any` delivers and counts it"
     )
     func metered() async throws {
         let scene = try await NetworkEndToEndTests.Scene()
@@ -50,7 +50,7 @@ struct HookNetworkTests {
         try await scene.arrives()
     }
 
-    @Test("by hand nothing leaves by a network that is not allowed, whether a daemon runs or not")
+    @Test("commands send no byte over a forbidden network, with or without a running daemon")
     func forbidden() async throws {
         let scene = try await NetworkEndToEndTests.Scene([], rules: "[{interface: lte0, allowed: false}]")
         let fixture = scene.fixture

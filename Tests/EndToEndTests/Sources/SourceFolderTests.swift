@@ -6,11 +6,11 @@ import Testing
 
 /// Watched folders that other users control, or whose parents or subfolders they control.
 @Suite(
-    "Folders in the hands of others, from the built program",
+    "Folders that others can change, with the built program",
     .enabled(if: geteuid() == 0, "directories of several users, and mounts, take root: run the tests as root"),
     .timeLimit(.minutes(Patience.minutes(3))))
 struct SourceFolderTests: FolderScenes {
-    @Test("what is added from behind a link is refused with 65 and a sentence, and the file there stays")
+    @Test("a file behind a link is refused with 65 and a message, and stays")
     func added() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         let victim = fixture.folder.path.appending("victim")
@@ -40,7 +40,7 @@ struct SourceFolderTests: FolderScenes {
     }
 
     @Test(
-        "another directory of somebody else's in the folder's place is absent, over a restart too, until it is accepted"
+        "another user's directory at the folder's path is absent, after a restart too, until it is accepted"
     )
     func swapped() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
@@ -75,7 +75,7 @@ struct SourceFolderTests: FolderScenes {
     }
 
     @Test(
-        "a link of somebody else's in the folder's place, to the state or to everything, keeps no daemon from starting")
+        "another user's link at the folder's path, to the state or to /, does not stop the daemon from starting")
     func startsAnyway() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         try await fixture.startReceiver()
@@ -90,7 +90,7 @@ struct SourceFolderTests: FolderScenes {
         }
     }
 
-    @Test("a restored backup, a link that root sets, and a bind mount in the folder's place go on")
+    @Test("a restored backup, a link set by root, and a bind mount at the folder's path continue")
     func goesOn() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         try await fixture.startReceiver()
@@ -117,7 +117,7 @@ struct SourceFolderTests: FolderScenes {
     }
 
     @Test(
-        "doctor names what only looks like a source on its way out, and who could put another directory in a folder's place"
+        "doctor names files that only look like sources in release, and users who could replace a folder's directory"
     )
     func doctor() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
@@ -137,7 +137,7 @@ struct SourceFolderTests: FolderScenes {
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
     }
 
-    @Test("a directory that becomes a link while its files wait for their group ends nothing: the rest goes on")
+    @Test("a directory that becomes a link while its files wait for their group stops nothing else")
     func group() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         fixture.folderKeys = ["group: {by: stem, wait: 3s}"]
@@ -160,7 +160,7 @@ struct SourceFolderTests: FolderScenes {
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
     }
 
-    @Test("a move between two mounts of one file system is a copy, and `check` says so before")
+    @Test("a move between two mounts of one file system copies, and `check` says so before")
     func mountedApart() async throws {
         let fixture = try DaemonFixture(source: .move, binary: Setting.binary())
         try await fixture.startReceiver()
@@ -186,7 +186,7 @@ struct SourceFolderTests: FolderScenes {
         try await eventually("it is said") { try fixture.daemon?.complained().contains("each is copied") == true }
     }
 
-    @Test("the folder's file system can be unmounted while it is idle, and while an upload from a copy goes on")
+    @Test("the folder's file system can be unmounted while idle, and while an upload from a copy runs")
     func unmounted() async throws {
         let disk = try SmallDisk()
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary(), places: ["drop": disk.path])

@@ -5,7 +5,7 @@ import TestKit
 import Testing
 
 /// Watching as a user sees it: absent folders, waiting files, and limits of the kernel.
-@Suite("Watching, from the built program", .serialized, .timeLimit(.minutes(Patience.minutes(4))))
+@Suite("Watching, with the built program", .serialized, .timeLimit(.minutes(Patience.minutes(4))))
 struct WatchingTests {
     private func status(_ fixture: DaemonFixture, says words: String) async throws -> String {
         try await eventually("the status says: \(words)") {
@@ -22,7 +22,7 @@ struct WatchingTests {
         #expect(try Files.read(fixture.received.appending(name)) == content)
     }
 
-    @Test("a folder that is not there at the start stops nothing, is absent, and is taken up when it appears")
+    @Test("a folder that is missing at start is absent, delays nothing, and is watched when it appears")
     func absentAtStart() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         try await fixture.startReceiver()
@@ -41,7 +41,7 @@ struct WatchingTests {
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
     }
 
-    @Test("check does not wait for a server that is gone, and says so", .enabled(if: DeadDisk.isPossible))
+    @Test("check does not wait for an unreachable server, and reports it", .enabled(if: DeadDisk.isPossible))
     func deadServer() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         fixture.afterKeys = ", for: 1h"
@@ -55,7 +55,7 @@ struct WatchingTests {
     }
 
     @Test(
-        "a folder of another machine: what that writes is found, uploaded and released; when it is gone, that is said and the rest goes on",
+        "files of a remote folder are found, uploaded and released; an unreachable folder is reported",
         .enabled("\(RemoteFolder.need)") { await RemoteFolder.isPossible.value })
     func remoteFolder() async throws {
         let remote = try RemoteFolder()
@@ -94,7 +94,7 @@ struct WatchingTests {
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
     }
 
-    @Test("an absent folder is left over in a run that ends by itself, and no source of it is judged gone")
+    @Test("a --once run leaves an absent folder, and regards none of its sources as deleted")
     func absentOnce() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         try await fixture.startReceiver()
@@ -116,7 +116,8 @@ struct WatchingTests {
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
     }
 
-    @Test("what settles in a folder that becomes absent is left alone, and no source of it goes until it is back")
+    @Test(
+        "files settling in a folder that becomes absent are kept, and none of its sources is released until it is back")
     func absentMeanwhile() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         try await fixture.startReceiver()
@@ -152,7 +153,7 @@ struct WatchingTests {
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
     }
 
-    @Test("a file waits for its marker; status says so, and show names the rung")
+    @Test("a file waits for its marker; status reports it, and show names the rung")
     func marker() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         try await fixture.startReceiver()
@@ -205,7 +206,7 @@ struct WatchingTests {
     }
 
     @Test(
-        "with a kernel that has no room for watches every file is found, and the remedy is said",
+        "with exhausted inotify watches every file is found, and the remedy is reported",
         .enabled("user namespaces with limits of their own: sudo make test") { await canLimit.value },
         arguments: [
             Limit(

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Store
 
-@Suite("Uploads that leave the lists")
+@Suite("Retention of lists")
 struct RetentionTests {
     private static let day = Duration.seconds(86_400)
     private static let refused = Failure(
@@ -32,7 +32,7 @@ struct RetentionTests {
         return (found.ids.map { "\($0.id) \($0.reason)" }, found.next)
     }
 
-    @Test("an age counts while the daemon runs: a clock that is set from 1970 makes nothing older")
+    @Test("age counts running time only: a clock set from 1970 ages nothing")
     func running() async throws {
         let scene = try await Scene()
         let one = try await end(scene, "one", Self.sent)
@@ -46,7 +46,7 @@ struct RetentionTests {
         #expect(try await retired(scene, .failed, .seconds(10)) == ([], nil))
     }
 
-    @Test("the time between two runs counts for nobody, and that of a run is on disk when it ends")
+    @Test("time between two runs does not count, and the time of a run is stored when it ends")
     func restart() async throws {
         let scene = try await Scene()
         let one = try await end(scene, "one", Self.sent)
@@ -62,7 +62,7 @@ struct RetentionTests {
         await again.close()
     }
 
-    @Test("of a run that is killed counts what was written with something else")
+    @Test("of a killed run, the time up to the last other write counts")
     func killed() async throws {
         let scene = try await Scene()
         let one = try await end(scene, "one", Self.sent)
@@ -84,7 +84,7 @@ struct RetentionTests {
         await again.close()
     }
 
-    @Test("of a list that is too long the oldest go, of one that is both too long and too old each once")
+    @Test("a list over its length loses the oldest, and one over length and age each upload once")
     func capped() async throws {
         let scene = try await Scene()
         var ids: [String] = []
@@ -105,7 +105,7 @@ struct RetentionTests {
         #expect(events.allSatisfy { $0.detail == ["list": "failed", "reason": "capped"] })
     }
 
-    @Test("what is ongoing leaves no list, and what was cancelled stays until its destination is rid of it")
+    @Test("ongoing uploads leave no list, and cancelled ones stay until their remote data is removed")
     func stays() async throws {
         let scene = try await Scene()
         let (_, uploads) = try await scene.stage(Scene.arrival(Scene.file("one")))
@@ -122,7 +122,7 @@ struct RetentionTests {
     }
 
     @Test(
-        "what a cancel could not remove is said of the upload that is sent again", arguments: ["done", "unsupported"],
+        "a failed removal after cancel is shown on the upload that is sent again", arguments: ["done", "unsupported"],
         [true, false])
     func leftByCancel(_ result: String, _ isLate: Bool) async throws {
         let scene = try await Scene()
@@ -140,7 +140,7 @@ struct RetentionTests {
         #expect(warnings.contains { $0.contains("cancelled before") } == (result != "done"))
     }
 
-    @Test("what failed and was dismissed never has its source deleted, though another destination has it")
+    @Test("the source of a dismissed failed upload is never deleted, even if another destination has it")
     func dismissed() async throws {
         let scene = try await Scene()
         let (asset, uploads) = try await scene.stage(Scene.arrival(Scene.file("one"), to: ["nas", "cloud"]))
@@ -160,7 +160,7 @@ struct RetentionTests {
         #expect(try await scene.store.releasable(limit: 9).map(\.verdict) == [.release])
     }
 
-    @Test("what failed keeps what its destination has of it, so that a retry from the history goes on there")
+    @Test("a failed upload keeps its remote data, so that a retry from the history resumes")
     func goesOn() async throws {
         let scene = try await Scene()
         let (_, uploads) = try await scene.stage(Scene.arrival(Scene.file("one")))
@@ -176,7 +176,7 @@ struct RetentionTests {
     }
 
     @Test(
-        "after its time in the history nothing is left of an upload but that its content was sent, while its file stands"
+        "after its time in the history only the fact remains that the content was sent, while its file exists"
     )
     func forgotten() async throws {
         let scene = try await Scene()
@@ -213,7 +213,7 @@ struct RetentionTests {
         #expect(try await scene.store.upload(last.uploads[0])?.state == .queued)
     }
 
-    @Test("an upload whose source goes one day is known until it has gone")
+    @Test("an upload whose source is to be deleted later is known until then")
     func kept() async throws {
         let scene = try await Scene()
         let one = try await end(scene, "one", Self.sent, action: .keep)
@@ -227,7 +227,7 @@ struct RetentionTests {
         #expect(try await scene.store.asset(one.asset) == nil)
     }
 
-    @Test("what is forgotten of a failed upload is removed at its destination as well")
+    @Test("remote data of a dropped failed upload is removed as well")
     func leftovers() async throws {
         let scene = try await Scene()
         let (asset, uploads) = try await scene.stage(Scene.arrival(Scene.file("one")))
@@ -242,7 +242,7 @@ struct RetentionTests {
         #expect(try await scene.store.upload(uploads[0]) == nil)
     }
 
-    @Test("an upload is found by what its destination calls it, by an index, in whatever list it is")
+    @Test("an upload is found by its remote name through an index, in any list")
     func remote() async throws {
         let scene = try await Scene()
         let one = try await end(scene, "one", Self.sent)

@@ -10,7 +10,7 @@ import TestKit
 
 /// A daemon in this process, over a temporary folder and one scripted remote. Files are added by hand, so that a test
 /// knows their ids and no file has to become quiet.
-struct AgentScene {
+struct DaemonScene {
     let folder: TemporaryFolder
     let remote: ScriptedRemote
     let daemon: Daemon
@@ -85,7 +85,7 @@ struct AgentScene {
 
     func state(_ id: String) async throws -> UploadState? { try await daemon.house.store.upload(id)?.state }
 
-    func reachability(_ wanted: UploadState, _ ids: [String]) async throws {
+    func reach(_ wanted: UploadState, _ ids: [String]) async throws {
         for id in ids {
             try await eventually("\(id) is \(wanted.rawValue)") { try await state(id) == wanted }
         }
